@@ -1,15 +1,18 @@
 """Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
 
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from xdist.scheduler import LoadFileScheduling
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
@@ -22,7 +25,35 @@ from tests.support.hypothesis_profiles import load_profiles
 from tests.support.schemas import create_schema
 from tests.support.stock_client import Stock
 
+MEMORY_DISK = Path("/dev/shm")
+LEAST_FREE = 4 * 2**30
+
+
+def _use_memory_disk() -> None:
+    """Put the servers' files into memory, where there is room: each flush of a disk takes milliseconds."""
+    if (
+        "TMPDIR" not in os.environ
+        and MEMORY_DISK.is_dir()
+        and shutil.disk_usage(MEMORY_DISK).free > LEAST_FREE
+    ):
+        # The variable is for the processes that tests start.
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_DISK)
+
+
+class _Scheduling(LoadFileScheduling):
+    """Integration tests go to workers one by one; the tests of other files share servers or are quick."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith("tests/integration/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling | None:
+    return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 load_profiles()
+_use_memory_disk()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,7 @@ from mnemon_bench.workloads.conversations import (
 )
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import open_language_models
@@ -103,7 +103,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
     return _count_tokens(server.state)
 
 
-async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
+async def _ask_for_each(deployment: Deployment, recent_limit: int | None) -> None:
     """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
@@ -116,7 +116,9 @@ async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
                 so_far.append(
                     PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
                 )
-                await model.complete(build_request(so_far[-shown:] if shown else so_far, [], settings))
+                await model.complete(
+                    build_request(so_far[-recent_limit:] if recent_limit else so_far, [], settings)
+                )
 
 
 def _count_tokens(state: ProviderState) -> dict[str, float]:

@@ -79,7 +79,7 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
     assert process.stdout is not None
     try:
         # The deployment holds passwords: it is neither an argument nor an inherited variable.
-        process.stdin.write(deployment.spelled().encode() + b"\n")
+        process.stdin.write(deployment.to_json().encode() + b"\n")
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 said = await process.stdout.readline()
@@ -118,7 +118,7 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    deployment = Deployment.read(await asked.readline())
+    deployment = Deployment.from_json(await asked.readline())
     async with run_consumers(names, deployment):
         sys.stdout.buffer.write(_READY + b"\n")
         sys.stdout.buffer.flush()

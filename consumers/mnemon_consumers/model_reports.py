@@ -40,7 +40,7 @@ async def answer_report_requests(connection: Client, circuit_breaker: CircuitBre
         await subscription.unsubscribe()
 
 
-def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
+def parse_reports(replies: Iterable[bytes]) -> list[FailingModel]:
     """Merge the reports of all processes: each model once, with its earliest report."""
     first: dict[tuple[str, str | None], FailingModel] = {}
     for reply in replies:

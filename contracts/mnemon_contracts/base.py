@@ -49,8 +49,8 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
     @classmethod
-    def read(cls, body: bytes) -> Self:
-        """Read a body from the wire.
+    def parse(cls, body: bytes) -> Self:
+        """Parse a body from the wire.
 
         Raises:
             InvalidBody: it is too large, is not JSON, or does not satisfy the contract.
@@ -64,7 +64,7 @@ class Contract(BaseModel):
 
     @classmethod
     def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
-        """Return the fields of a JSON object that this contract does not have; `read` ignores them."""
+        """Return the fields of a JSON object that this contract does not have; `parse` ignores them."""
         try:
             found = _ANY_OBJECT.validate_json(body)
         except ValidationError:

@@ -51,11 +51,11 @@ def upcast_body(event: EventContract, version: int, body: bytes) -> Event:
         field.is_required() for field in event.versions[version - 1].model_fields.values()
     ):
         body = b"{}"
-    original = event.versions[version - 1].read(body)
+    original = event.versions[version - 1].parse(body)
     if version == len(event.versions):
         return original
     plain = json.loads(body)
     for step in event.upcasters[version - 1 :]:
         plain = step(plain)
     # Compact, because white space could push a body over the size limit.
-    return event.latest.read(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())
+    return event.latest.parse(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())

@@ -27,7 +27,7 @@ from mnemon import AskFailed, MemoryClient, Timeouts
 
 MANNERS = "You are a friendly assistant in a chat. Answer briefly. What you know of the user stands below."
 HELP = "/new begins a new conversation, /memory shows what I know of you, /forget removes some of it."
-PATIENCE = 2.0  # seconds that an answer waits until its question is in the memory
+ANSWER_TIMEOUT = 2.0  # seconds that an answer waits until its question is in the memory
 LONGEST = 4096  # characters that Telegram takes in one message
 
 log = logging.getLogger("bot")
@@ -50,7 +50,7 @@ class Keeper:
         task = asyncio.create_task(in_order())
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        done, _ = await asyncio.wait([task], timeout=PATIENCE)
+        done, _ = await asyncio.wait([task], timeout=ANSWER_TIMEOUT)
         return task.result() if done and not task.exception() else None
 
     def _done(self, task: asyncio.Task[int]) -> None:

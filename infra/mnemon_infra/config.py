@@ -171,14 +171,14 @@ class Deployment(BaseSettings):
         default=10_000, ge=1, description="Maximum number of users whose memory `retrieve` caches."
     )
 
-    def spelled(self) -> str:
+    def to_json(self) -> str:
         """Return all values as JSON, secrets included, to be passed to another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return json.dumps(values, default=_plain)
 
     @classmethod
-    def read(cls, text: str | bytes) -> Self:
-        """Load a deployment from the JSON of `spelled`. It is complete: the environment changes nothing."""
+    def from_json(cls, text: str | bytes) -> Self:
+        """Load a deployment from the JSON of `to_json`. It is complete: the environment changes nothing."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")

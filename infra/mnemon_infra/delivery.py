@@ -24,7 +24,7 @@ class Delivery(NamedTuple):
     traceparent: str | None = None
 
     @classmethod
-    def of(cls, message: Msg) -> Self:
+    def from_message(cls, message: Msg) -> Self:
         """Parse the reply subject that the server wrote.
 
         nats-py's `metadata` returns the same in five times the time; this is the hot path.

@@ -13,7 +13,7 @@ from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.launcher import LaunchOptions
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import load_ended_sessions
+from mnemon.admin.session.revoked import read_ended_sessions
 from mnemon.http.server import serve_http
 from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging
@@ -51,7 +51,7 @@ async def _serve_page(number: int) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     order = LaunchOptions.from_line(await asked.readline())
     access = Access(
-        order.token, order.links, lambda link: print(link, flush=True), load_ended_sessions(order.data)
+        order.token, order.links, lambda link: print(link, flush=True), read_ended_sessions(order.data)
     )
     page = _ActivityTracker(create_application(ServerConnections(order.deployment, order.data), access))
     async with serve_http(page, socket.socket(fileno=number)):

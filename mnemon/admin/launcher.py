@@ -49,13 +49,13 @@ class LaunchOptions:
     def to_line(self) -> str:
         """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
-        return json.dumps({"deployment": self.deployment.spelled()} | own)
+        return json.dumps({"deployment": self.deployment.to_json()} | own)
 
     @classmethod
     def from_line(cls, text: str | bytes) -> Self:
-        """Parse the output of `spelled`."""
+        """Parse the JSON of a deployment."""
         said = json.loads(text)
-        deployment = Deployment.read(said["deployment"])
+        deployment = Deployment.from_json(said["deployment"])
         return cls(deployment, Path(said["data"]), said["token"], said["links"])
 
 

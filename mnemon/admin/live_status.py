@@ -10,7 +10,7 @@ from mnemon.operations.health.lag import (
     SAMPLE_INTERVAL,
     ConsumerSample,
     StreamState,
-    load_stream_states,
+    read_stream_states,
     sample_consumers,
 )
 from mnemon.operations.health.report import Health, examine_deployment
@@ -79,7 +79,7 @@ class LiveStatus:
     async def _take_sample(self) -> StatusSample:
         connection = await self._parts.get_broker()
         stream_context = connection.jetstream()
-        streams = await load_stream_states(stream_context)
+        streams = await read_stream_states(stream_context)
         seen, answered = await asyncio.gather(
             sample_consumers(stream_context, streams), sum_service_counts(connection, _SERVICE)
         )

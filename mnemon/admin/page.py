@@ -25,7 +25,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 
 log = structlog.get_logger("admin")
 
-PATIENCE: Final = 20.0
+PAGE_TIMEOUT: Final = 20.0
 """Seconds that a page may take. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
@@ -80,13 +80,13 @@ class Visit:
             response.delete_cookie(NOTICE, path="/")
         return response
 
-    def redirect(self, path: str, said: str | None = None, **query: str) -> Response:
-        """Redirect to another page after a change; that page shows the notice `said`."""
+    def redirect(self, path: str, notice: str | None = None, **query: str) -> Response:
+        """Redirect to another page after a change; that page shows the notice `notice`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
-        if said:
+        if notice:
             access: Access = self.request.app.state.access
-            shown = said if len(said) <= _LONGEST_NOTICE else f"{said[:_LONGEST_NOTICE]} …"
+            shown = notice if len(notice) <= _LONGEST_NOTICE else f"{notice[:_LONGEST_NOTICE]} …"
             response.set_cookie(
                 NOTICE, access.sign_notice(shown), path="/", httponly=True, samesite="strict", max_age=60
             )
@@ -168,7 +168,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
 
 
 async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
-    """Return the page if it is ready within `PATIENCE`; otherwise abandon it.
+    """Return the page if it is ready within `PAGE_TIMEOUT`; otherwise abandon it.
 
     It is not cancelled: a call that waits for a hanging database cannot be stopped.
 
@@ -176,7 +176,7 @@ async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
         TimeoutError: the page takes too long.
     """
     making = asyncio.ensure_future(page)
-    await asyncio.wait([making], timeout=PATIENCE)
+    await asyncio.wait([making], timeout=PAGE_TIMEOUT)
     if making.done():
         return making.result()
     making.add_done_callback(suppress_task_error)

@@ -49,6 +49,6 @@ class PageUser:
         return await visit.connections.get_memory(self.tenant)
 
 
-def frame_values(whose: PageUser, tab: str) -> dict[str, Any]:
+def frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
     """Return the values that the frame of the user's pages needs."""
-    return {"whose": whose, "tab": tab, "tabs": TABS}
+    return {"whose": page_user, "tab": tab, "tabs": TABS}

@@ -185,11 +185,11 @@ class ChatConversation:
         else:
             self._screen.show_search(self._last.text, self._last.found, self._last.context)
 
-    async def _search_message(self, text: str, said: int) -> SearchReplyV2:
+    async def _search_message(self, text: str, min_seq: int) -> SearchReplyV2:
         """Search before the answer exists: a later search would find the answer, too."""
         try:
             found = await self._memory.search(
-                self._user, text, scope=SEARCH_SCOPES, explain=True, min_seq=said
+                self._user, text, scope=SEARCH_SCOPES, explain=True, min_seq=min_seq
             )
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))

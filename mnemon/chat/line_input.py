@@ -3,6 +3,9 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from io import FileIO
+from threading import Thread
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
@@ -26,6 +29,28 @@ async def read_typed_lines(commands: Iterable[str], toolbar: Callable[[], str]) 
 
 
 async def read_piped_lines() -> AsyncIterator[str]:
-    """Yield the lines of standard input."""
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        yield line
+    """Yield the lines of standard input.
+
+    A daemon thread reads each line, without a buffer. So a command that is cancelled while its pipe stays
+    open ends: it waits neither for a thread nor for the lock of a buffer.
+    """
+    loop = asyncio.get_running_loop()
+    with FileIO(sys.stdin.fileno(), closefd=False) as pipe:
+        while line := await _read_line(loop, pipe):
+            yield line.decode(sys.stdin.encoding, "replace")
+
+
+async def _read_line(loop: asyncio.AbstractEventLoop, pipe: FileIO) -> bytes:
+    read: asyncio.Future[bytes] = loop.create_future()
+
+    def deliver(line: bytes) -> None:
+        if not read.done():
+            read.set_result(line)
+
+    def run() -> None:
+        line = pipe.readline()
+        with suppress(RuntimeError):  # the command has ended
+            loop.call_soon_threadsafe(deliver, line)
+
+    Thread(target=run, daemon=True).start()
+    return await read

@@ -33,9 +33,9 @@ class ChatScreen:
         """Show a remark that is not part of the conversation."""
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
-    def show_spinner(self, with_what: str) -> AbstractContextManager[object]:
+    def show_spinner(self, activity: str) -> AbstractContextManager[object]:
         """Show a spinner on a terminal until the end of the block."""
-        return self._console.status(Text(with_what, style="dim")) if self.is_terminal else nullcontext()
+        return self._console.status(Text(activity, style="dim")) if self.is_terminal else nullcontext()
 
     def show_error(self, text: str) -> None:
         """Show an error."""

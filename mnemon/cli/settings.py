@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
     perform_command(_run_connected(command, str(deployment.nats_url)))
 
 
-async def _run_connected(command: SettingsCommand, url: str) -> Ending:
+async def _run_connected(command: SettingsCommand, url: str) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.connection import connect
@@ -185,12 +185,12 @@ async def _run_connected(command: SettingsCommand, url: str) -> Ending:
         async with await connect(url, name="mnemon-settings") as connection:
             await command(connection)
     except InvalidBody as error:
-        refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get")
+        refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get")
     except (InvalidId, NoSuchRevision) as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except SettingsContended as error:
-        refuse(Ending.NOT_SO, str(error))
-    return Ending.DONE
+        refuse(ExitCode.NEGATIVE_RESULT, str(error))
+    return ExitCode.DONE
 
 
 async def _show_settings(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
@@ -295,12 +295,12 @@ async def _roll_back(connection: "Client", revision: int, tenant: str | None, as
 async def _change_settings(
     connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
 ) -> None:
-    from mnemon.operations.embedding_change import describe_consequences, load_embedding
+    from mnemon.operations.embedding_change import describe_consequences, read_embedding
 
-    before = await load_embedding(connection)
+    before = await read_embedding(connection)
     revision = await change_settings()
     typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
-    if said := describe_consequences(before, await load_embedding(connection)):
+    if said := describe_consequences(before, await read_embedding(connection)):
         typer.echo(f"mnemon: {said}", err=True)
 
 
@@ -309,13 +309,13 @@ def parse_assignment(assignment: str) -> tuple[str, Any]:
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{assignment!r} is not of the form NAME=VALUE",
             "For example: recent_messages=20. List the settings: mnemon settings get",
         )
     if not value:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{name} has no value after the equals sign",
             f"To restore the default: mnemon settings unset {name}",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -41,7 +41,7 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
     if missing:
         running = DEFAULT_DATA if (DEFAULT_DATA / "endpoints.json").exists() else "DIR"
         refuse(
-            Ending.PART_MISSING,
+            ExitCode.UNAVAILABLE,
             "no servers are configured",
             f"Set {' and '.join(missing)}, or give the folder of a running stack: --data {running}",
         )
@@ -94,7 +94,7 @@ def load_deployment() -> "Deployment":
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"invalid environment variable for {'.'.join(map(str, first['loc']))}: {first['msg']}",
         )
 
@@ -108,11 +108,11 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
     if endpoints is None:
         if holder := find_holder(data):
             refuse(
-                Ending.PART_MISSING,
+                ExitCode.UNAVAILABLE,
                 f"the stack in {data} ({holder}) does not answer",
                 f"Show the cause: mnemon status --data {data}",
             )
-        refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
+        refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
     database = endpoints.database if "database" in needed else None

@@ -23,10 +23,10 @@ from mnemon_contracts.events.memory import (
     SummaryWrittenV1,
 )
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction, Provider
+from mnemon_contracts.settings.language_models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import events, read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -37,7 +37,7 @@ MODEL_CONSUMERS: Final = ("compact", "extract")
 _TRIGGERS: Final = ("work.compact.>", "work.extract.>", "schedule.extract.>")
 _DECISIONS: Final = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1 | FactRejectedV1
 
-PATIENCE: Final = 300.0
+LEARNING_TIMEOUT: Final = 300.0
 """Seconds for reading all conversations: the model may run on this machine."""
 
 
@@ -51,7 +51,7 @@ async def derive_memory(
     """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
-        NotLearned: the consumers do not finish within `PATIENCE`.
+        NotLearned: the consumers do not finish within `LEARNING_TIMEOUT`.
     """
     provider: Provider = "offline" if model is None else "openai"
     settings = SettingsV1(
@@ -61,7 +61,7 @@ async def derive_memory(
     await write_settings(connection, settings)
     before = await read_log_end(connection.jetstream())
     try:
-        async with asyncio.timeout(PATIENCE), run_consumers(MODEL_CONSUMERS, deployment):
+        async with asyncio.timeout(LEARNING_TIMEOUT), run_consumers(MODEL_CONSUMERS, deployment):
             await _wait_for_decisions(connection)
     except TimeoutError as error:
         raise NotDerived("extract did not read all conversations in time") from error
@@ -81,7 +81,7 @@ async def _wait_for_decisions(connection: Client) -> None:
     stream_context = connection.jetstream()
     await _wait_for_triggers(stream_context)
     proposed = await read_last_position(connection, event_filter("fact.proposed"))
-    await Position("dedupe").reach(stream_context, proposed, PATIENCE)
+    await AppliedPosition("dedupe").wait_for(stream_context, proposed, LEARNING_TIMEOUT)
 
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))

@@ -21,7 +21,7 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import run_stack
 from mnemon_producers.client import MemoryClient
@@ -117,7 +117,7 @@ class _Demo:
         self._jetstream = jetstream
         self._watcher = watcher
         self._report = report
-        self._position = Position()
+        self._position = AppliedPosition()
         self._last_seq = 0
         self._is_over = False
 
@@ -137,7 +137,7 @@ class _Demo:
 
     async def wait_for_index(self) -> None:
         """Wait until all published events are indexed."""
-        await self._wait_for_position(Position("index"), self._report.log_events, "indexed")
+        await self._wait_for_position(AppliedPosition("index"), self._report.log_events, "indexed")
 
     async def collect_replies(self) -> None:
         """Ask for the memory as a bot does, and collect the dead letters."""
@@ -154,13 +154,15 @@ class _Demo:
             ).messages,
         )
 
-    async def _wait_for_position(self, position: Position, end: int, done: str) -> None:
-        if await position.reach(self._jetstream, end, LOG_TIMEOUT) < end:
+    async def _wait_for_position(self, position: AppliedPosition, end: int, done: str) -> None:
+        if await position.wait_for(self._jetstream, end, LOG_TIMEOUT) < end:
             raise LogNotReached(f"{end - position.value} of {end} events are not {done}")
 
     async def _report_persisted(self, expected: int) -> None:
         while not self._is_over:
-            reached = await self._position.reach(self._jetstream, self._position.value + 1, patience=0.1)
+            reached = await self._position.wait_for(
+                self._jetstream, self._position.value + 1, timeout_seconds=0.1
+            )
             self._watcher.report_persisted(reached, of=expected)
 
     async def _send_run(self, run: Sequence[SampleLine]) -> int:

@@ -54,4 +54,4 @@ def _parse_line(
 ) -> SampleLine:
     if raw is not None:
         return SampleLine(user, conversation, raw.encode())
-    return SampleLine(user, conversation, _EVENTS[event].read(json.dumps(body).encode()))
+    return SampleLine(user, conversation, _EVENTS[event].parse(json.dumps(body).encode()))

@@ -381,9 +381,9 @@ def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     yield ""
 
 
-def _render_decisions(told: Iterable[ProposedText]) -> Table:
+def _render_decisions(proposals: Iterable[ProposedText]) -> Table:
     rows = _create_rows()
-    for each in told:
+    for each in proposals:
         match each.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):
                 _add_row(rows, "saved", fact_id, each.text, f"{fact.tier}, importance {fact.importance}")
@@ -415,12 +415,12 @@ def _render_left(facts: DemoFacts) -> Table:
     return rows
 
 
-def _render_hits(found: DemoSearch) -> Table:
+def _render_hits(search: DemoSearch) -> Table:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="bold", no_wrap=True)
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
-    for hit in found.hits:
+    for hit in search.hits:
         rows.add_row(f"{hit.score:.2f}", Text(hit.id), Text(hit.text))
     return rows
 

@@ -41,14 +41,14 @@ class NoUser(Exception):
     """A request does not name the user whose memory it is about."""
 
 
-def create_server(memory: MemoryClient, whose: UserResolver) -> Server[Any]:
+def create_server(memory: MemoryClient, resolve_user: UserResolver) -> Server[Any]:
     """Return a server that answers requests of clients with `memory`.
 
     Args:
         memory: client of the tenant.
-        whose: returns the user of a request.
+        resolve_user: returns the user of a request.
     """
-    offer = _MemoryHandlers(memory, whose)
+    offer = _MemoryHandlers(memory, resolve_user)
     return Server(
         "mnemon",
         version=version("mnemon"),
@@ -66,9 +66,9 @@ def create_server(memory: MemoryClient, whose: UserResolver) -> Server[Any]:
 class _MemoryHandlers:
     """Handlers of the server. Every reply includes the user's earlier changes through this server."""
 
-    def __init__(self, memory: MemoryClient, whose: UserResolver) -> None:
+    def __init__(self, memory: MemoryClient, resolve_user: UserResolver) -> None:
         self._memory = memory
-        self._resolve_user = whose
+        self._resolve_user = resolve_user
         self._changed: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_USERS)
 
     async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:

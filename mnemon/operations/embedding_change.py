@@ -11,7 +11,7 @@ from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import VectorsOutdated
 
 
-async def load_embedding(connection: Client) -> Embedding:
+async def read_embedding(connection: Client) -> Embedding:
     """Return the embedding model that the settings name.
 
     Raises:
@@ -47,14 +47,14 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
     `index` then makes the vectors again from the log.
 
     Returns:
-        How many events of the log `index` has to read again; None if nothing had to be done.
+        The number of events of the log that `index` has to read again; None if no change was necessary.
 
     Raises:
         mnemon_infra.broker.connection.BrokerUnreachable: no server answers.
         Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
     async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
-        if (await load_embedding(connection)).provider != "none":
+        if (await read_embedding(connection)).provider != "none":
             return None
         try:
             async with open_vectors(deployment, model="none", dimension=None):

@@ -21,7 +21,7 @@ if subprocess.run(["docker", "compose", "version"], capture_output=True, check=F
     pytest.skip("docker has no `compose`", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 900
+TIMEOUT = 900
 """Seconds until all of it answers: images are fetched and one is built."""
 
 
@@ -43,9 +43,9 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
         yield chosen
 
 
-@pytest.mark.timeout(PATIENCE + 60)
+@pytest.mark.timeout(TIMEOUT + 60)
 async def test_a_bot_is_answered_by_containers(ports: dict[str, int]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not (found := await saved_and_found(f"nats://127.0.0.1:{ports['NATS_PORT']}")):
             await asyncio.sleep(1)
         while not await asyncio.to_thread(answers, f"http://127.0.0.1:{ports['ADMIN_PORT']}/login"):

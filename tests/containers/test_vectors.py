@@ -18,7 +18,7 @@ from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.rebuild.generations import open_exclusive_site
-from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, locate_generation
 from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
@@ -65,7 +65,7 @@ class TestServer(Suite, WordySuite):
     async def wordy(
         self, deployment: Deployment, request: pytest.FixtureRequest
     ) -> AsyncIterator[VectorStore]:
-        made_by: MadeBy = request.param
+        made_by: EmbeddingMetadata = request.param
         opened = open_vectors(deployment, model=made_by.model, dimension=made_by.dimension)
         async with opened as vectors:
             yield vectors

@@ -90,8 +90,8 @@ def test_a_request_is_asked_in_the_first_version_that_has_its_fields(
 
 
 def test_a_search_of_version_1_is_one_of_version_2() -> None:
-    old = SearchV1.read(b'{"query": "tea", "scope": ["messages"], "min_seq": 7, "conversation": "c"}')
+    old = SearchV1.parse(b'{"query": "tea", "scope": ["messages"], "min_seq": 7, "conversation": "c"}')
     assert old.upcast() == SearchV2(query="tea", scope=("messages",), min_seq=7)
     assert old.upcast().model_fields_set == {"query", "scope", "min_seq"}
     with pytest.raises(InvalidBody, match=r"scope\.0"):
-        SearchV1.read(b'{"query": "tea", "scope": ["summaries"]}')
+        SearchV1.parse(b'{"query": "tea", "scope": ["summaries"]}')

@@ -11,22 +11,24 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, build_points, open_index
+from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
 
 async def write(folder: Path, proposed: int) -> None:
     """Write every proposal unless a similar one is stored, then print the seconds as JSON."""
-    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
-        assert finding.embedder is not None
+    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as vector_index:
+        assert vector_index.embedder is not None
         begun = time.perf_counter()
         for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
             place = point_id(*owner, str(number))
-            (point,) = await build_points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])
+            (point,) = await build_points(
+                vector_index, [SearchableItem(place, owner, {"fact_id": number}, text, text)]
+            )
             assert point.dense is not None
-            ((*nearest,),) = await finding.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)
-            if not nearest or nearest[0].score < finding.embedder.thresholds.duplicate:
-                await finding.vectors.upsert(Collection.MEMORIES, [point])
+            ((*nearest,),) = await vector_index.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)
+            if not nearest or nearest[0].score < vector_index.embedder.thresholds.duplicate:
+                await vector_index.vectors.upsert(Collection.MEMORIES, [point])
         print(json.dumps({"seconds": time.perf_counter() - begun}))
 
 

@@ -14,25 +14,25 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, build_points, open_index
+from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
 AT_ONCE = 500
 
 
 async def write(folder: Path, numbers: range) -> None:
     """Embed and upsert messages, then print the seconds as JSON."""
-    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as vector_index:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):
             batch = range(start, min(start + AT_ONCE, numbers.stop))
-            said = [_findable(number) for number in batch]
-            await finding.vectors.upsert(Collection.MESSAGES, await build_points(finding, said))
+            said = [_make_item(number) for number in batch]
+            await vector_index.vectors.upsert(Collection.MESSAGES, await build_points(vector_index, said))
         print(json.dumps({"seconds": time.perf_counter() - begun}))
 
 
-def _findable(number: int) -> Findable:
+def _make_item(number: int) -> SearchableItem:
     owner = TENANT, user_name(number)
-    return Findable(
+    return SearchableItem(
         point_id(*owner, str(number)), owner, {"seq": number}, make_text(number), make_text(number)
     )
 

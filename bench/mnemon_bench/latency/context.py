@@ -129,7 +129,7 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
         yield LogEvent(subject, message.body(), uuid4().hex)
 
 
-def _make_memory(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
+def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
     """Yield facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
 
     def memory(name: str, event: Event) -> LogEvent:
@@ -143,7 +143,7 @@ def _make_memory(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
         yield memory("fact.saved", saved)
     covered = max(1, (length - UNCOVERED) // SUMMARIES)
     for number in range(SUMMARIES):
-        first, last = said[number * covered], said[(number + 1) * covered - 1]
+        first, last = positions[number * covered], positions[(number + 1) * covered - 1]
         text = f"They spoke of this: {make_fact(number)}; and of that: {make_fact(number + 1)}."
         summary = SummaryWrittenV1(
             summary_id=f"s-{number}", conversation=TALK, from_seq=first, to_seq=last, text=text
@@ -163,7 +163,7 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     begun = time.perf_counter()
     message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)
     milliseconds = (time.perf_counter() - begun) * 1000
-    reply = ContextReplyV1.read(message.data)
+    reply = ContextReplyV1.parse(message.data)
     wanted = EVERYWHERE if length == max(LENGTHS) else EVERYWHERE - {"conversation"}
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
         raise RuntimeError(f"{query!r}, {length} messages: {message.data.decode()}")

@@ -24,7 +24,7 @@ from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.log_reader import read_pages
@@ -183,7 +183,7 @@ async def _flood_requests(connection: Client) -> AsyncIterator[None]:
     async def ask(caller: int) -> None:
         body = json.dumps({"query": make_question(caller)}).encode()
         while True:
-            reply = ContextReplyV1.read((await connection.request(subject, body, timeout=60)).data)
+            reply = ContextReplyV1.parse((await connection.request(subject, body, timeout=60)).data)
             if reply.error:
                 await asyncio.sleep(REFUSED)
 

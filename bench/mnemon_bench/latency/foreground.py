@@ -25,7 +25,7 @@ from mnemon_bench.workloads.sentences import make_question
 from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, event_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -148,7 +148,7 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
         begun = time.perf_counter()
         message = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
-        reply = ContextReplyV1.read(message.data)
+        reply = ContextReplyV1.parse(message.data)
         if reply.error or reply.degraded:
             raise RuntimeError(f"context: {message.data.decode()}")
     return taken

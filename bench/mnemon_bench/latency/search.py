@@ -145,10 +145,10 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
         yield ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
 
 
-async def _measure(connection: Client, asked: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
+async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
     """Return the median and the 99th percentile of the round trip, in ms."""
     taken = []
-    for subject, body in asked:
+    for subject, body in requests:
         begun = time.perf_counter()
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)

@@ -194,15 +194,15 @@ async def _ask_candidates(
         (texts,) = await database.run_query(load_sample([TENANT]))
     finally:
         await database.close()
-    async with open_index(deployment, Embedding()) as finding:
-        embedder = finding.embedder
+    async with open_index(deployment, Embedding()) as vector_index:
+        embedder = vector_index.embedder
         assert embedder is not None
         statistics = await embedder.statistics(texts)
 
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user
-            return await finding.vectors.search(
-                Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).each_way
+            return await vector_index.vectors.search(
+                Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).candidates
             )
 
         async def by_words(question: LabelledQuestion) -> list[str]:
@@ -216,14 +216,14 @@ async def _ask_candidates(
         async def by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
             by_words, by_meaning = await find(question, bm25.weigh_query(question.text), meaning)
-            return _turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).each_way))
+            return _turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).candidates))
 
         methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
         return {name: await _ask_all(questions, method) for name, method in methods.items()}
 
 
-def _turn_ids(found: Iterable[Any]) -> list[str]:
-    return [_turn_id(str(each.payload["event_id"])) for each in found][: max(DEPTHS)]
+def _turn_ids(hits: Iterable[Any]) -> list[str]:
+    return [_turn_id(str(each.payload["event_id"])) for each in hits][: max(DEPTHS)]
 
 
 def _turn_id(event_id: str) -> str:

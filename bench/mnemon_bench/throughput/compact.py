@@ -139,15 +139,15 @@ def _select_live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
     return [each for each in summaries if each.summary_id not in merged]
 
 
-def _count_between(said: list[int], end: int, start: int) -> int:
+def _count_between(positions: list[int], end: int, start: int) -> int:
     """Return the number of messages between two summaries; -1 if they overlap."""
-    return -1 if start <= end else sum(end < seq < start for seq in said)
+    return -1 if start <= end else sum(end < seq < start for seq in positions)
 
 
 async def _measure_tokens(connection: Client, seq: int) -> int:
     body = json.dumps({"query": make_question(seq), "min_seq": seq}).encode()
     message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
-    reply = ContextReplyV1.read(message.data)
+    reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
         raise RuntimeError(f"after {seq} messages: {message.data.decode()}")
     return reply.tokens

@@ -23,7 +23,7 @@ from mnemon_bench.workloads.conversations import (
 from mnemon_consumers.extract.answers.parser import parse_answer as read_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import open_language_models

@@ -102,7 +102,7 @@ async def _measure_bare(deployment: Deployment, events: int) -> dict[str, float]
 
 async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:
     try:
-        return await run_module("mnemon_bench.workers.rebuild", deployment.spelled())
+        return await run_module("mnemon_bench.workers.rebuild", deployment.to_json())
     finally:
         await _drop_schema(deployment, name_of(deployment.database_schema, "next"))
 

@@ -34,7 +34,7 @@ SAMPLE = 50
 MANY = 100
 """Hits to ask for; the benchmark checks that a message is found, not that it ranks first."""
 
-PATIENCE = 60.0
+SEARCH_TIMEOUT = 60.0
 """Seconds after which a message that is not found counts as an error."""
 
 
@@ -110,7 +110,7 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
             yield ChatEvent(user_name(number), MessageV1(role="user", content=make_text(number)))
 
     stream_context = connection.jetstream()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(SEARCH_TIMEOUT):
         begun = time.perf_counter()
         published = await MemoryClient(connection, tenant=TENANT).publish_many(events())
         while await read_applied_position(stream_context, "index") < published.last_seq:

@@ -16,4 +16,4 @@ async def serve(names: Sequence[str], deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[2:], Deployment.read(sys.argv[1])))
+    asyncio.run(serve(sys.argv[2:], Deployment.from_json(sys.argv[1])))

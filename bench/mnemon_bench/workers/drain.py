@@ -34,4 +34,4 @@ async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: i
 
 if __name__ == "__main__":
     deployment, consumer, last_seq, workers = sys.argv[1:]
-    asyncio.run(drain(Deployment.read(deployment), consumer, int(last_seq), int(workers)))
+    asyncio.run(drain(Deployment.from_json(deployment), consumer, int(last_seq), int(workers)))

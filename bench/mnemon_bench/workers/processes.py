@@ -37,7 +37,7 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
 @asynccontextmanager
 async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
     """Run consumers as they ship, all in one process."""
-    async with spawn_server("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
+    async with spawn_server("mnemon_bench.workers.consumers", deployment.to_json(), *names) as process:
         yield process
 
 
@@ -57,7 +57,7 @@ async def drain_log(
     deployment: Deployment, consumer: str, last_seq: int, workers: int = 1
 ) -> dict[str, float]:
     """Have workers of a consumer handle the log up to a position; return `seconds` and `resident_bytes`."""
-    arguments = deployment.spelled(), consumer, str(last_seq), str(workers)
+    arguments = deployment.to_json(), consumer, str(last_seq), str(workers)
     return await run_module("mnemon_bench.workers.drain", *arguments)
 
 

@@ -8,7 +8,7 @@ import time
 import psutil
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.rebuild.generations import catch_up, open_exclusive_site, open_generation
+from mnemon_infra.rebuild.generations import catch_up, open_exclusive_site, open_row_generation
 
 
 class _SilentProgress:
@@ -23,11 +23,11 @@ async def replay(deployment: Deployment) -> None:
     """Replay the log next to the live generation, then print seconds and resident bytes as JSON."""
     async with open_exclusive_site(deployment) as place:
         begun = time.perf_counter()
-        async with open_generation(place, "next", _SilentProgress()) as replayed:
+        async with open_row_generation(place, "next", _SilentProgress()) as replayed:
             await catch_up(place, replayed, _SilentProgress())
         seconds = time.perf_counter() - begun
     print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
 
 
 if __name__ == "__main__":
-    asyncio.run(replay(Deployment.read(sys.argv[1])))
+    asyncio.run(replay(Deployment.from_json(sys.argv[1])))

@@ -13,7 +13,7 @@ from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.workers.processes import FAR, spawn_consumers
 from mnemon_bench.workloads.conversations import make_message, publish_events, user_name
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter
 from mnemon_infra.broker.streams.triggers import list_waiting as triggers

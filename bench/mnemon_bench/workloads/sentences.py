@@ -94,20 +94,20 @@ DIFFERENT = TOPICS * 20**3
 
 def make_fact(number: int) -> str:
     """Return a fact of about 60 characters."""
-    return _filled(number, asked=False)
+    return _filled(number, is_question=False)
 
 
 def make_question(number: int) -> str:
     """Return a question to which the fact of the same number is an answer; some other facts fit as well."""
-    return _filled(number, asked=True)
+    return _filled(number, is_question=True)
 
 
-def _filled(number: int, *, asked: bool) -> str:
+def _filled(number: int, *, is_question: bool) -> str:
     language = _LANGUAGES[number % 2]
     row, topic = divmod(number // 2, len(language.topics))
     rest, name = divmod(row, 20)
     year, place = divmod(rest, 20)
-    return (language.questions if asked else language.topics)[topic].format(
+    return (language.questions if is_question else language.topics)[topic].format(
         name=language.names[(name + topic) % 20],
         place=language.places[(place + name) % 20],
         year=1990 + (year + name + place) % 20,

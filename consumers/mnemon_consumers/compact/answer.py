@@ -206,7 +206,7 @@ def _is_echo(line: str, request: ModelRequest) -> bool:
     if _shares_run(said, _split_words(request.instructions), ECHOED_INSTRUCTIONS):
         return True
     # The newest of several earlier summaries may stay unchanged.
-    messages = (each.text for each in request.said if each.role != "system")
+    messages = (each.text for each in request.messages if each.role != "system")
     return any(_shares_run(said, _split_words(text), ECHOED_MESSAGES) for text in messages)
 
 

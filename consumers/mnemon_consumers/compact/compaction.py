@@ -30,12 +30,12 @@ from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost
 from mnemon_consumers.domain.spending.counters import count_usage
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, retry_store
 from mnemon_infra.broker.streams.purge import read_erasures
@@ -44,7 +44,7 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.memory.summaries import load_newest_summaries
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
+from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
 from mnemon_infra.models.language.offline.model import build_offline_model
@@ -123,7 +123,7 @@ class Compactor:
         self._settings = settings
         self._circuit_breaker = circuit_breaker
         self._budgets = budgets
-        self._position = Position()
+        self._position = AppliedPosition()
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
@@ -145,7 +145,7 @@ class Compactor:
     async def _take_step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
         """Take one step; return None if another may follow."""
         tenant, user, _ = place
-        settings = self._settings.of(tenant)
+        settings = self._settings.get_settings(tenant)
         compaction = settings.compaction
         if not compaction.enabled:
             return _OFF
@@ -168,7 +168,7 @@ class Compactor:
         )
         usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
         try:
-            with self._budgets.reserving() as reservations:
+            with self._budgets.open_reservations() as reservations:
                 if not await reservations.admit(tenant, usd):
                     return Retry(BUDGET_DELAY)
                 with tracing.trace_block("compact", await read_trace(connection, step.covers[1])):
@@ -212,7 +212,7 @@ class Compactor:
             return None
         written = build_summary_event(place, step, text, written_by)
         appended, *_ = await _append_events(connection, written, *paid)
-        if (await read_erasures(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
+        if (await read_erasures(connection, (tenant, user))).removes_window(place[2], step.covers[0]):
             await remove_message(connection, LOG, appended.seq)  # it was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
@@ -249,21 +249,21 @@ class Compactor:
         """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
         self._circuit_breaker.record_answer(settings.compaction.provider, settings.compaction.model)
         usd = compute_cost(usage, model.model, settings.spending, in_batch=False)
-        self._budgets.spent(owner[0], usd)
+        self._budgets.record_spending(owner[0], usd)
         count_usage(model.provider, "compact", usage, usd)
         of = model.provider, model.model
         return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
-    async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
+    async def _is_projected(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
         """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
-        return await self._position.reach(connection.jetstream(), last, patience) >= last
+        return await self._position.wait_for(connection.jetstream(), last, timeout_seconds) >= last
 
     async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
         tenant, user, conversation = place
-        whose = UnsummarisedQuery(
+        whose = UncoveredQuery(
             tenant, user, compaction.after_messages + 1, self._position.value, conversation
         )
         newest = NewestMessagesQuery(tenant, user, conversation, compaction.merge_above + 1)

@@ -7,11 +7,11 @@ from typing import Final
 from mnemon_consumers.compact.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""

@@ -20,7 +20,7 @@ from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode_users
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, list_long_conversations
+from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, list_long_conversations
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
@@ -90,9 +90,9 @@ class CompactConsumer:
             except InvalidBody as error:
                 outcomes.append(Dead("invalid_trigger", str(error)))
         queries = [
-            UnsummarisedQuery(tenant, user, compaction.after_messages + 1, ANY_POSITION)
+            UncoveredQuery(tenant, user, compaction.after_messages + 1, ANY_POSITION)
             for tenant, user in users
-            if (compaction := self._settings.of(tenant).compaction).enabled
+            if (compaction := self._settings.get_settings(tenant).compaction).enabled
         ]
         try:
             for start in range(0, len(queries), USERS_AT_ONCE):
@@ -108,7 +108,7 @@ class CompactConsumer:
             *(self._in_flight.await_outcome(self._compact(each)) for each in deliveries)
         )
 
-    async def _trigger_compactions(self, queries: Sequence[UnsummarisedQuery]) -> None:
+    async def _trigger_compactions(self, queries: Sequence[UncoveredQuery]) -> None:
         found = await self._database.run_query(list_long_conversations(queries))
         subjects = [
             work_subject("compact", query.tenant, query.user, conversation)

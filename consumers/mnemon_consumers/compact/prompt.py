@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
     format_speech,
     format_time,
     join_instructions,
     shorten_name,
+    shorten_text,
 )
 
 PROMPT_VERSION: Final = "compact-2"
@@ -79,12 +80,12 @@ def build_summary_request(summaries: Sequence[StoredSummary], settings: Settings
     return _build_request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
 
 
-def _build_request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
+def _build_request(messages: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
     return ModelRequest(
         purpose="compact",
         instructions=join_instructions(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
-        said=said,
+        messages=messages,
         most_tokens=MOST_TOKENS,
     )
 
@@ -93,21 +94,15 @@ def _number_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-def _format_message(said: PromptMessage) -> str:
-    return f"{format_time(said)} {format_speech(said)}"
+def _format_message(message: PromptMessage) -> str:
+    return f"{format_time(message)} {format_speech(message)}"
 
 
 def _shorten_message(message: SpokenRow) -> str:
     if message.role == "tool":
-        return _shorten_text(message.content, TOOL_BEGINNING)
-    text = _shorten_text(message.content, BEGINNING, ENDING)
+        return shorten_text(message.content, TOOL_BEGINNING)
+    text = shorten_text(message.content, BEGINNING, ENDING)
     if not message.tool_calls:
         return text
     calls = json.dumps(message.tool_calls, ensure_ascii=False)
-    return f"{text}\n(tools used: {_shorten_text(calls, TOOL_BEGINNING)})".lstrip()
-
-
-def _shorten_text(text: str, beginning: int, ending: int = 0) -> str:
-    if len(text) <= beginning + ending:
-        return text
-    return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
+    return f"{text}\n(tools used: {shorten_text(calls, TOOL_BEGINNING)})".lstrip()

@@ -27,8 +27,8 @@ NEAREST: Final = 10
 class Neighbours:
     """Finds the nearest facts, and writes the points of the facts that a turn decided."""
 
-    def __init__(self, finding: VectorIndex, owner: Owner, known: UserState) -> None:
-        self._finding = finding
+    def __init__(self, vector_index: VectorIndex, owner: Owner, known: UserState) -> None:
+        self._vector_index = vector_index
         self._owner = owner
         self._known = known
         self._was_findable = known.findable
@@ -45,7 +45,7 @@ class Neighbours:
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
-        model, meanings = self._finding.embedder, self._known.meanings
+        model, meanings = self._vector_index.embedder, self._known.meanings
         if model is None:
             return
         self._known.meanings = {text: meanings[text] for text in texts if text in meanings}
@@ -59,12 +59,12 @@ class Neighbours:
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
-        if self._finding.embedder is None:
+        if self._vector_index.embedder is None:
             return []
         meanings = self._known.meanings
         if text not in meanings:
             # `look_up_texts` skips a text that repeats a fact. Decisions since then may have ended that fact.
-            (meanings[text],) = await self._finding.embedder.embed([text])
+            (meanings[text],) = await self._vector_index.embedder.embed([text])
             await self._search_texts({text: meanings[text]})
         facts = self._known.facts
         found = [each for each in self._hits.get(text, ()) if self._is_unchanged(each.fact_id)]
@@ -97,11 +97,11 @@ class Neighbours:
             if each in facts
         ]
         if written:
-            new = await build_points(self._finding, written, self._known.meanings)
-            await self._finding.vectors.upsert(Collection.MEMORIES, new)
+            new = await build_points(self._vector_index, written, self._known.meanings)
+            await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
         if self._ended:
             gone = [point_id(*self._owner, "fact", each) for each in self._ended]
-            await self._finding.vectors.delete(Collection.MEMORIES, self._owner, gone)
+            await self._vector_index.vectors.delete(Collection.MEMORIES, self._owner, gone)
         self._known.findable = self._was_findable
 
     def _is_unchanged(self, fact_id: str) -> bool:
@@ -115,7 +115,7 @@ class Neighbours:
         if not self._was_findable:
             await self._make_findable()
         vectors = list(meanings.values())
-        found = await self._finding.vectors.search(Collection.MEMORIES, self._owner, vectors, NEAREST)
+        found = await self._vector_index.vectors.search(Collection.MEMORIES, self._owner, vectors, NEAREST)
         for text, hits in zip(meanings, found, strict=True):
             self._hits[text] = [
                 NearestFact(fact_id, hit.score)
@@ -127,12 +127,14 @@ class Neighbours:
         """Write missing points: the worker that decided these facts may have been killed before it did."""
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}
-        async for page in self._finding.vectors.scroll(Collection.MEMORIES, self._owner):
+        async for page in self._vector_index.vectors.scroll(Collection.MEMORIES, self._owner):
             found |= {str(each.payload["fact_id"]): each.payload["event_id"] for each in page}
         absent = [
             build_fact_item(self._owner, each.id, versions[each.id], each.fact.text)
             for each in facts.values()
             if found.get(each.id) != versions[each.id]
         ]
-        await self._finding.vectors.upsert(Collection.MEMORIES, await build_points(self._finding, absent))
+        await self._vector_index.vectors.upsert(
+            Collection.MEMORIES, await build_points(self._vector_index, absent)
+        )
         self._known.findable = self._was_findable = True

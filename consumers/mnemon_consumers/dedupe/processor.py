@@ -28,7 +28,7 @@ from mnemon_consumers.dedupe.decide import (
 from mnemon_consumers.dedupe.discarded_facts import forget_discarded_facts
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_consumers.dedupe.state.log import build_log_event, read_event
+from mnemon_consumers.dedupe.state.log import build_log_event, parse_event
 from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_contracts.base import InvalidBody
@@ -67,9 +67,9 @@ PARSED_AT_ONCE = 50
 class ProposalProcessor:
     """Decides for one user at a time, and caches the user's state for the next time."""
 
-    def __init__(self, database: Database, finding: VectorIndex, settings: LiveSettings) -> None:
+    def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
         self._cached_stores: tuple[int, int] | None = None
@@ -93,8 +93,8 @@ class ProposalProcessor:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and the caller can call again.
         """
-        async with self._finding.gate.passed(), hold_lock(self._database, *owner) as lock:
-            stores = self._finding.gate.exchanges, await load_generation_identity(lock)
+        async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
+            stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
             if self._cached_stores != stores:
                 # The cached state describes other points or rows than those that are live now.
                 self._cached_stores = stores
@@ -106,12 +106,12 @@ class ProposalProcessor:
             if known is None or known.erased != erased:
                 known = await self._load_state(connection, owner, erased)
             await self._apply_new_events(connection, owner, known)
-            neighbours = Neighbours(self._finding, owner, known)
+            neighbours = Neighbours(self._vector_index, owner, known)
             events = await self._decide_turn(owner, known, neighbours)
             waits = known.next_position
             if limits_at is not None and waits is None:
-                decided = evict_excess(known.facts, self._settings.of(owner[0]).limits, limits_at)
-                if self._settings.of(owner[0]).discard_facts:
+                decided = evict_excess(known.facts, self._settings.get_settings(owner[0]).limits, limits_at)
+                if self._settings.get_settings(owner[0]).discard_facts:
                     decided += await forget_discarded_facts(connection, owner, known.facts.facts)
                 events += _apply_decisions(owner, known, decided, limits_at, neighbours)
             await neighbours.write_points()
@@ -137,12 +137,12 @@ class ProposalProcessor:
         known = UserState(position=max(position, erased.below - 1), erased=erased)
         (rows,) = await self._database.run_query(load_fact_events([owner]))
         for row in rows:
-            if erased.has_learned(row.seq, None):
+            if erased.removes_fact(row.seq, None):
                 continue
             if row.seq > known.position:
                 break
             if row.body is not None:
-                known.apply(read_event(row.name, row.body), row.event_id, row.at)
+                known.apply(parse_event(row.name, row.body), row.event_id, row.at)
             elif row.proposal_id is not None:
                 known.facts.decided.add(row.proposal_id)
         for place, each in enumerate(known.facts.facts.values()):
@@ -162,7 +162,7 @@ class ProposalProcessor:
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
-                if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
                         # A model was reading the messages during the erasure, and proposed a fact after it.
                         await remove_message(connection, LOG, delivery.sequence)
@@ -177,7 +177,7 @@ class ProposalProcessor:
                     known.apply(event, event_id, at)
 
     async def _decide_turn(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
-        settings, undecided = self._settings.of(owner[0]), known.list_turn()
+        settings, undecided = self._settings.get_settings(owner[0]), known.list_turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
         await neighbours.look_up_texts(_find_texts_to_compare(proposals, known, settings))
         events: list[LogEvent] = []
@@ -211,7 +211,7 @@ class ProposalProcessor:
             return [reject_undecidable(proposal, type(error).__name__)]
 
     def _build_likeness(self) -> Likeness:
-        model = self._finding.embedder
+        model = self._vector_index.embedder
         words = load_word_similarity()
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 

@@ -14,11 +14,11 @@ from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import memory_subject
 from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.models.language.port import PromptMessage
 
 EXTRACTOR: Final = "extract"
@@ -33,12 +33,12 @@ class Range(NamedTuple):
     Attributes:
         from_seq: its first message.
         to_seq: its last message.
-        read: its messages that are worth reading; if there are none, no model is asked.
+        messages: its messages that are worth reading; if there are none, no model is asked.
     """
 
     from_seq: int
     to_seq: int
-    read: Sequence[SpokenRow]
+    messages: Sequence[SpokenRow]
 
 
 class WindowCut(NamedTuple):

@@ -102,7 +102,7 @@ class ExtractConsumer:
         users = list(dict.fromkeys(each for each in owners if not isinstance(each, Dead)))
         undone = set(users)
         try:
-            undone = await self._pipeline.read_users(self.broker.connection, users)
+            undone = await self._pipeline.extract_users(self.broker.connection, users)
         except TRANSIENT as error:
             log.warning("extraction failed, retrying", error=repr(error))
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]

@@ -112,8 +112,8 @@ class OnlineRequester:
         Raises:
             DatabaseUnavailable: it is unknown whether the tenant may spend more.
         """
-        extraction = self._settings.of(tenant).extraction
-        if not extraction.enabled or not await self._budgets.left(tenant):
+        extraction = self._settings.get_settings(tenant).extraction
+        if not extraction.enabled or not await self._budgets.has_budget(tenant):
             return None
         model = await self._circuit_breaker.open_model(extraction.provider, extraction.model)
         return None if model is None else extraction.mode == "online" or model.batches is None
@@ -128,26 +128,28 @@ class OnlineRequester:
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
-        async with self._database.transaction() as held:
-            taken = await lock_windows_of_users(held, wanted, datetime.now(UTC), at_most)
+        async with self._database.transaction() as transaction:
+            taken = await lock_windows_of_users(transaction, wanted, datetime.now(UTC), at_most)
             # A process that ended may have appended an answer already.
             known = await self._projections.find_answered_users(
                 connection, {window.owner for window in taken}
             )
             taken = [window for window in taken if window.owner in known]
-            done = await find_answered_windows(taken)(held)
-            await mark_answered(held, done)
+            done = await find_answered_windows(taken)(transaction)
+            await mark_answered(transaction, done)
             to_ask = [window for window in taken if window not in done]
-            asked = await build_window_requests(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
-            with self._budgets.reserving() as reservations:
+            asked = await build_window_requests(
+                transaction, to_ask, self._settings, datetime.now(UTC), AskedPairs()
+            )
+            with self._budgets.open_reservations() as reservations:
                 asking = (self._request_answer(connection, question, reservations) for question in asked)
-                await self._settle_answers(connection, held, await asyncio.gather(*asking))
+                await self._settle_answers(connection, transaction, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
     async def _request_answer(
         self, connection: Client, question: WindowRequest, reservations: Reservations
     ) -> _Response:
-        if not question.said:
+        if not question.messages:
             return _Response(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
         model = await self._circuit_breaker.open_model(of.provider, of.model)
@@ -177,12 +179,14 @@ class OnlineRequester:
             outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
         return _Response(question, (model.provider, model.model), outcome)
 
-    async def _settle_answers(self, connection: Client, held: Connection, said: Sequence[_Response]) -> None:
+    async def _settle_answers(
+        self, connection: Client, transaction: Connection, responses: Sequence[_Response]
+    ) -> None:
         now = datetime.now(UTC)
-        answering = {each.model for each in said if isinstance(each.outcome, ModelAnswer)}
+        answering = {each.model for each in responses if isinstance(each.outcome, ModelAnswer)}
         failed: list[FailedWindow] = []
         by_model: dict[ModelKey, list[tuple[WindowRequest, ModelAnswer | LineFailed]]] = {}
-        for each in said:
+        for each in responses:
             outcome = each.outcome
             if isinstance(outcome, ModelUnavailable):
                 if isinstance(outcome, ModelRefused | ModelBusy) or each.model not in answering:
@@ -195,7 +199,7 @@ class OnlineRequester:
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []
         for (provider, model), answers in by_model.items():
-            there = await self._drop_removed(connection, held, answers)
+            there = await self._drop_removed(connection, transaction, answers)
             for question, judged in await self._publish_answers(
                 connection, there, AnsweringModel(provider, model)
             ):
@@ -203,23 +207,23 @@ class OnlineRequester:
                     answered.append(question.window)
                 else:
                     failed.append(build_retry(question.window, now))
-        await mark_answered(held, answered)
-        await requeue_windows(held, failed)
+        await mark_answered(transaction, answered)
+        await requeue_windows(transaction, failed)
 
     async def _drop_removed(
         self,
         connection: Client,
-        held: Connection,
+        transaction: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
         """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.await_clears(connection, owners)
-        there = set(await drop_erased_windows([question.window for question, _ in answers])(held))
+        there = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
         answers = [each for each in answers if each[0].window in there]
-        rows = await load_window_messages([question.window for question, _ in answers])(held)
+        rows = await load_window_messages([question.window for question, _ in answers])(transaction)
         return [
-            (question if left else replace(question, said=()), outcome)
+            (question if left else replace(question, messages=()), outcome)
             for (question, outcome), left in zip(answers, rows, strict=True)
         ]
 
@@ -227,9 +231,9 @@ class OnlineRequester:
         self,
         connection: Client,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
-        asked: AnsweringModel,
+        answering_model: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Publish the answers, and retry until the log takes them, because they are paid for."""
         return await retry_store(
-            partial(self._publisher.publish_answers, connection, answers, asked), APPEND_PAUSE
+            partial(self._publisher.publish_answers, connection, answers, answering_model), APPEND_PAUSE
         )

@@ -48,7 +48,7 @@ class PeriodicScan:
     async def _choose_scan(self, last: TenantScan) -> TenantScan | None:
         """Return the scan to continue or start; None if none is due."""
         now = datetime.now(UTC)
-        of = self._settings.of(last.tenant).extraction
+        of = self._settings.get_settings(last.tenant).extraction
         if not of.enabled:
             return None
         if last.begun_at is None:

@@ -71,7 +71,7 @@ class ExtractionPipeline:
         await self._projections.await_position(connection, max(users.values(), default=0))
         return await self._cutter.schedule_users(connection, users)
 
-    async def read_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def extract_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Cut the due messages of users into windows and ask for those that batches do not handle.
 
         Returns:

@@ -9,7 +9,7 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
@@ -31,7 +31,7 @@ class ProjectionLag:
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
         self._settings = settings
-        self._position = Position()
+        self._position = AppliedPosition()
         self._end: int | None = None
         self._is_ready = False
         self._adopting = asyncio.Lock()
@@ -64,7 +64,7 @@ class ProjectionLag:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await self._position.reach(connection.jetstream(), seq, WAIT_SECONDS)
+        return await self._position.wait_for(connection.jetstream(), seq, WAIT_SECONDS)
 
     async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Return the users for whom every answer in the log is projected.
@@ -99,7 +99,7 @@ class ProjectionLag:
         return {owner for owner, seq in zip(each, lasts, strict=True) if seq <= position}
 
     def _find_deadline(self, tenant: str) -> timedelta:
-        return timedelta(hours=self._settings.of(tenant).extraction.deadline_hours)
+        return timedelta(hours=self._settings.get_settings(tenant).extraction.deadline_hours)
 
 
 def _list_answer_filters(owner: Owner) -> list[str]:

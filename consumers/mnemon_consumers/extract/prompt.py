@@ -8,9 +8,16 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mnemon_consumers.extract.answers.parser import build_schema
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
-from mnemon_infra.models.language.prompt_text import format_speech, join_instructions, shorten_name
+from mnemon_infra.models.language.prompt_text import (
+    WEEKDAYS,
+    format_speech,
+    format_time,
+    join_instructions,
+    shorten_name,
+    shorten_text,
+)
 
 KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older one."""
@@ -25,7 +32,6 @@ ENDING: Final = 1000
 MOST_TOKENS: Final = 8000
 """Tokens of an answer. Half of them hold fifty facts, but thinking models count the tokens of thoughts."""
 
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Names of weekdays, independent of the locale of the process."""
 
 INSTRUCTIONS: Final = """\
@@ -121,7 +127,7 @@ Messages:
 
 
 def build_request(
-    said: Sequence[PromptMessage],
+    messages: Sequence[PromptMessage],
     known: Sequence[PromptFact],
     settings: Extraction,
     pairs: Sequence[KnownPair] = (),
@@ -129,20 +135,20 @@ def build_request(
     """Return the request for the facts in messages.
 
     Args:
-        said: the messages to read, oldest first; the parser of the answer needs the same messages.
+        messages: the messages to read, oldest first; the parser of the answer needs the same messages.
         known: facts that are known already.
         settings: settings of the tenant; its own instructions belong to the prefix that providers cache.
         pairs: facts that may say the same.
     """
     shown = [
-        message._replace(text=_shorten_text(message.text), name=shorten_name(message.name))
-        for message in said
+        message._replace(text=shorten_text(message.text, BEGINNING, ENDING), name=shorten_name(message.name))
+        for message in messages
     ]
     return ModelRequest(
         purpose="extract",
         instructions=join_instructions(INSTRUCTIONS, settings.instructions),
         text=f"{_format_known(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
-        said=shown,
+        messages=shown,
         known=known,
         schema=build_schema(),
         most_tokens=MOST_TOKENS,
@@ -163,19 +169,13 @@ def _format_pairs(pairs: Iterable[KnownPair]) -> str:
 
 
 def _format_dated(fact: PromptFact) -> str:
-    day = f"({fact.saved_at:%Y-%m-%d} {_WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
+    day = f"({fact.saved_at:%Y-%m-%d} {WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
-def _format_messages(said: Iterable[PromptMessage]) -> str:
-    return "\n".join(_format_message(number, message) for number, message in enumerate(said, 1))
+def _format_messages(messages: Iterable[PromptMessage]) -> str:
+    return "\n".join(_format_message(number, message) for number, message in enumerate(messages, 1))
 
 
-def _format_message(number: int, said: PromptMessage) -> str:
-    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {format_speech(said)}"
-
-
-def _shorten_text(text: str) -> str:
-    if len(text) <= BEGINNING + ENDING:
-        return text
-    return f"{text[:BEGINNING]}\n[...]\n{text[-ENDING:]}"
+def _format_message(number: int, message: PromptMessage) -> str:
+    return f"{number}. {format_time(message)} {format_speech(message)}"

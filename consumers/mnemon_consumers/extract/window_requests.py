@@ -29,14 +29,14 @@ class WindowRequest:
 
     Attributes:
         window: the window.
-        said: its messages that are worth reading and still visible, oldest first; empty after a clear.
+        messages: its messages that are worth reading and still visible, oldest first; empty after a clear.
         known: the user's facts, most important first.
         settings: settings of the tenant.
         pairs: undecided pairs that the request also asks about; `known` has their words.
     """
 
     window: StoredWindow
-    said: Sequence[PromptMessage]
+    messages: Sequence[PromptMessage]
     known: Sequence[PromptFact]
     settings: SettingsV1
     pairs: Sequence[FactPair] = ()
@@ -45,7 +45,7 @@ class WindowRequest:
     def may_have_pairs(self) -> bool:
         """Whether it may ask about pairs: not if rules answer it, nor after a failure pairs may cause."""
         extraction = self.settings.extraction
-        is_asked = extraction.provider != "offline" and bool(self.said)
+        is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
     def select_batch_pairs(self, pairs: PairsByLine) -> Self:
@@ -57,7 +57,7 @@ class WindowRequest:
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
-        return build_request(self.said, self.known[: extraction.known_facts], extraction, pairs)
+        return build_request(self.messages, self.known[: extraction.known_facts], extraction, pairs)
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ async def build_window_requests(
     asked = []
     for window, messages in zip(windows, rows, strict=True):
         await asyncio.sleep(0)  # let other tasks run, such as a bot's request
-        of = settings.of(window.tenant)
+        of = settings.get_settings(window.tenant)
         zone = of.time_stamps.zone
         worthy = [row for row in messages if is_worth_reading(row.role, row.content, row.metadata, row.name)]
         asked.append(
@@ -115,12 +115,12 @@ async def build_window_requests(
 
 async def _add_pairs(
     connection: Connection,
-    asked: Sequence[WindowRequest],
+    requests: Sequence[WindowRequest],
     facts: Mapping[Owner, Sequence[FactRecord]],
     asked_pairs: AskedPairs,
 ) -> list[WindowRequest]:
     """Return the requests, with pairs for those that may have them."""
-    owners = {question.window.owner for question in asked if question.may_have_pairs}
+    owners = {question.window.owner for question in requests if question.may_have_pairs}
     records = await load_pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
     waiting = {
         owner: iter(
@@ -133,7 +133,7 @@ async def _add_pairs(
         for owner, record in records.items()
     }
     questions = []
-    for question in asked:
+    for question in requests:
         owner = question.window.owner
         pairs = (
             list(islice(waiting[owner], question.settings.extraction.pairs))

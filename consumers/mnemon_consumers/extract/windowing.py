@@ -18,8 +18,8 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import try_locks
-from mnemon_infra.database.messages.unsummarised import (
-    UnsummarisedQuery,
+from mnemon_infra.database.messages.uncovered_messages import (
+    UncoveredQuery,
     list_long_conversations,
     load_uncovered_messages,
 )
@@ -67,7 +67,7 @@ class WindowCutter:
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        heard = [owner for owner in users if self._settings.of(owner[0]).extraction.enabled]
+        heard = [owner for owner in users if self._settings.get_settings(owner[0]).extraction.enabled]
         later: set[Owner] = set()
         for begin in range(0, len(heard), CHECKED_AT_ONCE):
             some = {owner: users[owner] for owner in heard[begin : begin + CHECKED_AT_ONCE]}
@@ -91,7 +91,9 @@ class WindowCutter:
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
         wanted = [
-            UnsummarisedQuery(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
+            UncoveredQuery(
+                *owner, self._settings.get_settings(owner[0]).extraction.after_messages, users[owner]
+            )
             for owner in looked
         ]
         found = await self._database.run_query(list_long_conversations(wanted, "windows"))
@@ -119,17 +121,17 @@ class WindowCutter:
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
+        wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted
         up_to = await read_applied_position(connection.jetstream())
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
-            async with self._database.transaction() as held:
-                free = await try_locks(held, [(*owner, "extract") for owner in users])
+            async with self._database.transaction() as transaction:
+                free = await try_locks(transaction, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
-                users = await self._cut_page(connection, held, mine, up_to, rested, looked_at)
+                users = await self._cut_page(connection, transaction, mine, up_to, rested, looked_at)
         if not rested:
             looked_at = await self._find_unsettled(connection, wanted, up_to) | looked_at
         await self._schedule_checks(connection, looked_at)
@@ -138,7 +140,7 @@ class WindowCutter:
     async def _cut_page(
         self,
         connection: Client,
-        held: Connection,
+        transaction: Connection,
         owners: Sequence[Owner],
         up_to: int,
         rested: bool,
@@ -146,8 +148,8 @@ class WindowCutter:
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
-        wanted = [UnsummarisedQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
-        found = await load_uncovered_messages(wanted, "windows")(held)
+        wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
+        found = await load_uncovered_messages(wanted, "windows")(transaction)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
         nothing: list[StoredWindow] = []
@@ -155,18 +157,18 @@ class WindowCutter:
             owner = whose.tenant, whose.user
             for stretch in stretches:
                 done = cut_windows(
-                    stretch.messages, now, self._settings.of(owner[0]).extraction, rested=rested
+                    stretch.messages, now, self._settings.get_settings(owner[0]).extraction, rested=rested
                 )
                 for each in done.ranges:
                     window = StoredWindow(*owner, stretch.conversation, each.from_seq, each.to_seq)
-                    (to_read if each.read else nothing).append(window)
+                    (to_read if each.messages else nothing).append(window)
                 if done.ranges and len(stretch.messages) == whose.at_most:
                     more.append(owner)
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
         await append_events(connection, [_build_nothing_event(window) for window in nothing])
-        await insert_windows(held, nothing, now, answered=True)
-        await insert_windows(held, to_read, now)
+        await insert_windows(transaction, nothing, now, answered=True)
+        await insert_windows(transaction, to_read, now)
         return list(dict.fromkeys(more))
 
     async def _find_unsettled(
@@ -198,10 +200,10 @@ class WindowCutter:
         await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
 
     def _find_idle_time(self, tenant: str) -> timedelta:
-        return timedelta(seconds=self._settings.of(tenant).extraction.idle_seconds)
+        return timedelta(seconds=self._settings.get_settings(tenant).extraction.idle_seconds)
 
     def _find_page_size(self, tenant: str) -> int:
-        of = self._settings.of(tenant).extraction
+        of = self._settings.get_settings(tenant).extraction
         return max(PAGE * of.window_messages, 2 * of.after_messages)
 
 

@@ -50,7 +50,7 @@ class IndexConsumer:
         batch = plan_batch(deliveries, self._known_position)
         self._newest_position = max(self._newest_position, deliveries[-1].sequence)
         try:
-            async with self._vector_index.gate.passed():
+            async with self._vector_index.gate.enter():
                 await write_batch(self._vector_index, batch)
         except (EmbeddingUnavailable, VectorsUnavailable) as error:
             log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
@@ -68,7 +68,7 @@ class IndexConsumer:
         await yield_to_requests()
         try:
             owner, position = parse_owner(delivery.subject), int(delivery.body or b"0")
-            async with self._vector_index.gate.passed():
+            async with self._vector_index.gate.enter():
                 done = await sweep_points(
                     self.broker.connection, self._database, self._vector_index, owner, position
                 )

@@ -10,13 +10,13 @@ from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, Index
 from mnemon_contracts.identity import point_id
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, VectorIndex, build_points, build_summary_item
+from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
 """Chunks of a document that are cut before other work takes its turn: some milliseconds."""
 
 
-async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
+async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
     """Make a batch searchable.
 
     Raises:
@@ -32,22 +32,24 @@ async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
             for each in batch.summaries
         ],
     }
-    for collection, findables in found.items():
-        if findables:
-            await finding.vectors.upsert(collection, await build_points(finding, findables))
+    for collection, items in found.items():
+        if items:
+            await vector_index.vectors.upsert(collection, await build_points(vector_index, items))
 
 
-def build_message_entry(said: IndexedMessage) -> Findable:
+def build_message_entry(message: IndexedMessage) -> SearchableItem:
     """Return the entry of a message for the vector index."""
-    words, meaning = texts.build_message_texts(said.content, said.name, said.sent_at)
-    payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
-    return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
+    words, meaning = texts.build_message_texts(message.content, message.name, message.sent_at)
+    payload: dict[str, JsonValue] = {"event_id": message.event_id, "seq": message.seq}
+    return SearchableItem(
+        point_id(*message.owner, "message", message.event_id), message.owner, payload, words, meaning
+    )
 
 
-async def build_document_entries(read: IndexedDocument) -> list[Findable]:
+async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
     """Return the entries of a document's chunks. Requests take precedence, however long the document is."""
     whole = read.document
-    found: list[Findable] = []
+    found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):
         if number % CHUNKS == CHUNKS - 1:
             await yield_to_requests()
@@ -61,5 +63,7 @@ async def build_document_entries(read: IndexedDocument) -> list[Findable]:
             "origin": whole.origin,
         }
         place = point_id(*read.owner, "chunk", whole.document_id, str(number))
-        found.append(Findable(place, read.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title)))
+        found.append(
+            SearchableItem(place, read.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title))
+        )
     return found

@@ -24,7 +24,7 @@ from mnemon_infra.database.projections.sweep import load_last_watermark
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import (
-    Findable,
+    SearchableItem,
     VectorIndex,
     build_fact_item,
     build_points,
@@ -36,7 +36,7 @@ _LAST_POSITION: Final = 2**63 - 1
 
 
 async def sweep_points(
-    connection: Client, database: Database, finding: VectorIndex, owner: Owner, seq: int
+    connection: Client, database: Database, vector_index: VectorIndex, owner: Owner, seq: int
 ) -> bool:
     """Sweep a user's points; return False if the projections are not far enough yet.
 
@@ -59,20 +59,20 @@ async def sweep_points(
         if erased and await read_applied_position(connection.jetstream(), "index") < erased:
             return False
         await yield_to_requests()
-        await _sweep_facts(database, finding, owner)
+        await _sweep_facts(database, vector_index, owner)
     await yield_to_requests()
     # Points are read before the position is checked: each live point has its row by then, so that a point
     # without a row is obsolete. In another order the row might only be late.
-    chunks = await _read_chunks(finding, owner)
-    known_summaries = await _read_versions(finding, Collection.SUMMARIES, owner)
+    chunks = await _read_chunks(vector_index, owner)
+    known_summaries = await _read_versions(vector_index, Collection.SUMMARIES, owner)
     position = await read_applied_position(connection.jetstream())
     written = [thing_filter(*owner, thing) for thing in ("document", "summary")]
     if position < max(await asyncio.gather(*(read_last_position(connection, each) for each in written))):
         return False
-    await _sweep_documents(database, finding, owner, chunks)
-    await _sweep_summaries(database, finding, owner, known_summaries)
+    await _sweep_documents(database, vector_index, owner, chunks)
+    await _sweep_summaries(database, vector_index, owner, known_summaries)
     if await load_last_watermark(database, *owner):
-        await _sweep_messages(database, finding, owner, position)
+        await _sweep_messages(database, vector_index, owner, position)
     return True
 
 
@@ -86,55 +86,57 @@ def _list_removal_filters(owner: Owner) -> Iterator[str]:
     yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
-async def reconcile_points(database: Database, finding: VectorIndex, owner: Owner) -> None:
+async def reconcile_points(database: Database, vector_index: VectorIndex, owner: Owner) -> None:
     """Make a user's points agree with the projections while no other process writes either of them.
 
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of the work is done.
     """
-    await _sweep_facts(database, finding, owner)
-    await _sweep_documents(database, finding, owner, await _read_chunks(finding, owner))
+    await _sweep_facts(database, vector_index, owner)
+    await _sweep_documents(database, vector_index, owner, await _read_chunks(vector_index, owner))
     await _sweep_summaries(
-        database, finding, owner, await _read_versions(finding, Collection.SUMMARIES, owner)
+        database, vector_index, owner, await _read_versions(vector_index, Collection.SUMMARIES, owner)
     )
     if await load_last_watermark(database, *owner):
-        await _sweep_messages(database, finding, owner, _LAST_POSITION)
+        await _sweep_messages(database, vector_index, owner, _LAST_POSITION)
 
 
-async def _sweep_facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
+async def _sweep_facts(database: Database, vector_index: VectorIndex, owner: Owner) -> None:
     (facts,) = await database.run_query(load_facts([owner]))
     live = [build_fact_item(owner, each.id, each.event_id, each.text) for each in facts]
-    known = await _read_versions(finding, Collection.MEMORIES, owner)
-    await _level_collection(finding, Collection.MEMORIES, owner, live, known)
+    known = await _read_versions(vector_index, Collection.MEMORIES, owner)
+    await _level_collection(vector_index, Collection.MEMORIES, owner, live, known)
 
 
 async def _sweep_summaries(
-    database: Database, finding: VectorIndex, owner: Owner, known: Mapping[UUID, object]
+    database: Database, vector_index: VectorIndex, owner: Owner, known: Mapping[UUID, object]
 ) -> None:
     (summaries,) = await database.run_query(load_summaries([owner]))
     live = [build_summary_item(owner, each.id, each.event_id, each.text) for each in summaries]
-    await _level_collection(finding, Collection.SUMMARIES, owner, live, known)
+    await _level_collection(vector_index, Collection.SUMMARIES, owner, live, known)
 
 
-async def _read_versions(finding: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
+async def _read_versions(
+    vector_index: VectorIndex, collection: Collection, owner: Owner
+) -> dict[UUID, object]:
     """Return the user's points of a collection, each with the event that made its current version."""
     known: dict[UUID, object] = {}
-    async for page in finding.vectors.scroll(collection, owner):
+    async for page in vector_index.vectors.scroll(collection, owner):
         known |= {stored.id: stored.payload.get("event_id") for stored in page}
     return known
 
 
 async def _level_collection(
-    finding: VectorIndex,
+    vector_index: VectorIndex,
     collection: Collection,
     owner: Owner,
-    live: Sequence[Findable],
+    live: Sequence[SearchableItem],
     known: Mapping[UUID, object],
 ) -> None:
     """Write points that are missing or of another version, and remove points without a live entry."""
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
-    await finding.vectors.upsert(collection, await build_points(finding, absent))
-    await _delete_points(finding, collection, owner, known.keys() - {each.id for each in live})
+    await vector_index.vectors.upsert(collection, await build_points(vector_index, absent))
+    await _delete_points(vector_index, collection, owner, known.keys() - {each.id for each in live})
 
 
 class _Chunk(NamedTuple):
@@ -144,10 +146,10 @@ class _Chunk(NamedTuple):
     event_id: str
 
 
-async def _read_chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
+async def _read_chunks(vector_index: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
     """Return the origin of each of the user's chunks."""
     found: dict[UUID, _Chunk] = {}
-    async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
+    async for page in vector_index.vectors.scroll(Collection.DOCUMENTS, owner):
         for stored in page:
             payload = stored.payload
             found[stored.id] = _Chunk(str(payload["document_id"]), str(payload["event_id"]))
@@ -155,19 +157,19 @@ async def _read_chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]
 
 
 async def _sweep_documents(
-    database: Database, finding: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
+    database: Database, vector_index: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
 ) -> None:
     (entries,) = await database.run_query(load_documents([owner]))
     live = {each.event_id for each in entries}
     gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
-    await _delete_points(finding, Collection.DOCUMENTS, owner, gone)
+    await _delete_points(vector_index, Collection.DOCUMENTS, owner, gone)
     # The older of two versions in quick succession may have been written over the newer one.
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
     read = [chunk for each in whole for chunk in await build_document_entries(_restore_document(owner, each))]
     absent = [chunk for chunk in read if chunk.id not in there]
-    await finding.vectors.upsert(Collection.DOCUMENTS, await build_points(finding, absent))
+    await vector_index.vectors.upsert(Collection.DOCUMENTS, await build_points(vector_index, absent))
 
 
 def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
@@ -182,18 +184,20 @@ def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
     return IndexedDocument(owner, stored.event_id, added)
 
 
-async def _sweep_messages(database: Database, finding: VectorIndex, owner: Owner, position: int) -> None:
+async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: Owner, position: int) -> None:
     """Remove points of messages that may not be shown. Rows beyond the position may not be written yet."""
-    async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
+    async for page in vector_index.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}
         (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
-        await _delete_points(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
+        await _delete_points(
+            vector_index, Collection.MESSAGES, owner, [places[event_id] for event_id in gone]
+        )
 
 
 async def _delete_points(
-    finding: VectorIndex, collection: Collection, owner: Owner, ids: Iterable[UUID]
+    vector_index: VectorIndex, collection: Collection, owner: Owner, ids: Iterable[UUID]
 ) -> None:
     if gone := list(ids):
-        await finding.vectors.delete(collection, owner, gone)
+        await vector_index.vectors.delete(collection, owner, gone)

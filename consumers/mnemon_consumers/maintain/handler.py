@@ -60,7 +60,7 @@ class MaintainConsumer:
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Expire facts and check limits, as the triggers say."""
-        limits = [each.limits for each in self._settings.all()]
+        limits = [each.limits for each in self._settings.list_settings()]
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
                 await self._expire_facts(datetime.fromtimestamp(max(stamps), UTC))
@@ -93,8 +93,8 @@ class MaintainConsumer:
 
     async def _trigger_excesses(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""
-        least = min(find_smallest_limit(each.limits) for each in self._settings.all())
+        least = min(find_smallest_limit(each.limits) for each in self._settings.list_settings())
         for counts in await self._database.run_query(count_excess_facts(least)):
-            if exceeds_limits(counts, self._settings.of(counts.tenant).limits):
+            if exceeds_limits(counts, self._settings.get_settings(counts.tenant).limits):
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await self.broker.stream_context.publish(subject, b"", stream=WORK)

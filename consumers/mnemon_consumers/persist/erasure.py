@@ -77,6 +77,6 @@ async def _project_again(connection: Client, database: Database, erased: Erasure
         async with aclosing(read_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
-                    if erased.takes(delivery):
+                    if erased.removes(delivery):
                         await remove_message(connection, LOG, delivery.sequence)
                 await write_rows(database, plan_batch(page).rows)

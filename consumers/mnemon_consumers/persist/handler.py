@@ -14,7 +14,7 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.bulk_publish import publish_all
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.triggers import publish_said
+from mnemon_infra.broker.streams.triggers import publish_user_triggers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from mnemon_infra.database.projections.rows import Rows
@@ -76,7 +76,7 @@ class PersistConsumer:
         # Most batches consist of messages only; then the users who spoke are those who changed.
         users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
-        await publish_said(self.broker.connection, TRIGGERED, users)
+        await publish_user_triggers(self.broker.connection, TRIGGERED, users)
         await publish_all(self.broker.connection, notices)
 
     async def _sweep_user(self, subject: str, position: int) -> DeliveryOutcome:

@@ -25,12 +25,12 @@ Cached = TypeVar("Cached")
 Shelf = dict[Hashable, Any]
 """Cached parts of one user's memory."""
 
-FoundShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
+HitShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
 """Rows that searches of one user looked up, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Generic[Cached]):
+class PositionedValue(Generic[Cached]):
     """A value, and the log position it reflects."""
 
     value: Cached
@@ -40,13 +40,13 @@ class Seen(Generic[Cached]):
 class _Shelves(LRUCache[Owner, Shelf]):
     """LRU cache of shelves. An evicted shelf takes the user's looked-up rows with it."""
 
-    def __init__(self, users: int, found: LRUCache[Owner, FoundShelf]) -> None:
+    def __init__(self, users: int, hit_shelves: LRUCache[Owner, HitShelf]) -> None:
         super().__init__(users)
-        self._found = found
+        self._hit_shelves = hit_shelves
 
     def popitem(self) -> tuple[Owner, Shelf]:
         owner, shelf = super().popitem()
-        self._found.pop(owner, None)
+        self._hit_shelves.pop(owner, None)
         return owner, shelf
 
 
@@ -59,33 +59,33 @@ class UserCache:
     """
 
     def __init__(self, users: int) -> None:
-        self._found: LRUCache[Owner, FoundShelf] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
-        self._shelves: LRUCache[Owner, Shelf] = _Shelves(users, self._found)
+        self._hit_shelves: LRUCache[Owner, HitShelf] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
+        self._shelves: LRUCache[Owner, Shelf] = _Shelves(users, self._hit_shelves)
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
-    def shelf(self, owner: Owner) -> Shelf:
+    def get_shelf(self, owner: Owner) -> Shelf:
         """Return the user's shelf; an empty one if nothing is cached."""
         shelf: Shelf | None = self._shelves.get(owner)
         if shelf is None:
             shelf = self._shelves[owner] = {}
         return shelf
 
-    def found_shelf(self, owner: Owner) -> FoundShelf:
+    def get_hit_shelf(self, owner: Owner) -> HitShelf:
         """Return the user's shelf of rows that searches looked up."""
-        self.shelf(owner)  # both shelves of a user are evicted together
-        shelf: FoundShelf | None = self._found.get(owner)
+        self.get_shelf(owner)  # both shelves of a user are evicted together
+        shelf: HitShelf | None = self._hit_shelves.get(owner)
         if shelf is None:
-            shelf = self._found[owner] = {}
+            shelf = self._hit_shelves[owner] = {}
         return shelf
 
-    def weigh_found_shelf(self, owner: Owner, shelf: FoundShelf) -> None:
+    def weigh_hit_shelf(self, owner: Owner, shelf: HitShelf) -> None:
         """Measure a shelf that has grown, and evict others until there is room for it."""
-        if self._found.get(owner) is shelf:
-            del self._found[owner]
-            if measure_memory(shelf) <= self._found.maxsize:
-                self._found[owner] = shelf
+        if self._hit_shelves.get(owner) is shelf:
+            del self._hit_shelves[owner]
+            if measure_memory(shelf) <= self._hit_shelves.maxsize:
+                self._hit_shelves[owner] = shelf
 
-    def revision(self, tenant: str) -> object:
+    def get_revision(self, tenant: str) -> object:
         """Return an object that is replaced by another after each change of a user of the tenant."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
@@ -94,13 +94,13 @@ class UserCache:
         """Drop the cached parts of a user who has changed."""
         tenant, _ = owner
         self._shelves.pop(owner, None)
-        self._found.pop(owner, None)
+        self._hit_shelves.pop(owner, None)
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
         """Drop all entries, after notices of changes may have been missed."""
         self._shelves.clear()
-        self._found.clear()
+        self._hit_shelves.clear()
         self._revisions.clear()
 
 

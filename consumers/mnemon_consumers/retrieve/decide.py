@@ -140,11 +140,11 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
-def _select_best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
+def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
     """Return the first items up to `limit` new ones, and known ones between: their section may lack room."""
     best: list[ContextItem] = []
-    for item in found:
-        if item.id not in elsewhere:
+    for item in items:
+        if item.id not in excluded_ids:
             if limit == 0:
                 break
             limit -= 1

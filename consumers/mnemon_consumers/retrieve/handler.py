@@ -53,17 +53,17 @@ class RetrieveConsumer:
         past = SnapshotResolver(broker, database, self._schema, self._snapshots)
         self._service = AskService(broker, SERVICE, version("mnemon"), Admission(self._bound_tenant))
         answers = {
-            **ContextVerb(memory, search if vector_index else None, past, settings).answers,
-            **ConversationVerbs(memory, past, log).answers,
-            **ProfileVerbs(memory, log).answers,
-            **GetVerb(memory).answers,
-            **FactVerbs(memory, query, settings, log, projection, database, vector_index).answers,
-            **ForgetVerb(memory, query, log, projection, database, vector_index).answers,
-            **SaveVerb(broker, memory, log).answers,
-            **SearchVerb(memory, search, past, settings).answers,
-            **TaskVerb(memory, log).answers,
-            **DocumentVerb(memory, log, settings).answers,
-            **EraseVerb(broker, log, database, vector_index).answers,
+            **ContextVerb(memory, search if vector_index else None, past, settings).handlers,
+            **ConversationVerbs(memory, past, log).handlers,
+            **ProfileVerbs(memory, log).handlers,
+            **GetVerb(memory).handlers,
+            **FactVerbs(memory, query, settings, log, projection, database, vector_index).handlers,
+            **ForgetVerb(memory, query, log, projection, database, vector_index).handlers,
+            **SaveVerb(broker, memory, log).handlers,
+            **SearchVerb(memory, search, past, settings).handlers,
+            **TaskVerb(memory, log).handlers,
+            **DocumentVerb(memory, log, settings).handlers,
+            **EraseVerb(broker, log, database, vector_index).handlers,
         }
         for verb, answer in answers.items():
             self._service.add_endpoint(verb, answer)
@@ -87,7 +87,7 @@ class RetrieveConsumer:
                 yield
 
     def _bound_tenant(self, tenant: str) -> RequestLimits:
-        rates = self._settings.of(tenant).rates
+        rates = self._settings.get_settings(tenant).rates
         return RequestLimits(rates.requests_per_second, rates.requests_per_user)
 
     def _drop_caches(self) -> None:

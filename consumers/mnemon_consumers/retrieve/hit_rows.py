@@ -32,20 +32,20 @@ class HitRows(Protocol[RowLookup, Value]):
     def seq(self) -> int | None:
         """Return the log position that all rows reflect; None if nothing was looked up."""
 
-    def missing(self, wanted: RowLookup) -> RowLookup | None:
+    def find_missing(self, lookup: RowLookup) -> RowLookup | None:
         """Return the part of the request that has to be looked up; None if nothing is missing."""
 
-    def joined(self, wanted: RowLookup, found: Value, seq: int) -> Self:
+    def merge(self, lookup: RowLookup, rows: Value, seq: int) -> Self:
         """Return these rows together with those that were looked up now."""
 
-    def held(self, wanted: RowLookup) -> Self:
+    def trim(self, lookup: RowLookup) -> Self:
         """Return the rows to cache: all of them, or those requested last if there are too many."""
 
-    def answer(self, wanted: RowLookup) -> Value:
+    def select(self, lookup: RowLookup) -> Value:
         """Return what PostgreSQL would answer. All requested rows must be cached."""
 
     @property
-    def memory(self) -> int:
+    def byte_count(self) -> int:
         """Return the approximate number of bytes that the rows take."""
 
 
@@ -56,50 +56,50 @@ class HitMessages:
     Attributes:
         seq: as in `HitRows`.
         places: log positions by event id; None for a message that may not be shown.
-        surrounded: event ids of the messages whose neighbours are known.
+        anchors: event ids of the messages whose neighbours are known.
         around: the messages and their neighbours.
     """
 
     seq: int | None = None
     places: Mapping[str, int | None] = field(default_factory=dict)
-    surrounded: frozenset[str] = frozenset()
+    anchors: frozenset[str] = frozenset()
     around: Surroundings = field(default_factory=lambda: Surroundings({}, {}))
 
-    def missing(self, wanted: MessageLookup) -> MessageLookup | None:
-        bare = [each for each in _list_anchors(wanted) if each not in self.surrounded]
-        unknown = [each for each in wanted.event_ids[wanted.surrounded :] if each not in self.places]
+    def find_missing(self, lookup: MessageLookup) -> MessageLookup | None:
+        bare = [each for each in _list_anchors(lookup) if each not in self.anchors]
+        unknown = [each for each in lookup.event_ids[lookup.anchor_count :] if each not in self.places]
         if not bare and not unknown and self.seq is not None:
             return None
-        return wanted._replace(event_ids=(*bare, *unknown), surrounded=len(bare))
+        return lookup._replace(event_ids=(*bare, *unknown), anchor_count=len(bare))
 
-    def joined(self, wanted: MessageLookup, found: Surroundings, seq: int) -> Self:
-        places = {each.event_id: each.seq for each in found.messages.values()}
+    def merge(self, lookup: MessageLookup, rows: Surroundings, seq: int) -> Self:
+        places = {each.event_id: each.seq for each in rows.messages.values()}
         return replace(
             self,
             seq=seq if self.seq is None else min(seq, self.seq),
-            places={**self.places, **{each: places.get(each) for each in wanted.event_ids}},
-            surrounded=self.surrounded.union(_list_anchors(wanted)),
+            places={**self.places, **{each: places.get(each) for each in lookup.event_ids}},
+            anchors=self.anchors.union(_list_anchors(lookup)),
             around=Surroundings(
-                {**self.around.messages, **found.messages}, {**self.around.following, **found.following}
+                {**self.around.messages, **rows.messages}, {**self.around.following, **rows.following}
             ),
         )
 
-    def held(self, wanted: MessageLookup) -> Self:
+    def trim(self, lookup: MessageLookup) -> Self:
         if len(self.places) <= MOST_HELD:
             return self
         return replace(
             self,
-            places={each: self.places[each] for each in wanted.event_ids},
-            surrounded=frozenset(_list_anchors(wanted)),
-            around=self.answer(wanted),
+            places={each: self.places[each] for each in lookup.event_ids},
+            anchors=frozenset(_list_anchors(lookup)),
+            around=self.select(lookup),
         )
 
-    def answer(self, wanted: MessageLookup) -> Surroundings:
-        places = {each: seq for each in wanted.event_ids if (seq := self.places[each]) is not None}
+    def select(self, lookup: MessageLookup) -> Surroundings:
+        places = {each: seq for each in lookup.event_ids if (seq := self.places[each]) is not None}
         # In the order of PostgreSQL's answer: the requested messages, then their neighbours.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
         preceding = {after: before for before, after in self.around.following.items()}
-        for seq in [places[each] for each in _list_anchors(wanted) if each in places]:
+        for seq in [places[each] for each in _list_anchors(lookup) if each in places]:
             before = [*_walk_neighbours(preceding, seq)]
             stretch = [*reversed(before), seq, *_walk_neighbours(self.around.following, seq)]
             around.messages.update((each, self.around.messages[each]) for each in stretch)
@@ -107,7 +107,7 @@ class HitMessages:
         return around
 
     @property
-    def memory(self) -> int:
+    def byte_count(self) -> int:
         return _estimate_memory(self.places, [each.content for each in self.around.messages.values()])
 
 
@@ -123,47 +123,47 @@ class HitDocuments:
     seq: int | None = None
     documents: Mapping[str, StoredDocument | None] = field(default_factory=dict)
 
-    def missing(self, wanted: OwnedIds) -> OwnedIds | None:
-        owner, ids = wanted
+    def find_missing(self, lookup: OwnedIds) -> OwnedIds | None:
+        owner, ids = lookup
         unknown = [each for each in ids if each not in self.documents]
         return (owner, unknown) if unknown or self.seq is None else None
 
-    def joined(self, wanted: OwnedIds, found: Sequence[StoredDocument], seq: int) -> Self:
-        documents = {each.id: each for each in found}
+    def merge(self, lookup: OwnedIds, rows: Sequence[StoredDocument], seq: int) -> Self:
+        documents = {each.id: each for each in rows}
         return replace(
             self,
             seq=seq if self.seq is None else min(seq, self.seq),
-            documents={**self.documents, **{each: documents.get(each) for each in wanted[1]}},
+            documents={**self.documents, **{each: documents.get(each) for each in lookup[1]}},
         )
 
-    def held(self, wanted: OwnedIds) -> Self:
+    def trim(self, lookup: OwnedIds) -> Self:
         if len(self.documents) <= MOST_HELD:
             return self
-        return replace(self, documents={each: self.documents[each] for each in wanted[1]})
+        return replace(self, documents={each: self.documents[each] for each in lookup[1]})
 
-    def answer(self, wanted: OwnedIds) -> list[StoredDocument]:
-        return sorted(document for each in wanted[1] if (document := self.documents[each]) is not None)
+    def select(self, lookup: OwnedIds) -> list[StoredDocument]:
+        return sorted(document for each in lookup[1] if (document := self.documents[each]) is not None)
 
     @property
-    def memory(self) -> int:
+    def byte_count(self) -> int:
         return _estimate_memory(self.documents, [each.text for each in self.documents.values() if each])
 
 
 def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
     """Estimate the bytes that all rows of one user take."""
-    return ROW_BYTES + sum(rows.memory for rows in parts.values())
+    return ROW_BYTES + sum(rows.byte_count for rows in parts.values())
 
 
-def _list_anchors(wanted: MessageLookup) -> Sequence[str]:
+def _list_anchors(lookup: MessageLookup) -> Sequence[str]:
     """Return the messages whose neighbours are requested."""
-    return wanted.event_ids[: wanted.surrounded]
+    return lookup.event_ids[: lookup.anchor_count]
 
 
-def _walk_neighbours(beside: Mapping[int, int], seq: int) -> Iterator[int]:
+def _walk_neighbours(neighbours: Mapping[int, int], seq: int) -> Iterator[int]:
     for _ in range(AROUND):
-        if seq not in beside:
+        if seq not in neighbours:
             return
-        seq = beside[seq]
+        seq = neighbours[seq]
         yield seq
 
 

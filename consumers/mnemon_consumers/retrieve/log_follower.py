@@ -12,7 +12,7 @@ from nats.js import JetStreamContext
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, read_user_tail
 from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.settings.store import LiveSettings
@@ -35,8 +35,8 @@ class LogFollower:
 
     def __init__(self, settings: LiveSettings, users: int) -> None:
         self._settings = settings
-        self._applied = Position()
-        self._indexed = Position("index")
+        self._applied = AppliedPosition()
+        self._indexed = AppliedPosition("index")
         self._newest_changes: LRUCache[Owner, int] = LRUCache(users)
         self._is_following = False
         self._connection: Client
@@ -126,13 +126,13 @@ class LogFollower:
         self._indexed.notice(seq)
 
     async def _reach(
-        self, position: Position, owner: Owner, min_seq: int | None, *, wait: bool = True
+        self, position: AppliedPosition, owner: Owner, min_seq: int | None, *, wait: bool = True
     ) -> int:
         is_below = position.value < (min_seq or 0)
         if wait and is_below and min_seq is not None:
             tenant, _ = owner
-            patience = self._settings.of(tenant).wait_for_log_ms / 1000
-            return await position.reach(self._stream_context, min_seq, patience)
+            patience = self._settings.get_settings(tenant).wait_for_log_ms / 1000
+            return await position.wait_for(self._stream_context, min_seq, patience)
         if is_below or position.is_behind:
             return await position.refresh(self._stream_context)
         return position.value

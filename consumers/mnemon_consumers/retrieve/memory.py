@@ -6,7 +6,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
+from mnemon_consumers.retrieve.cache import CountCache, PositionedValue, Shelf, UserCache
 from mnemon_consumers.retrieve.hit_rows import HitDocuments, HitMessages, HitRows
 from mnemon_consumers.retrieve.log_follower import LogFollower
 from mnemon_consumers.retrieve.projection_reader import MemoryQueryT, MemoryT, ProjectionReader
@@ -72,7 +72,7 @@ class Memory:
 
     def revision(self, tenant: str) -> object:
         """Return an object that is replaced by another after each change of a user of the tenant."""
-        return self._cache.revision(tenant)
+        return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
         """Drop everything cached, after missed notices or a switch of generations."""
@@ -85,34 +85,40 @@ class Memory:
 
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
-    ) -> Seen[ConversationView] | None:
+    ) -> PositionedValue[ConversationView] | None:
         """Return the newest messages, if they are cached."""
-        seen: Seen[ConversationView] | None = self._find_cached(owner, ("messages", conversation), min_seq)
+        seen: PositionedValue[ConversationView] | None = self._find_cached(
+            owner, ("messages", conversation), min_seq
+        )
         if seen is None:
             return None
         return seen if seen.value.complete or len(seen.value.messages) >= limit else None
 
-    def find_cached_profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]] | None:
+    def find_cached_profile(
+        self, owner: Owner, min_seq: int | None
+    ) -> PositionedValue[dict[str, Any]] | None:
         """Return the user's data, if they are cached."""
         return self._find_cached(owner, "profile", min_seq)
 
-    def find_cached_facts(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]] | None:
+    def find_cached_facts(
+        self, owner: Owner, min_seq: int | None
+    ) -> PositionedValue[list[FactRecord]] | None:
         """Return all facts, if they are cached."""
         return self._find_cached(owner, "facts", min_seq)
 
     def find_cached_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
-    ) -> Seen[list[StoredSummary]] | None:
+    ) -> PositionedValue[list[StoredSummary]] | None:
         """Return the newest summaries, if they are cached."""
         return self._find_cached(owner, ("summaries", conversation, limit), min_seq)
 
-    def shelf(self, owner: Owner) -> Shelf:
+    def get_shelf(self, owner: Owner) -> Shelf:
         """Return the user's shelf, which also has room for values that are made from cached parts."""
-        return self._cache.shelf(owner)
+        return self._cache.get_shelf(owner)
 
     async def load_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
-    ) -> Seen[ConversationView]:
+    ) -> PositionedValue[ConversationView]:
         """Return the newest messages of a conversation.
 
         Raises:
@@ -126,23 +132,23 @@ class Memory:
         query = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
         return await self._load(owner, self._reader.messages, query, min_seq, key=("messages", conversation))
 
-    async def load_profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
+    async def load_profile(self, owner: Owner, min_seq: int | None) -> PositionedValue[dict[str, Any]]:
         """Return the user's data; raises as `load_messages` does."""
         return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
 
-    async def load_facts(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]]:
+    async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
         """Return all facts by id, including expired ones; raises as `load_messages` does."""
         return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(
         self, owner: Owner, fact_id: str, min_seq: int | None
-    ) -> Seen[FactHistory | None]:
+    ) -> PositionedValue[FactHistory | None]:
         """Return one fact with its former versions; raises as `load_messages` does."""
         return await self._load(owner, self._reader.histories, (owner, fact_id), min_seq)
 
     async def load_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
-    ) -> Seen[list[StoredSummary]]:
+    ) -> PositionedValue[list[StoredSummary]]:
         """Return the newest summaries of a conversation, oldest first; raises as `load_messages` does."""
         query = NewestMessagesQuery(*owner, conversation, limit)
         return await self._find_or_load(
@@ -151,30 +157,30 @@ class Memory:
 
     async def load_message_counts(
         self, owner: Owner, query: CountedConversation, min_seq: int | None
-    ) -> Seen[list[MessageCount]]:
+    ) -> PositionedValue[list[MessageCount]]:
         """Count messages; does not wait for `min_seq`, and raises as `load_messages` does."""
         return await self._load(owner, self._reader.message_counts, query, min_seq, wait=False)
 
     async def load_task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None
-    ) -> Seen[list[str]]:
+    ) -> PositionedValue[list[str]]:
         """Return the beginnings of a task's newest results, oldest first; raises as `load_messages` does."""
         query = TaskResultsQuery(*owner, task_id, limit)
         return await self._find_or_load(
             owner, ("task results", task_id, limit), self._reader.task_results, query, min_seq
         )
 
-    async def load_tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
+    async def load_tasks(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[StoredTask]]:
         """Return the tasks, oldest first; raises as `load_messages` does."""
         return await self._find_or_load(owner, "tasks", self._reader.tasks, owner, min_seq)
 
-    async def load_documents(self, owner: Owner, min_seq: int | None) -> Seen[list[DocumentEntry]]:
+    async def load_documents(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[DocumentEntry]]:
         """Return the documents without their texts, by id; raises as `load_messages` does."""
         return await self._load(owner, self._reader.documents, owner, min_seq)
 
     async def load_facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
-    ) -> Seen[list[FactRecord]]:
+    ) -> PositionedValue[list[FactRecord]]:
         """Return some facts in the order of the ids; raises as `load_messages` does.
 
         This method and the three below do not wait for `min_seq`, because the search before them has waited.
@@ -182,24 +188,24 @@ class Memory:
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:
             known = {fact.id: fact for fact in cached.value}
-            return Seen([known[each] for each in dict.fromkeys(ids) if each in known], cached.seq)
+            return PositionedValue([known[each] for each in dict.fromkeys(ids) if each in known], cached.seq)
         return await self._load(owner, self._reader.facts_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
-    ) -> Seen[list[StoredDocument]]:
+    ) -> PositionedValue[list[StoredDocument]]:
         """Return some documents with their texts; raises as `load_messages` does."""
         return await self._load_hits(owner, HitDocuments, self._reader.documents_by_id, (owner, ids), min_seq)
 
     async def load_summaries_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
-    ) -> Seen[list[ConversationSummary]]:
+    ) -> PositionedValue[list[ConversationSummary]]:
         """Return some live summaries of any conversation; raises as `load_messages` does."""
         return await self._load(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_surroundings(
         self, owner: Owner, query: lookup.MessageLookup, min_seq: int | None
-    ) -> Seen[Surroundings]:
+    ) -> PositionedValue[Surroundings]:
         """Return some messages and the messages around them; raises as `load_messages` does."""
         return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
 
@@ -216,14 +222,14 @@ class Memory:
         )
         return indexed
 
-    async def load_counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
+    async def load_counts(self, owner: Owner, min_seq: int | None) -> PositionedValue[UserCounts]:
         """Return how much is stored; raises as `load_messages` does."""
         # Events without a row, such as dead letters, have no notice: ask for the position.
         await self._follower.refresh_applied()
         return await self._load(owner, self._reader.counts, owner, min_seq)
 
-    def _find_cached(self, owner: Owner, key: Hashable, min_seq: int | None) -> Seen[Any] | None:
-        seen: Seen[Any] | None = self._cache.shelf(owner).get(key)
+    def _find_cached(self, owner: Owner, key: Hashable, min_seq: int | None) -> PositionedValue[Any] | None:
+        seen: PositionedValue[Any] | None = self._cache.get_shelf(owner).get(key)
         if seen is None or (min_seq or 0) > seen.seq:
             CACHE.add("part", "miss")
             return None
@@ -237,7 +243,7 @@ class Memory:
         part: QueryBatcher[MemoryQueryT, MemoryT],
         query: MemoryQueryT,
         min_seq: int | None,
-    ) -> Seen[MemoryT]:
+    ) -> PositionedValue[MemoryT]:
         cached = self._find_cached(owner, key, min_seq)
         return cached or await self._load(owner, part, query, min_seq, key=key)
 
@@ -250,14 +256,14 @@ class Memory:
         *,
         key: Hashable | None = None,
         wait: bool = True,
-    ) -> Seen[MemoryT]:
+    ) -> PositionedValue[MemoryT]:
         """Read a part from the projections, and cache it under the key if there is one."""
         position = await self._follower.reach_applied(owner, min_seq, wait=wait)
-        shelf = self._cache.shelf(owner)
+        shelf = self._cache.get_shelf(owner)
         reading = await self._reader.read(owner, part, query, min_seq, position)
         if key is not None and reading.is_settled:
-            shelf[key] = reading.seen
-        return reading.seen
+            shelf[key] = reading.result
+        return reading.result
 
     async def _load_hits(
         self,
@@ -266,21 +272,21 @@ class Memory:
         part: QueryBatcher[MemoryQueryT, MemoryT],
         query: MemoryQueryT,
         min_seq: int | None,
-    ) -> Seen[MemoryT]:
+    ) -> PositionedValue[MemoryT]:
         """Return rows for a search; only those that are not cached are read."""
-        shelf = self._cache.found_shelf(owner)
+        shelf = self._cache.get_hit_shelf(owner)
         rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
         if (min_seq or 0) > (rows.seq or 0):
             rows = kind()
-        missing = rows.missing(query)
+        missing = rows.find_missing(query)
         if missing is None:
             CACHE.add("part", "hit")
         else:
             CACHE.add("part", "miss")
             position = await self._follower.reach_applied(owner, min_seq, wait=False)
             reading = await self._reader.read(owner, part, missing, min_seq, position)
-            rows = rows.joined(missing, reading.seen.value, reading.seen.seq)
+            rows = rows.merge(missing, reading.result.value, reading.result.seq)
             if reading.is_settled:
-                shelf[kind] = rows.held(query)
-                self._cache.weigh_found_shelf(owner, shelf)
-        return Seen(rows.answer(query), rows.seq or 0)
+                shelf[kind] = rows.trim(query)
+                self._cache.weigh_hit_shelf(owner, shelf)
+        return PositionedValue(rows.select(query), rows.seq or 0)

@@ -2,7 +2,7 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.log_follower import LogFollower
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database, answer_in_time
@@ -20,7 +20,7 @@ MemoryT = TypeVar("MemoryT")
 class ProjectionReading(NamedTuple, Generic[MemoryT]):
     """A part of a user's memory, and whether it stays the same until the user changes."""
 
-    seen: Seen[MemoryT]
+    result: PositionedValue[MemoryT]
     is_settled: bool
 
 
@@ -73,7 +73,7 @@ class ProjectionReader:
         if self._follower.has_to_read_tail(position, min_seq):
             tail = await self._follower.read_tail(owner, position)
             (value,) = await answer_in_time(simulate_rows(self._database, tail.rows, part.query([query])))
-            return ProjectionReading(Seen(value, tail.seq), is_settled=False)
-        seen = Seen(await part.ask(query), position)
+            return ProjectionReading(PositionedValue(value, tail.seq), is_settled=False)
+        seen = PositionedValue(await part.load(query), position)
         # Between a commit and its acknowledgement the value is already right, but the position lags behind.
         return ProjectionReading(seen, self._follower.covers_changes(owner, position))

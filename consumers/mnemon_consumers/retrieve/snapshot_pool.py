@@ -57,11 +57,13 @@ class _OpenSnapshot:
 class SnapshotPool:
     """Opens snapshots on request and closes those without requests."""
 
-    def __init__(self, deployment: Deployment, settings: LiveSettings, finding: VectorIndex | None) -> None:
-        """`finding` is the live vector index; without it snapshots have no search either."""
+    def __init__(
+        self, deployment: Deployment, settings: LiveSettings, vector_index: VectorIndex | None
+    ) -> None:
+        """`vector_index` is the live vector index; without it snapshots have no search either."""
         self._deployment = deployment
         self._settings = settings
-        self._finding = finding
+        self._vector_index = vector_index
         self._open: dict[int, _OpenSnapshot] = {}
         self._opening = asyncio.Lock()
 
@@ -89,8 +91,8 @@ class SnapshotPool:
             found.holders += 1
             await self.close_others([*self._open][-MOST_OPEN:])
         try:
-            if self._finding and not found.has_vectors:
-                await self._open_vectors(found, position, self._finding)
+            if self._vector_index and not found.has_vectors:
+                await self._open_vectors(found, position, self._vector_index)
             yield found.memory, found.search
         finally:
             await found.release()
@@ -111,20 +113,20 @@ class SnapshotPool:
         await found.ends.enter_async_context(database)
         return found
 
-    async def _open_vectors(self, found: _OpenSnapshot, position: int, live: VectorIndex) -> None:
+    async def _open_vectors(self, snapshot: _OpenSnapshot, position: int, live: VectorIndex) -> None:
         """Open the vectors of a snapshot if they are complete; otherwise the next request tries again."""
         async with self._opening:
-            if found.has_vectors or not await _are_complete(found.database, found.schema, position):
+            if snapshot.has_vectors or not await _are_complete(snapshot.database, snapshot.schema, position):
                 return
             try:
-                finding = await found.ends.enter_async_context(
+                vector_index = await snapshot.ends.enter_async_context(
                     open_index_as_of(self._deployment, position, live)
                 )
             except _VECTOR_ERRORS as error:
                 log.warning("snapshot search unavailable", position=position, error=str(error))
                 return
-            found.search = Search(found.database, found.memory, finding)
-            found.has_vectors = True
+            snapshot.search = Search(snapshot.database, snapshot.memory, vector_index)
+            snapshot.has_vectors = True
 
     async def _close_unused_snapshots(self) -> None:
         while True:

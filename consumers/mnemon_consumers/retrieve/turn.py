@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import nats.errors
 import structlog
 
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.context.contents import SectionKind
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
@@ -90,10 +90,10 @@ class ContextTurn(NamedTuple):
 class ContextParts(NamedTuple):
     """Parts of a user's memory; None for a part that failed or is not read yet."""
 
-    messages: Seen[ConversationView] | None
-    profile: Seen[dict[str, Any]] | None
-    facts: Seen[list[FactRecord]] | None
-    summaries: Seen[list[StoredSummary]] | None
+    messages: PositionedValue[ConversationView] | None
+    profile: PositionedValue[dict[str, Any]] | None
+    facts: PositionedValue[list[FactRecord]] | None
+    summaries: PositionedValue[list[StoredSummary]] | None
     counted: CountedMessages | None = None
 
 
@@ -146,7 +146,7 @@ async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missin
 
 
 async def _count_unread(
-    turn: ContextTurn, seen: Seen[ConversationView], edges: tuple[int, ...]
+    turn: ContextTurn, seen: PositionedValue[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
     """Count the messages that the view lacks, unless they were counted before."""
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache

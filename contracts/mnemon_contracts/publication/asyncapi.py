@@ -139,13 +139,15 @@ def _event_operations(event: EventContract, name: str, contract: type[Contract])
     }
 
 
-def _answer(verb: VerbContract, asked: str, answered: str, request: type[Contract]) -> dict[str, Any]:
+def _answer(
+    verb: VerbContract, request_name: str, reply_name: str, request: type[Contract]
+) -> dict[str, Any]:
     return {
         "action": "receive",
-        **_on_channel(asked),
+        **_on_channel(request_name),
         "summary": _summary(request),
         "bindings": {"nats": {"queue": RESPONDERS, "bindingVersion": "0.1.0"}},
-        "reply": _on_channel(answered),
+        "reply": _on_channel(reply_name),
     }
 
 

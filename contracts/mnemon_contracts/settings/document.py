@@ -26,7 +26,7 @@ SHARED_GROUPS = frozenset({"embedding"})
 """Groups that a tenant cannot override, because the vectors of all tenants are in the same collections."""
 
 
-def read_document(body: bytes | None) -> Document:
+def parse_document(body: bytes | None) -> Document:
     """Read a stored document; an absent body is an empty document.
 
     Raises:
@@ -60,7 +60,7 @@ def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
     for name in own:
         if name in SHARED_GROUPS:
             raise InvalidBody(name, "is the same for every tenant; set it without a tenant")
-    return SettingsV1.read(json.dumps(overlay(default, own)).encode())
+    return SettingsV1.parse(json.dumps(overlay(default, own)).encode())
 
 
 def overlay(below: Document, above: Document) -> Document:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from mnemon_contracts.base import Text
 from mnemon_contracts.settings.base import Settings, check_maximum, check_minimum
-from mnemon_contracts.settings.models import Compaction, Extraction, Spending
+from mnemon_contracts.settings.language_models import Compaction, Extraction, Spending
 from mnemon_contracts.subjects import decode_token, encode_token
 
 DEFAULT_KEY = "default"

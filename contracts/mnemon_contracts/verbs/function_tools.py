@@ -67,7 +67,7 @@ class FunctionTool:
             if arguments.get(name) is None:
                 raise InvalidBody(name, "Field required")
         given = {name: value for name, value in arguments.items() if value is not None}
-        return self.request.read(json.dumps(given | dict(self.fixed)).encode())
+        return self.request.parse(json.dumps(given | dict(self.fixed)).encode())
 
 
 TOOLS: Final[Mapping[str, FunctionTool]] = {

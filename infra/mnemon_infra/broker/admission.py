@@ -38,7 +38,7 @@ class _InHand:
 
 
 class _Bucket(NamedTuple):
-    left: float
+    tokens: float
     at: float
 
 
@@ -93,6 +93,6 @@ class Admission:
         if len(self._buckets) >= TENANTS:
             self._buckets.clear()
         bucket = self._buckets.get(tenant, _Bucket(most, now))
-        left = min(most, bucket.left + (now - bucket.at) * rate)
+        left = min(most, bucket.tokens + (now - bucket.at) * rate)
         self._buckets[tenant] = _Bucket(left - 1 if left >= 1 else left, now)
         return left >= 1

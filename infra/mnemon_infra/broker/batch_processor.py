@@ -37,7 +37,7 @@ class BatchProcessor:
 
     async def process(self, connection: Client, messages: Sequence[Msg]) -> None:
         """Handle a batch, and report the outcome of each message to the server."""
-        deliveries = [Delivery.of(each) for each in messages]
+        deliveries = [Delivery.from_message(each) for each in messages]
         # Every log line of this batch names the consumer.
         structlog.contextvars.bind_contextvars(consumer=self._name)
         await yield_to_requests()

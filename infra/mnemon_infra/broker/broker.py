@@ -17,7 +17,13 @@ from nats.js import JetStreamContext
 
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
-from mnemon_infra.broker.connection import OPTIONS, BrokerUnreachable, read_login, report_error, split_servers
+from mnemon_infra.broker.connection import (
+    OPTIONS,
+    BrokerUnreachable,
+    parse_login,
+    report_error,
+    split_servers,
+)
 from mnemon_infra.broker.provisioning.presence import watch_durables
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
@@ -76,7 +82,7 @@ class Broker:
             logger=None,
             # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
             apply_types=False,
-            security=_security(read_login(deployment.nats_url)),
+            security=_security(parse_login(deployment.nats_url)),
             **{
                 **OPTIONS,
                 "error_cb": self._report_error,

@@ -69,10 +69,10 @@ async def connect(url: str, *, name: str) -> Client:
     """
     patches.apply()
     await check_server(url)
-    return await nats.connect(split_servers(url), name=name, **OPTIONS, **read_login(url))
+    return await nats.connect(split_servers(url), name=name, **OPTIONS, **parse_login(url))
 
 
-def read_login(url: str) -> dict[str, Any]:
+def parse_login(url: str) -> dict[str, Any]:
     """Return the arguments of `nats.connect` that log in to a server.
 
     Raises:
@@ -116,7 +116,7 @@ async def check_server(url: str) -> None:
     async def note(error: Exception) -> None:
         failures.append(error)
 
-    options = read_login(url)
+    options = parse_login(url)
     first_attempt = {
         **OPTIONS,
         **options,
@@ -168,5 +168,5 @@ def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachab
             "the file with the certificate that signs the server's"
         )
     return BrokerUnreachable(
-        f"no NATS server answers at {redact_address(url)}: {said}. Start it, or look at MNEMON_NATS_URL"
+        f"no NATS server answers at {redact_address(url)}: {said}. Start the server, or check MNEMON_NATS_URL"
     )

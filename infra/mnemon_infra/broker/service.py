@@ -181,7 +181,7 @@ class AskService:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
     async def _finish(
-        self, asked: _PendingRequest, pending: Awaitable[VerbReply], turn: asyncio.Semaphore
+        self, pending_request: _PendingRequest, pending: Awaitable[VerbReply], turn: asyncio.Semaphore
     ) -> None:
         async with turn:
             with prioritise_request():
@@ -189,14 +189,14 @@ class AskService:
                     reply = await pending
                 except Exception as error:
                     reply = _build_error_reply(error)
-                await self._send(asked, reply)
+                await self._send(pending_request, reply)
 
-    async def _send(self, asked: _PendingRequest, reply: VerbReply) -> None:
-        endpoint, to = asked.endpoint, asked.message.reply
-        nanoseconds = time.perf_counter_ns() - asked.begun
+    async def _send(self, pending_request: _PendingRequest, reply: VerbReply) -> None:
+        endpoint, to = pending_request.endpoint, pending_request.message.reply
+        nanoseconds = time.perf_counter_ns() - pending_request.begun
         endpoint.nanoseconds += nanoseconds
         connection = self.broker.connection
-        if unknown := endpoint.request.unknown_fields(asked.message.data):
+        if unknown := endpoint.request.unknown_fields(pending_request.message.data):
             reply = _add_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
         if len(body) > connection.max_payload:
@@ -205,13 +205,13 @@ class AskService:
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
             body = _serialize_reply(reply)
-        headers = dict(asked.trace.headers)
+        headers = dict(pending_request.trace.headers)
         error = reply.error if isinstance(reply, Reply) else None
         if error is not None:
             endpoint.errors += 1
             endpoint.last_error = error.message
             headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: fold_header(error.message)}
-        asked.trace.end(error.code if error else None)
+        pending_request.trace.end(error.code if error else None)
         _count_request(endpoint.verb, reply, nanoseconds / 1e9)
         if to:
             await connection.publish(to, body, headers=headers or None)

@@ -210,20 +210,18 @@ class Lookup:
         return rows
 
     async def fetch_each(
-        self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
+        self, connection: Connection, keys: Sequence[Mapping[str, Any]]
     ) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each set of parameters, in the order of the sets.
 
         The rows of one set are in no particular order.
         """
         # One JSON parameter for all sets: psycopg takes ten times as long for arrays.
-        sets = Json(
-            [{"place": place, **each} for place, each in enumerate(wanted)], dumps=msgspec.json.encode
-        )
+        sets = Json([{"place": place, **each} for place, each in enumerate(keys)], dumps=msgspec.json.encode)
         sql, constants = self.compiled
         # In binary format, numbers and times need no parsing.
         cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
-        found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
+        found: list[list[tuple[Any, ...]]] = [[] for _ in keys]
         for row in await cursor.fetchall():
             found[row[0]].append(row[1:])
         return found

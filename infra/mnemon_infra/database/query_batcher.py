@@ -35,14 +35,14 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         self._waiting: deque[tuple[LookupKey, asyncio.Future[LookupResult]]] = deque()
         self._round_trips: set[asyncio.Task[None]] = set()
 
-    async def ask(self, wanted: LookupKey) -> LookupResult:
+    async def load(self, keys: LookupKey) -> LookupResult:
         """Return the answer to one lookup.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now, or not soon.
         """
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
-        self._waiting.append((wanted, answer))
+        self._waiting.append((keys, answer))
         if len(self._round_trips) < ROUND_TRIPS:
             task = asyncio.create_task(self._run_round_trips())
             self._round_trips.add(task)

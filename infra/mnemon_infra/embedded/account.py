@@ -30,7 +30,7 @@ class Account:
         """Give a file or folder to the account."""
         os.chown(path, self.user, self.group)
 
-    def reach(self, path: Path) -> None:
+    def allow_access(self, path: Path) -> None:
         """Let the account pass through every folder above `path`: it may enter them, not list them."""
         for folder in path.parents:
             mode = folder.stat().st_mode

@@ -43,17 +43,17 @@ class FolderLogins:
     def in_force(self) -> bool:
         """Whether the broker was started with these logins."""
         try:
-            return self.included in self._configuration.read_text("utf-8")
+            return self.include_line in self._configuration.read_text("utf-8")
         except FileNotFoundError:
             return False
 
     @property
-    def included(self) -> str:
+    def include_line(self) -> str:
         """The line of the broker's configuration that includes the logins."""
         return f"include {quoted(f'../{self._folder.name}/{self.path.name}')}\n"
 
     @contextmanager
-    def edited(self) -> Iterator[Authorization]:
+    def edit(self) -> Iterator[Authorization]:
         """Yield the users for a change. It first issues logins for mnemon's own processes that lack one."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:

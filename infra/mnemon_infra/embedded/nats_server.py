@@ -94,7 +94,7 @@ class NatsServer(ServerProcess):
         check_log_key(self._home, self._key)
         self._name_account()
         if self._guarded:
-            with self._logins.edited():
+            with self._logins.edit():
                 pass  # `Authorization.read` updates the permissions to those of this version
         if self._port == _ANY_PORT:
             self._port = self._former_port()
@@ -106,11 +106,11 @@ class NatsServer(ServerProcess):
             run=quoted(str(self._run)),
             store=quoted(str(self._home)),
             encryption=_ENCRYPTION if self._key else "",
-            users=self._logins.included if self._guarded else anybody(),
+            users=self._logins.include_line if self._guarded else anybody(),
         )
         replace_file(Path(self.mark), configuration)
 
-    def answers(self, pid: int) -> bool:
+    def is_responding(self, pid: int) -> bool:
         try:
             said = json.loads((self._run / f"nats-server_{pid}.ports").read_bytes())
         except (FileNotFoundError, ValueError):

@@ -80,8 +80,8 @@ class Postgres(ServerProcess):
 
     async def prepare(self) -> None:
         if self.account:
-            self.account.reach(self._home)
-            self.account.reach(self._programs / "postgres")
+            self.account.allow_access(self._home)
+            self.account.allow_access(self._programs / "postgres")
         if not self._home.exists():
             await self._initialise()
         self._sockets.mkdir(mode=0o700, exist_ok=True)
@@ -93,7 +93,7 @@ class Postgres(ServerProcess):
             )
         self._remove_stale_lock()
 
-    def answers(self, pid: int) -> bool:
+    def is_responding(self, pid: int) -> bool:
         said = self._postmaster()
         return len(said) > 7 and said[0] == str(pid) and said[7] == "ready"
 
@@ -102,8 +102,8 @@ class Postgres(ServerProcess):
         if self._sockets != self._home and self._sockets.exists():
             self._sockets.rmdir()
 
-    def orphans(self) -> Iterator[psutil.Process]:
-        yield from super().orphans()
+    def list_orphans(self) -> Iterator[psutil.Process]:
+        yield from super().list_orphans()
         # A server that another program started on this folder, pg_ctl for example.
         yield from self.ours(self._lock_path)
 
@@ -128,14 +128,14 @@ class Postgres(ServerProcess):
                 "--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
             )  # fmt: skip
             create = f"CREATE DATABASE {DATABASE};"
-            await self._run("postgres", "--single", "-F", "-D", str(cluster), "postgres", said=create)
+            await self._run("postgres", "--single", "-F", "-D", str(cluster), "postgres", stdin=create)
             await self._run("initdb", "-D", str(cluster), "--sync-only")
             cluster.rename(self._home)
             _sync_folder(parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    async def _run(self, program: str, *arguments: str, said: str = "") -> None:
+    async def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         process = await asyncio.create_subprocess_exec(
             str(self._programs / program),
             *arguments,
@@ -146,7 +146,7 @@ class Postgres(ServerProcess):
             **build_account_arguments(self.account),
         )
         try:
-            output, _ = await process.communicate(said.encode())
+            output, _ = await process.communicate(stdin.encode())
         except asyncio.CancelledError:
             process.kill()
             await process.wait()

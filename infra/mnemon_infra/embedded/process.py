@@ -73,7 +73,7 @@ class ServerProcess(ABC):
         """Create the files and folders that a start needs."""
 
     @abstractmethod
-    def answers(self, pid: int) -> bool:
+    def is_responding(self, pid: int) -> bool:
         """Return whether the server that runs as `pid` has reported that it is ready."""
 
     async def start(self) -> None:
@@ -82,7 +82,7 @@ class ServerProcess(ABC):
         Raises:
             ServerFailed: the server ended instead, or took longer than `START_TIMEOUT`.
         """
-        for orphan in self.orphans():
+        for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
             await self._end(orphan)
         # The server gets the log opened, so no other account needs access to it: PostgreSQL may log rows.
@@ -127,7 +127,7 @@ class ServerProcess(ABC):
             await self._end(psutil.Process(self._process.pid))
         await self._process.wait()
 
-    def orphans(self) -> Iterator[psutil.Process]:
+    def list_orphans(self) -> Iterator[psutil.Process]:
         """Yield the servers of this folder that an earlier run started and did not end."""
         yield from self.ours(self.pid_path)
 
@@ -144,7 +144,7 @@ class ServerProcess(ABC):
     async def _answered(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(START_TIMEOUT):
-                while not self.answers(process.pid):
+                while not self.is_responding(process.pid):
                     if process.returncode is not None:
                         raise ServerFailed(f"{self.name} does not start: {self._last_words()}")
                     await asyncio.sleep(_POLL)

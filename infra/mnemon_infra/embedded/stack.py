@@ -50,7 +50,7 @@ _RELEASE = 5.0
 class Stack:
     """A running stack: `deployment` has the addresses of its servers, `servers` those that run in `data`.
 
-    If the broker needs logins, the deployment has that of a worker; the `announced` endpoints have none.
+    If the broker needs logins, the deployment has that of a worker; the announced endpoints have none.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Stack:
         self._is_whole.set()
 
     @contextmanager
-    def announced(self, http: str | None = None) -> Iterator[None]:
+    def announce_endpoints(self, http: str | None = None) -> Iterator[None]:
         """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
 
         Args:
@@ -193,7 +193,7 @@ async def run_stack(
         if not (deployment.qdrant_url or deployment.vectors_folder):
             started |= {"vectors_folder": data / "vectors"}
         located = Deployment(**deployment.model_dump() | started)
-        endpoints = Endpoints.of(located)
+        endpoints = Endpoints.from_deployment(located)
         if broker:
             located = located.model_copy(update={"nats_url": broker.url_as("worker")})
         stack = Stack(data, located, servers, endpoints)

@@ -67,7 +67,7 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
     )
 
 
-async def load_log_time(connection: Client) -> datetime:
+async def read_log_time(connection: Client) -> datetime:
     """Return the time with which the log would stamp an event now.
 
     Raises:
@@ -93,9 +93,9 @@ async def _load_database_time(connection: Connection) -> float:
     return float(row[0])
 
 
-def _compute_lead(theirs: float, asked: float, answered: float) -> float:
+def _compute_lead(theirs: float, asked_at: float, answered: float) -> float:
     """Return the least seconds by which a clock is ahead: the answer may be from any part of the wait."""
-    return max(0.0, theirs - answered) - max(0.0, asked - theirs)
+    return max(0.0, theirs - answered) - max(0.0, asked_at - theirs)
 
 
 def _format_lead(ahead: float) -> str:

@@ -120,8 +120,8 @@ class ProcessProbe:
         }
         await self._measure_lags(stream_context, infos)
         return [
-            *(f"the stream {name} is not there" for name in wanted if name not in there),
-            *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
+            *(f"the stream {name} does not exist" for name in wanted if name not in there),
+            *(f"the consumer {name} does not exist" for name in self._durables if name not in infos),
             *(f"{name} is paused: see `mnemon status`" for name in self._durables if _is_paused(infos, name)),
         ]
 
@@ -175,13 +175,15 @@ class ProcessProbe:
         self._measure()
 
 
-def _measure_generations(found: Sequence[Generation]) -> None:
+def _measure_generations(generations: Sequence[Generation]) -> None:
     """Set the gauges of the generations' sizes, and of the next generation's progress."""
     taken: dict[str, float] = {}
-    for each in found:
+    for each in generations:
         taken[each.kind] = taken.get(each.kind, 0) + each.bytes
     metrics.DATABASE_BYTES.replace(taken)
-    reached = next(((each.reached, each.vectors) for each in found if each.kind == "next"), (None, None))
+    reached = next(
+        ((each.reached, each.vectors) for each in generations if each.kind == "next"), (None, None)
+    )
     parts = zip(("rows", "vectors"), reached, strict=True)
     metrics.REBUILT.replace({part: position for part, position in parts if position is not None})
 

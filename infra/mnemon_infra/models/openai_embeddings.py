@@ -270,16 +270,16 @@ def _split_batches(texts: Sequence[str]) -> Iterator[TextBatch]:
         yield batch
 
 
-def _parse_rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
+def _parse_rows(answer: CreateEmbeddingResponse, count: int) -> NDArray[np.float32]:
     """Return the vectors in the order of the texts.
 
     Raises:
         AttributeError, TypeError, ValueError: the answer does not have a vector for each text.
     """
     by_index = {item.index: _parse_vector(item.embedding) for item in answer.data}
-    if len(answer.data) != wanted or by_index.keys() != set(range(wanted)):
+    if len(answer.data) != count or by_index.keys() != set(range(count)):
         raise ValueError("not a vector for each text")
-    rows = np.stack([by_index[index] for index in range(wanted)])
+    rows = np.stack([by_index[index] for index in range(count)])
     if not np.isfinite(rows).all():
         raise ValueError("not numbers")
     return rows

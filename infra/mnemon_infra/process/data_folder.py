@@ -44,7 +44,7 @@ class Endpoints(BaseModel):
             return None
 
     @classmethod
-    def of(cls, deployment: "Deployment") -> "Endpoints":
+    def from_deployment(cls, deployment: "Deployment") -> "Endpoints":
         """Return the servers of a deployment, in addresses that clients of any language take.
 
         Raises:
@@ -126,9 +126,9 @@ def replace_file(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def _parse_holder(said: str) -> tuple[int | None, str | None]:
+def _parse_holder(text: str) -> tuple[int | None, str | None]:
     try:
-        holder = json.loads(said)
+        holder = json.loads(text)
     except ValueError:
         return None, None
     return holder["pid"], holder["since"]

@@ -24,12 +24,12 @@ class Gate:
     def is_open(self) -> bool:
         return self._is_open.is_set()
 
-    def exchanged(self) -> None:
+    def count_exchange(self) -> None:
         """Count an exchange. Callers that remember something of the former object compare the count."""
         self.exchanges += 1
 
     @asynccontextmanager
-    async def passed(self) -> AsyncIterator[None]:
+    async def enter(self) -> AsyncIterator[None]:
         """Do a piece of work once the gate is open. Do not nest it."""
         while not self._is_open.is_set():
             await self._is_open.wait()

@@ -22,13 +22,13 @@ class _Front:
         self.quiet.set()
         self.turn = asyncio.Lock()
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds of `REST` that are left."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
-    async def rested(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until there have been no requests for `REST` seconds."""
-        while (left := self.left()) > 0 or self.requests:
+        while (left := self.seconds_left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
 
@@ -67,8 +67,8 @@ async def yield_to_requests() -> None:
     front = _front()
     async with front.turn:
         await asyncio.sleep(0)
-        if not front.requests and front.left() <= 0:
+        if not front.requests and front.seconds_left() <= 0:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT):
-                await front.rested()
+                await front.wait_until_idle()

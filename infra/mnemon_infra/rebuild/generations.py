@@ -119,7 +119,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 
 
 @asynccontextmanager
-async def open_generation(
+async def open_row_generation(
     place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
     """Open a generation to fill: a new one, or one that an earlier attempt has left.
@@ -156,7 +156,7 @@ async def open_generation(
 
 
 @asynccontextmanager
-async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
+async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
@@ -199,7 +199,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
     while True:
         end = await place.load_log_end()
         near = end - replay.reached <= SWAP_DISTANCE
-        await replay.reach(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
+        await replay.replay_until(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
         if near:
             return
 
@@ -208,7 +208,7 @@ async def _change_nothing(connection: Connection, former: str) -> None:
     """Do nothing: a swap of rows has no further change."""
 
 
-async def swap_rows(
+async def swap_row_generations(
     place: Site,
     replay: Replay,
     progress: RebuildProgress,
@@ -242,6 +242,6 @@ async def swap_rows(
         with attempt:
             await catch_up(place, replay, progress)
             async with lock_out_writers(place.database, place.live) as held:
-                await replay.reach(await place.load_log_end())
+                await replay.replay_until(await place.load_log_end())
                 await switch_generations(held, place.live, replay.schema, await place.load_applied_position())
                 await also(held, name_of(place.live, "former"))

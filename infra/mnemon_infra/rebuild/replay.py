@@ -52,7 +52,7 @@ class Replay:
         self.events = 0
         self._connection = connection
 
-    async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+    async def replay_until(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
         """Write the log up to a position, and remove the content that has ended by then.
 
         Invalid events are left out: they are dead letters already.
@@ -76,7 +76,7 @@ class Replay:
                     self.events += len(page)
                     if len(page_writes) == WRITERS:
                         await self._finish_page(page_writes.popleft(), at)
-                    rows = Rows.of(page)
+                    rows = Rows.from_deliveries(page)
                     task = asyncio.create_task(self._write_page(page, rows))
                     page_writes.append(_PageWrite(task, page[-1].sequence, rows.find_watermarked_owners()))
             while page_writes:
@@ -100,7 +100,7 @@ class Replay:
         erasures = event_filter("user.erased")
         async with aclosing(read_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
-                rows = Rows.of(page)
+                rows = Rows.from_deliveries(page)
                 await self._write_page(page, rows)
 
     async def _finish_page(self, page: _PageWrite, at: Callable[[int], None]) -> None:
@@ -121,7 +121,7 @@ class Replay:
             if len(deliveries) > 1:
                 half = len(deliveries) // 2
                 for part in deliveries[:half], deliveries[half:]:
-                    await self._write_page(part, Rows.of(part))
+                    await self._write_page(part, Rows.from_deliveries(part))
 
     async def _sweep_owners(self) -> None:
         while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):

@@ -56,12 +56,12 @@ class RowVerifier:
     """
 
     def __init__(
-        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = SETTLE_WAIT
+        self, place: Site, replay: Replay, progress: RebuildProgress, *, timeout_seconds: float = SETTLE_WAIT
     ) -> None:
         self._place = place
         self._replay = replay
         self._progress = progress
-        self._patience = patience
+        self._timeout_seconds = timeout_seconds
         self._verdict = RowVerification()
 
     async def verify(self) -> RowVerification:
@@ -111,12 +111,12 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.
+        """Wait for `persist` within the timeout, and bring the replay to its applied position.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
-        end = monotonic() + self._patience
+        end = monotonic() + self._timeout_seconds
         # The server does not announce that a consumer has nothing left, so this polls.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
@@ -126,7 +126,7 @@ class RowVerifier:
     async def _replay_to_applied(self) -> None:
         """Replay to the live generation's position and no further: it still has what later events remove."""
         applied = await self._place.load_applied_position()
-        await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
+        await self._replay.replay_until(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:

@@ -18,7 +18,7 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, read_document, resolve_settings
+from mnemon_contracts.settings.document import NOTHING, Document, parse_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
 
@@ -80,7 +80,7 @@ async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
     """Return a tenant's own settings; none if the newest entry is no document."""
     body, revision = await _read_newest(bucket, key)
     try:
-        return SettingsEntry(read_document(body), revision, body)
+        return SettingsEntry(parse_document(body), revision, body)
     except InvalidBody as error:
         log_invalid(key, revision, error)
         return SettingsEntry(NOTHING, revision, body)
@@ -191,7 +191,7 @@ def parse_default(body: bytes | None) -> Document:
     Raises:
         InvalidBody: the document cannot be in force.
     """
-    document = read_document(body)
+    document = parse_document(body)
     resolve_settings(document)
     return document
 

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js.errors import BadRequestError, KeyNotFoundError
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, flatten, read_document, resolve_settings
+from mnemon_contracts.settings.document import NOTHING, Document, flatten, parse_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
 from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
 from mnemon_infra.settings.bucket import open_bucket, read_entries, read_newest_default, read_setter
@@ -63,7 +63,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
         changes: tuple[SettingChange, ...] = ()
         problem = None
         try:
-            document = read_document(entry.value)
+            document = parse_document(entry.value)
             changes = tuple(_compare_documents(before, document))
             before = document
             resolve_settings(document) if tenant is None else resolve_settings(default, document)
@@ -92,7 +92,7 @@ async def read_in_force_at(connection: Client, tenant: str, moment: datetime) ->
             return None
         is_set = former and former[-1].operation is None
         try:
-            documents.append(read_document(former[-1].value) if is_set else NOTHING)
+            documents.append(parse_document(former[-1].value) if is_set else NOTHING)
         except InvalidBody:
             return None
     try:
@@ -122,7 +122,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         raise NoSuchRevision(
             f"revision {revision} does not exist; list the revisions: mnemon settings history{whose}"
         ) from error
-    document = read_document(entry.value)
+    document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)
 
 

@@ -18,7 +18,7 @@ from mnemon_contracts.settings.document import (
     Document,
     build_document,
     encode_document,
-    read_document,
+    parse_document,
     resolve_settings,
 )
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
@@ -56,7 +56,7 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The present settings: `value` is the default, `of` a tenant's.
+    """The present settings: `value` is the default, `get_settings` a tenant's.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
     entry is invalid, or does not fit the default any more, has the default.
@@ -68,15 +68,15 @@ class LiveSettings:
         self._bodies: dict[str, bytes] = {}
         self._of: dict[str, SettingsV1] = {}
 
-    def of(self, tenant: str) -> SettingsV1:
+    def get_settings(self, tenant: str) -> SettingsV1:
         """Return the settings in force for a tenant."""
         return self._of.get(tenant, self.value)
 
-    def all(self) -> Iterable[SettingsV1]:
+    def list_settings(self) -> Iterable[SettingsV1]:
         """Return all settings in force: the default, and those of each tenant with settings of its own."""
         return [self.value, *self._of.values()]
 
-    def tenants(self) -> Iterable[str]:
+    def list_tenants(self) -> Iterable[str]:
         """Return the tenants that have settings of their own."""
         return list(self._of)
 
@@ -179,7 +179,7 @@ class LiveSettings:
     def _renew(self, tenant: str) -> None:
         self._of.pop(tenant, None)
         try:
-            own = read_document(self._bodies[tenant])
+            own = parse_document(self._bodies[tenant])
             if own:
                 self._of[tenant] = resolve_settings(self._default, own)
         except InvalidBody as error:

@@ -56,7 +56,7 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
         _MetricsHandler,
         ask=partial(_run_probe, loop),
         look=look,
-        shown=build_registry(),
+        registry=build_registry(),
         is_local=is_loopback(host),
     )
     try:
@@ -108,12 +108,12 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         *arguments: Any,
         ask: Callable[[HealthProbe], Sequence[str]],
         look: HealthProbe,
-        shown: CollectorRegistry,
+        registry: CollectorRegistry,
         is_local: bool,
     ) -> None:
         self._ask = ask
         self._look = look
-        self._shown = shown
+        self._shown = registry
         self._is_local = is_local
         super().__init__(*arguments)
 

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Final, get_args
 
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_infra.delivery import Delivery

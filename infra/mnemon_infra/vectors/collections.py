@@ -25,7 +25,7 @@ from qdrant_client.models import (
     VectorParams,
 )
 
-from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT, USER
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias_of, translate_errors
@@ -37,7 +37,9 @@ _INDEXES = {
 }
 
 
-async def open_collections(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> QdrantServer:
+async def open_collections(
+    client: AsyncQdrantClient, schema: str, embedding_metadata: EmbeddingMetadata
+) -> QdrantServer:
     """Return the vectors of a schema, and create absent collections.
 
     Raises:
@@ -52,9 +54,9 @@ async def open_collections(client: AsyncQdrantClient, schema: str, made_by: Made
             if shown not in named and name in named.values():
                 name = f"{schema}_{uuid4().hex[:8]}_{collection}"
             if shown not in named and not await client.collection_exists(name):
-                await _create(client, name, made_by)
+                await _create(client, name, embedding_metadata)
             said = ((await client.get_collection(name)).config.metadata or {}).get("made_by", "")
-            made_by.require(MadeBy.read(said), f"the vectors in {name}")
+            embedding_metadata.require(EmbeddingMetadata.parse(said), f"the vectors in {name}")
             for field, index in _INDEXES.items():
                 await client.create_payload_index(name, field, index)
             if shown not in named:
@@ -111,7 +113,7 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
         await client.update_collection_aliases(changes)
 
 
-async def read_model(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
+async def read_model(client: AsyncQdrantClient, schema: str) -> EmbeddingMetadata | None:
     """Return the model that made the vectors of a schema; None if it is not recorded, or there are none.
 
     Raises:
@@ -120,7 +122,7 @@ async def read_model(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
     with translate_errors():
         for name in (await _read_names(client, schema)).values():
             metadata = (await client.get_collection(name)).config.metadata
-            return MadeBy.read((metadata or {}).get("made_by", ""))
+            return EmbeddingMetadata.parse((metadata or {}).get("made_by", ""))
     return None
 
 
@@ -160,8 +162,8 @@ def _create_alias(collection: str, name: str) -> CreateAliasOperation:
     return CreateAliasOperation(create_alias=CreateAlias(collection_name=collection, alias_name=name))
 
 
-async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None:
-    size = made_by.dimension
+async def _create(client: AsyncQdrantClient, name: str, embedding_metadata: EmbeddingMetadata) -> None:
+    size = embedding_metadata.dimension
     dense = {} if size is None else {DENSE: VectorParams(size=size, distance=Distance.COSINE)}
     compared = FULL_SCAN_POINTS * (size or 0) * 4 // 1024
     with _ignore_existing():
@@ -171,7 +173,7 @@ async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None
             sparse_vectors_config={SPARSE: SparseVectorParams(modifier=Modifier.IDF)},
             # Build an index graph for each large user, and none over all users.
             hnsw_config=HnswConfigDiff(m=0, payload_m=16, full_scan_threshold=max(10, compared)),
-            metadata={"made_by": made_by.model_dump_json()},
+            metadata={"made_by": embedding_metadata.model_dump_json()},
         )
 
 

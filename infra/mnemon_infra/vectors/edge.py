@@ -29,7 +29,7 @@ from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.process.data_folder import FolderInUse, lock_folder, replace_file
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, require_room, translate_errors
-from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders, undo_swap
 from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
@@ -144,18 +144,18 @@ class Edge:
             return self._shards[collection].engine.count(request)
 
 
-class _Opened:
+class _OpenFolder:
     """A folder that this process has open, with the number of its users in the process."""
 
-    def __init__(self, folder: Path, made_by: MadeBy) -> None:
+    def __init__(self, folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
         self.users = 0
         self._folder = folder
-        self._made_by = made_by
+        self._embedding_metadata = embedding_metadata
         settle_swap(folder)
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(folder))
             require_room(folder)
-            _claim(folder, made_by)
+            _claim(folder, embedding_metadata)
             shards = self._loaded(failing)
             self._ends = failing.pop_all()
         self._shards = shards
@@ -168,7 +168,7 @@ class _Opened:
         # No await from here on: readers see either the old shards or the new ones.
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(to))
-            _claim(to, self._made_by)
+            _claim(to, self._embedding_metadata)
             swap_folders(self._folder, to)
             with ExitStack() as undoing:
                 undoing.callback(undo_swap, self._folder, to)
@@ -185,7 +185,7 @@ class _Opened:
         former.close()
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(self._folder))
-            _claim(self._folder, self._made_by)
+            _claim(self._folder, self._embedding_metadata)
             shards = self._loaded(failing)
             self._ends = failing.pop_all()
         self._shards = shards
@@ -199,16 +199,16 @@ class _Opened:
         shards = {}
         with translate_errors():
             for collection in Collection:
-                shards[collection] = Shard(self._folder / collection, self._made_by.dimension)
+                shards[collection] = Shard(self._folder / collection, self._embedding_metadata.dimension)
                 ends.callback(shards[collection].close)
         return shards
 
 
-_opened: dict[Path, _Opened] = {}
+_opened: dict[Path, _OpenFolder] = {}
 
 
 @asynccontextmanager
-async def open_edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
+async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> AsyncIterator[Edge]:
     """Open the vectors of a folder, and create it if absent. All who open it in one process share them.
 
     Raises:
@@ -218,9 +218,9 @@ async def open_edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
     """
     folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
     if folder in _opened:
-        _claim(folder, made_by)
+        _claim(folder, embedding_metadata)
     else:
-        _opened[folder] = _Opened(folder, made_by)
+        _opened[folder] = _OpenFolder(folder, embedding_metadata)
     opened = _opened[folder]
     opened.users += 1
     try:
@@ -271,12 +271,14 @@ def lock_vectors(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _claim(folder: Path, made_by: MadeBy) -> None:
+def _claim(folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
     record = folder / RECORD
     if record.exists():
-        made_by.require(MadeBy.read(record.read_text(encoding="utf-8")), f"the vectors in {folder}")
+        embedding_metadata.require(
+            EmbeddingMetadata.parse(record.read_text(encoding="utf-8")), f"the vectors in {folder}"
+        )
     else:
-        replace_file(record, made_by.model_dump_json() + "\n")
+        replace_file(record, embedding_metadata.model_dump_json() + "\n")
 
 
 def _is(field: str, value: str | int) -> FieldCondition:

@@ -109,10 +109,10 @@ class EdgeOwner:
         """
         await self._ask("take", OwnerRequest(to=str(folder)))
 
-    async def _ask(self, verb: str, asked: OwnerRequest) -> OwnerReply:
+    async def _ask(self, verb: str, request: OwnerRequest) -> OwnerReply:
         try:
             reply = await self._connection.request(
-                f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(asked), timeout=_TIMEOUT + 5
+                f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(request), timeout=_TIMEOUT + 5
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
@@ -138,15 +138,15 @@ async def serve_requests(
     """
     lease: asyncio.TimerHandle | None = None
 
-    async def page(asked: OwnerRequest) -> OwnerReply:
-        begin = UUID(bytes=asked.begin) if asked.begin else None
-        found = await vectors.page(Collection(asked.collection), begin, min(asked.most, MOST))
+    async def page(request: OwnerRequest) -> OwnerReply:
+        begin = UUID(bytes=request.begin) if request.begin else None
+        found = await vectors.page(Collection(request.collection), begin, min(request.most, MOST))
         return _fit_page(found)
 
-    async def counts(asked: OwnerRequest) -> OwnerReply:
+    async def counts(request: OwnerRequest) -> OwnerReply:
         return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
 
-    async def pause(asked: OwnerRequest) -> OwnerReply:
+    async def pause(request: OwnerRequest) -> OwnerReply:
         nonlocal lease
         if lease:
             lease.cancel()
@@ -160,13 +160,13 @@ async def serve_requests(
             return OwnerReply(error="running writes did not end in time: try again")
         return OwnerReply()
 
-    async def take(asked: OwnerRequest) -> OwnerReply:
+    async def take(request: OwnerRequest) -> OwnerReply:
         if gate.is_open:
             return OwnerReply(error="the pause of writers ended before the swap: try again")
         try:
-            await swap_open_folder(folder, Path(asked.to))
-            gate.exchanged()
-            log.info("vectors swapped", folder=asked.to)
+            await swap_open_folder(folder, Path(request.to))
+            gate.count_exchange()
+            log.info("vectors swapped", folder=request.to)
         finally:
             if lease:
                 lease.cancel()
@@ -191,7 +191,7 @@ async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
     """Listen for swaps of a server's collections by other processes, for the duration of the block."""
 
     async def heard(message: Msg) -> None:
-        gate.exchanged()
+        gate.count_exchange()
 
     subscription = await connection.subscribe(_EXCHANGED, cb=heard)
     try:

@@ -10,13 +10,13 @@ RECORD: Final = "made_by.json"
 """File of the record, in a folder of vectors."""
 
 
-def provider_and_model(spelled: str) -> tuple[str, str | None]:
+def split_model_name(text: str) -> tuple[str, str | None]:
     """Split `provider/model`, or `provider` alone, into both parts."""
-    provider, _, model = spelled.partition("/")
+    provider, _, model = text.partition("/")
     return provider, model or None
 
 
-class MadeBy(BaseModel):
+class EmbeddingMetadata(BaseModel):
     """An embedding model, as the engine records it with its vectors.
 
     The dimension is None if there is no embedder.
@@ -28,33 +28,33 @@ class MadeBy(BaseModel):
     dimension: int | None
 
     @classmethod
-    def read(cls, kept: str) -> Self | None:
+    def parse(cls, kept: str) -> Self | None:
         """Parse a record; None if it cannot be parsed."""
         try:
             return cls.model_validate_json(kept)
         except ValidationError:
             return None
 
-    def require(self, found: "MadeBy | None", place: str) -> None:
+    def require(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
         """Refuse vectors that another model made.
 
         Raises:
             VectorsOutdated: another model made them, or the model is not recorded.
         """
-        if found is None:
+        if recorded is None:
             raise VectorsOutdated(f"{place} do not name their embedding model: run `mnemon reindex`")
-        if found != self:
+        if recorded != self:
             raise VectorsOutdated(
-                f"{place} were made by {found}, and the settings name {self}: "
+                f"{place} were made by {recorded}, and the settings name {self}: "
                 "run `mnemon reindex` (with --data DIR for the stack of a folder). "
                 "Or set the model back, while `mnemon up --only persist` or `mnemon run persist` runs: "
-                f"mnemon settings set {found.setting}"
+                f"mnemon settings set {recorded.setting}"
             )
 
     @property
     def setting(self) -> str:
         """The settings that name this model."""
-        provider, model = provider_and_model(self.model)
+        provider, model = split_model_name(self.model)
         return f"embedding.provider={provider}" + (f" embedding.model={model}" if model else "")
 
     def __str__(self) -> str:

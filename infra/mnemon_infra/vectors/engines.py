@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.edge import lock_vectors, open_edge
-from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
 
 
@@ -27,7 +27,7 @@ async def open_vectors(
         VectorsOutdated: another model made the existing vectors.
         VectorsUnavailable: the engine does not answer.
     """
-    made_by = MadeBy(model=model, dimension=dimension)
+    made_by = EmbeddingMetadata(model=model, dimension=dimension)
     if deployment.qdrant_url:
         # Imported on use: qdrant-client takes a second.
         from mnemon_infra.vectors.collections import open_collections

@@ -13,7 +13,7 @@ from typing import Final
 from mnemon_infra.config import Deployment
 from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.vectors.edge import lock_vectors
-from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
@@ -154,7 +154,7 @@ def settle_folder_swap(deployment: Deployment) -> None:
         settle_swap(deployment.vectors_folder)
 
 
-async def read_model_record(deployment: Deployment) -> MadeBy | None:
+async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
     """Return the model that made the existing vectors; None if it is not recorded.
 
     Raises:
@@ -169,7 +169,7 @@ async def read_model_record(deployment: Deployment) -> MadeBy | None:
     folder = deployment.vectors_folder
     if folder is None or not (folder / RECORD).exists():
         return None
-    return MadeBy.read((folder / RECORD).read_text(encoding="utf-8"))
+    return EmbeddingMetadata.parse((folder / RECORD).read_text(encoding="utf-8"))
 
 
 def measure_bytes(deployment: Deployment) -> int | None:

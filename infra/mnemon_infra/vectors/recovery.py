@@ -55,7 +55,7 @@ async def recover_lost_vectors(
             # First: if the process is killed after this line, the next start does not repeat it.
             events = await refill()
             reopen_folder(folder)
-            gate.exchanged()
+            gate.count_exchange()
             log.warning("vectors opened again, indexing the log from its start", events=events)
         except (VectorsUnavailable, VectorsInUse, VectorsOutdated, nats.errors.Error, OSError) as error:
             log.error("vectors cannot be opened again, retrying", error=str(error))

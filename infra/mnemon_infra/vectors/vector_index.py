@@ -34,7 +34,7 @@ class VectorIndex:
     gate: Gate = field(default_factory=Gate)
 
 
-class Findable(NamedTuple):
+class SearchableItem(NamedTuple):
     """A searchable item: `words` give its sparse vector, `meaning` its dense one; the texts may differ."""
 
     id: UUID
@@ -44,16 +44,16 @@ class Findable(NamedTuple):
     meaning: str
 
 
-def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
+def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a fact; `event_id` is of the event that wrote this version."""
     place = point_id(*owner, "fact", fact_id)
-    return Findable(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
+    return SearchableItem(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
-def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
+def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a summary; `event_id` is of the event that wrote it."""
     place = point_id(*owner, "summary", summary_id)
-    return Findable(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
+    return SearchableItem(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
 
 @asynccontextmanager
@@ -92,32 +92,31 @@ def _describe_model(model: Embedder | None) -> tuple[str, int | None]:
 
 
 async def build_points(
-    finding: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
+    vector_index: VectorIndex, items: Sequence[SearchableItem], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
     """Make the points of searchable items.
 
     Args:
-        finding: its embedder makes the dense vectors.
-        findables: the items.
+        vector_index: its embedder makes the dense vectors.
+        items: the searchable items.
         meanings: known dense vectors, by text: the embedder is not asked for them again.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
-    if len(findables) <= IN_PLACE:
-        sparse = [bm25.weigh_document(each.words) for each in findables]
+    if len(items) <= IN_PLACE:
+        sparse = [bm25.weigh_document(each.words) for each in items]
     else:
-        sparse = await asyncio.to_thread(lambda: [bm25.weigh_document(each.words) for each in findables])
-    if finding.embedder is None:
+        sparse = await asyncio.to_thread(lambda: [bm25.weigh_document(each.words) for each in items])
+    if vector_index.embedder is None:
         return [
-            Point(each.id, each.owner, each.payload, words)
-            for each, words in zip(findables, sparse, strict=True)
+            Point(each.id, each.owner, each.payload, words) for each, words in zip(items, sparse, strict=True)
         ]
     known = meanings or {}
-    absent = [text for text in dict.fromkeys(each.meaning for each in findables) if text not in known]
-    made = dict(zip(absent, await finding.embedder.embed(absent), strict=True)) if absent else {}
+    absent = [text for text in dict.fromkeys(each.meaning for each in items) if text not in known]
+    made = dict(zip(absent, await vector_index.embedder.embed(absent), strict=True)) if absent else {}
     vectors = {**known, **made}
     return [
         Point(each.id, each.owner, each.payload, words, vectors[each.meaning])
-        for each, words in zip(findables, sparse, strict=True)
+        for each, words in zip(items, sparse, strict=True)
     ]

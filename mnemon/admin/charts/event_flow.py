@@ -112,23 +112,23 @@ _TALL: Final = _Layout(
 )
 
 
-def draw_pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
+def draw_pictures(labels: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
     """Return the wide diagram and the tall one."""
-    return _draw_picture(_WIDE, shown), _draw_picture(_TALL, shown)
+    return _draw_picture(_WIDE, labels), _draw_picture(_TALL, labels)
 
 
-def _draw_picture(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
+def _draw_picture(layout: _Layout, labels: Mapping[str, PartLabel]) -> Picture:
     boxes = layout.boxes
     path = _draw_horizontal_line if layout.is_horizontal else _draw_vertical_line
-    ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _CONNECTIONS]
-    ways.append(FlowLine(_draw_reply_line(layout), shown["retrieve"].busy))
-    parts = [FlowPart(name, box, shown[name]) for name, box in boxes.items()]
+    ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(labels, a, b)) for a, b in _CONNECTIONS]
+    ways.append(FlowLine(_draw_reply_line(layout), labels["retrieve"].busy))
+    parts = [FlowPart(name, box, labels[name]) for name, box in boxes.items()]
     return Picture(layout.width, layout.height, parts, ways)
 
 
-def _is_busy(shown: Mapping[str, PartLabel], start: str, end: str) -> bool:
+def _is_busy(labels: Mapping[str, PartLabel], start: str, end: str) -> bool:
     """Return whether the process or stream at an end of a line is busy."""
-    return shown[end if shown[end].kind in ("process", "stream") else start].busy
+    return labels[end if labels[end].kind in ("process", "stream") else start].busy
 
 
 def _draw_horizontal_line(start: Box, end: Box) -> str:

@@ -27,7 +27,7 @@ WHOLE_FORM: Final = ""
 """Name for errors that belong to no field."""
 
 
-def read_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
+def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the filled fields as arguments of a verb; `importance` becomes a number if it looks like one."""
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
     if (importance := parse_whole_number(given.get("importance", ""))) is not None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.fields import SettingField
-from mnemon_contracts.settings.models import Price
+from mnemon_contracts.settings.language_models import Price
 
 FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 

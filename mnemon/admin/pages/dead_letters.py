@@ -201,10 +201,10 @@ def _format_body(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _find_named_field(found: Letter, body: bytes) -> NamedField | None:
-    if found.reason != "invalid_body":
+def _find_named_field(letter: Letter, body: bytes) -> NamedField | None:
+    if letter.reason != "invalid_body":
         return None
-    field, _, problem = found.error.partition(": ")
+    field, _, problem = letter.error.partition(": ")
     try:
         value: Any = json.loads(body)
         for part in field.split("."):

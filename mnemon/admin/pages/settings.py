@@ -13,7 +13,7 @@ from starlette.responses import Response
 from mnemon.admin.forms.settings import EMPTY_PRICE_LINES, SettingControl, list_errors
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
-from mnemon.operations.embedding_change import describe_consequences, load_embedding
+from mnemon.operations.embedding_change import describe_consequences, read_embedding
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
@@ -91,9 +91,9 @@ async def save_settings(visit: Visit) -> Response:
     if not changed:
         return visit.redirect(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        before = await load_embedding(connection)
+        before = await read_embedding(connection)
         revision = await change_settings(connection, edit, tenant)
-        follows = describe_consequences(before, await load_embedding(connection))
+        follows = describe_consequences(before, await read_embedding(connection))
     except InvalidBody as error:
         return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:
@@ -170,20 +170,20 @@ async def _list_tenants(connection: Client) -> list[str]:
     """Return the tenants that have settings of their own."""
     live = LiveSettings()
     async with live.watched(connection):
-        return sorted(live.tenants())
+        return sorted(live.list_tenants())
 
 
 def _build_card(
     group: Group,
     knobs: Sequence[SettingControl],
-    found: InForce,
+    in_force: InForce,
     tenant: str | None,
     form: Mapping[str, str],
     refused: Mapping[str, str] | None,
 ) -> Card:
     id_ = group.name or _UNNAMED_GROUP
     is_sent = refused is not None and form.get("group") == id_
-    rows = [_build_row(each, found, form if is_sent else {}, refused or {}) for each in knobs]
+    rows = [_build_row(each, in_force, form if is_sent else {}, refused or {}) for each in knobs]
     named = {each.name for each in knobs}
     others = [
         f"{field}: {said}" if field else said
@@ -196,9 +196,9 @@ def _build_card(
 
 
 def _build_row(
-    knob: SettingControl, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]
+    knob: SettingControl, in_force: InForce, form: Mapping[str, str], refused: Mapping[str, str]
 ) -> SettingRow:
-    value = found.values[knob.name]
+    value = in_force.values[knob.name]
     errors = [
         _locate_error(field, knob.name, said)
         for field, said in refused.items()
@@ -211,8 +211,8 @@ def _build_row(
         knob,
         form.get(knob.name, knob.format_value(value)),
         form.get(f"was.{knob.name}", knob.format_value(value)),
-        found.sources[knob.name],
-        _format_setting(found.below[knob.name]),
+        in_force.sources[knob.name],
+        _format_setting(in_force.below[knob.name]),
         lines,
         "; ".join(errors) or None,
     )
@@ -222,12 +222,12 @@ def _is_about(field: str, name: str) -> bool:
     return field == name or field.startswith(f"{name}.")
 
 
-def _locate_error(field: str, name: str, said: str) -> str:
+def _locate_error(field: str, name: str, problem: str) -> str:
     """Return an error with the part of the setting that it is about: `line 2, input: ...` of a price."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
-            return f"line {int(number) + 1}, {' '.join(parts)}: {said}"
-    return said
+            return f"line {int(number) + 1}, {' '.join(parts)}: {problem}"
+    return problem
 
 
 def _is_changed(knob: SettingControl, form: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from mnemon.admin.charts.bars import Chart, draw_chart
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.filters import format_tokens
-from mnemon_consumers.domain.spending.period import Period, read_last_days
+from mnemon_consumers.domain.spending.period import Period, load_last_days
 from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
 from mnemon_contracts.base import InvalidBody
 from mnemon_infra.database.memory.users import list_tenants
@@ -37,7 +37,7 @@ async def show_usage(visit: Visit) -> Response:
     live = LiveSettings()
     database = await visit.connections.get_database()
     async with live.watched(await visit.connections.get_broker()):
-        period = await read_last_days(database, live, tenant, days)
+        period = await load_last_days(database, live, tenant, days)
     daily = period.by(("day", by))
     return visit.render(
         "usage.html",
@@ -79,8 +79,8 @@ async def show_batches(visit: Visit) -> Response:
     )
 
 
-def _among(asked: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
-    return known.get(asked, otherwise)
+def _among(value: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
+    return known.get(value, otherwise)
 
 
 def _draw_daily_chart(

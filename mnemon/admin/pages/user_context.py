@@ -64,13 +64,13 @@ async def show_context(visit: Visit) -> Response:
     )
 
 
-async def _request_context(visit: Visit, whose: PageUser, asked: Mapping[str, str]) -> ContextReplyV1:
-    fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
-    if (budget := parse_whole_number(asked["budget"])) is not None:
+async def _request_context(visit: Visit, page_user: PageUser, form: Mapping[str, str]) -> ContextReplyV1:
+    fields: dict[str, Any] = {name: value for name, value in form.items() if value}
+    if (budget := parse_whole_number(form["budget"])) is not None:
         fields["budget"] = budget
-    memory = await whose.connect_memory(visit)
+    memory = await page_user.connect_memory(visit)
     # `memory.context` never fails, and would hide an error.
-    reply = await memory.ask(whose.user, "context", **fields)
+    reply = await memory.ask(page_user.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)
     return reply
 

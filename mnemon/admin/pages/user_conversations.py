@@ -40,13 +40,15 @@ async def erase_conversation(visit: Visit) -> Response:
 
 
 async def _render_history(
-    visit: Visit, whose: PageUser, conversation: str | None, error: str = ""
+    visit: Visit, page_user: PageUser, conversation: str | None, error: str = ""
 ) -> Response:
     database = await visit.connections.get_database()
-    all_of_them = await database.run_query(list_conversations((whose.tenant, whose.user)))
-    memory = await whose.connect_memory(visit)
+    all_of_them = await database.run_query(list_conversations((page_user.tenant, page_user.user)))
+    memory = await page_user.connect_memory(visit)
     limit = min(visit.query.get_number("limit") or _PAGE_SIZE, MAX_HISTORY)
-    reply = await memory.history(whose.user, limit=limit, conversation=conversation, min_seq=whose.seq)
+    reply = await memory.history(
+        page_user.user, limit=limit, conversation=conversation, min_seq=page_user.seq
+    )
     more = len(reply.messages) == limit and limit < MAX_HISTORY
     return visit.render(
         "user_conversations.html",
@@ -55,5 +57,5 @@ async def _render_history(
         reply=reply,
         more=min(limit * 4, MAX_HISTORY) if more else None,
         error=error,
-        **frame_values(whose, "conversations"),
+        **frame_values(page_user, "conversations"),
     )

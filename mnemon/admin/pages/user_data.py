@@ -53,10 +53,10 @@ async def change_tasks(visit: Visit) -> Response:
     return _redirect_to_data(visit, whose, "The tasks were changed.", reply.seen_seq)
 
 
-async def _render_data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.connect_memory(visit)
-    profile = await memory.profile(whose.user, min_seq=whose.seq)
-    tasks = await memory.tasks(whose.user, min_seq=whose.seq)
+async def _render_data(visit: Visit, page_user: PageUser, errors: dict[str, str] | None = None) -> Response:
+    memory = await page_user.connect_memory(visit)
+    profile = await memory.profile(page_user.user, min_seq=page_user.seq)
+    tasks = await memory.tasks(page_user.user, min_seq=page_user.seq)
     return visit.render(
         "user_data.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
@@ -64,12 +64,12 @@ async def _render_data(visit: Visit, whose: PageUser, errors: dict[str, str] | N
         tasks=tasks.tasks,
         errors=errors or {},
         typed=visit.form,
-        **frame_values(whose, "data"),
+        **frame_values(page_user, "data"),
     )
 
 
-def _redirect_to_data(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
-    return visit.redirect("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
+def _redirect_to_data(visit: Visit, page_user: PageUser, notice: str, seq: int) -> Response:
+    return visit.redirect("/user/data", notice, tenant=page_user.tenant, user=page_user.user, seq=str(seq))
 
 
 def _parse_value(text: str) -> Any:

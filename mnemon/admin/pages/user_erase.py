@@ -37,13 +37,13 @@ async def verify_erasure(visit: Visit) -> Response:
     return visit.render("user_left.html", reply=reply, words=words, **frame_values(whose, "erase"))
 
 
-async def _render_erase(visit: Visit, whose: PageUser, error: str = "") -> Response:
-    memory = await whose.connect_memory(visit)
+async def _render_erase(visit: Visit, page_user: PageUser, error: str = "") -> Response:
+    memory = await page_user.connect_memory(visit)
     return visit.render(
         "user_erase.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
-        kept=await memory.status(whose.user),
-        facts=(await memory.read(whose.user, limit=1)).total,
+        kept=await memory.status(page_user.user),
+        facts=(await memory.read(page_user.user, limit=1)).total,
         error=error,
-        **frame_values(whose, "erase"),
+        **frame_values(page_user, "erase"),
     )

@@ -35,7 +35,7 @@ async def save_fact(visit: Visit) -> Response:
     whose = PageUser.from_fields(visit.form)
     memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.read_fact_form(visit.form)})
+        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.parse_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
         return await _render_facts(visit, whose, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
@@ -57,7 +57,7 @@ async def update_fact(visit: Visit) -> Response:
     whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
     memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.read_fact_form(visit.form))
+        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.parse_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
         return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
@@ -74,14 +74,19 @@ async def forget_fact(visit: Visit) -> Response:
     return visit.redirect("/user/facts", f"{fact_id} was forgotten.", **known)
 
 
-async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.connect_memory(visit)
+async def _render_facts(visit: Visit, page_user: PageUser, errors: dict[str, str] | None = None) -> Response:
+    memory = await page_user.connect_memory(visit)
     query = visit.query.get("q", "").strip()
-    reply = await memory.read_all(whose.user, min_seq=whose.seq)
+    reply = await memory.read_all(page_user.user, min_seq=page_user.seq)
     found = None
     if query:
         found = await memory.search(
-            whose.user, query, limit=_MAX_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
+            page_user.user,
+            query,
+            limit=_MAX_HITS,
+            threshold=0,
+            scope=("memories", "messages"),
+            min_seq=page_user.seq,
         )
     by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
     return visit.render(
@@ -93,18 +98,18 @@ async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | 
         found=found,
         errors=errors or {},
         typed=visit.form,
-        **frame_values(whose, "facts"),
+        **frame_values(page_user, "facts"),
     )
 
 
 async def _render_fact(
-    visit: Visit, whose: PageUser, fact_id: str, errors: dict[str, str] | None = None
+    visit: Visit, page_user: PageUser, fact_id: str, errors: dict[str, str] | None = None
 ) -> Response:
-    memory = await whose.connect_memory(visit)
-    reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
+    memory = await page_user.connect_memory(visit)
+    reply = await memory.get(page_user.user, fact_id, scope="memories", min_seq=page_user.seq)
     assert reply.fact, "there is one, or a refusal"
     database = await visit.connections.get_database()
-    came = await database.run_query(load_fact_origin((whose.tenant, whose.user), fact_id))
+    came = await database.run_query(load_fact_origin((page_user.tenant, page_user.user), fact_id))
     values: dict[str, Any] = reply.fact.model_dump()
     if reply.fact.expires_at:
         values["expires_at"] = reply.fact.expires_at.isoformat()
@@ -118,5 +123,5 @@ async def _render_fact(
         facing=facing,
         errors=errors or {},
         typed={**values, **visit.form},
-        **frame_values(whose, "facts"),
+        **frame_values(page_user, "facts"),
     )

@@ -57,9 +57,9 @@ class Access:
         """Return the seconds until an address may try again."""
         return self._attempts.get_wait(address)
 
-    def log_in(self, said: str, address: str) -> str | None:
-        """Return the cookie of a new session; None if `said` is not the token."""
-        if not hmac.compare_digest(said.strip().encode(), self._token):
+    def log_in(self, token: str, address: str) -> str | None:
+        """Return the cookie of a new session; None if `token` is not the token."""
+        if not hmac.compare_digest(token.strip().encode(), self._token):
             self._attempts.record_failure(address)
             return None
         self._attempts.record_success(address)

@@ -42,6 +42,6 @@ class EndedSessions:
             replace_file(self._path, text)
 
 
-def load_ended_sessions(data: Path) -> EndedSessions:
+def read_ended_sessions(data: Path) -> EndedSessions:
     """Return the ended sessions of a folder."""
     return EndedSessions(open_admin_folder(data) / "ended")

@@ -12,7 +12,7 @@ import typer
 
 from mnemon.cli.option_group import expand_options
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def drop(
 
 
 def _select_letters(
-    letter_ids: Sequence[int] | None, take_all: bool, wanted: "LetterFilter"
+    letter_ids: Sequence[int] | None, take_all: bool, letter_filter: "LetterFilter"
 ) -> "list[int] | LetterFilter":
     """Return the letters that a command changes: ids, or the filter of all letters.
 
@@ -155,13 +155,13 @@ def _select_letters(
     """
     from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
-    if take_all == bool(letter_ids) or (letter_ids and wanted != LetterFilter()):
+    if take_all == bool(letter_ids) or (letter_ids and letter_filter != LetterFilter()):
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             "give either ids of dead letters, or --all, with or without filters",
             "List the dead letters: mnemon dead list",
         )
-    return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
+    return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
 
 
 async def _connect(deployment: "Deployment") -> "Client":
@@ -171,8 +171,8 @@ async def _connect(deployment: "Deployment") -> "Client":
 
 
 async def _list_letters(
-    deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool
-) -> Ending:
+    deployment: "Deployment", letter_filter: "LetterFilter", limit: int, as_json: bool
+) -> ExitCode:
     from collections import deque
 
     from mnemon.cli.dead_letters.view import show_letters, summarize_letter
@@ -181,14 +181,14 @@ async def _list_letters(
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
     async with await _connect(deployment) as connection:
-        async for letter in read_letters(connection, wanted):
+        async for letter in read_letters(connection, letter_filter):
             count += 1
             newest.append(summarize_letter(letter))  # without the text, which may be long
     show_letters(newest, count, as_json)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
+async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) -> ExitCode:
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import find_original
 
@@ -196,7 +196,7 @@ async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) 
         letter = await _require_letter(connection, letter_id)
         original = await find_original(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
@@ -205,7 +205,7 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
     found = await read_letter(connection, letter_id)
     if found is None:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"there is no dead letter {letter_id}",
             "List the dead letters: mnemon dead list",
         )
@@ -234,7 +234,7 @@ def _confirm(question: str) -> bool:
 
     if not sys.stdin.isatty():
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"cannot ask for confirmation without a terminal: {question}",
             "Confirm in advance: --yes",
         )
@@ -243,7 +243,7 @@ def _confirm(question: str) -> bool:
 
 async def _redrive_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive_letter
 
@@ -253,7 +253,7 @@ async def _redrive_letters(
     async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Redrive")
         if ids is None:
-            return Ending.NOT_SO
+            return ExitCode.NEGATIVE_RESULT
         for each in _track_ids(ids, "redriving"):
             found = await read_letter(connection, each)
             if found is None:
@@ -273,26 +273,26 @@ async def _redrive_letters(
             typer.echo(f"{len(applied):,} removed: their events are applied already")
         for one in kept:
             typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
-    return Ending.NOT_SO if kept else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if kept else ExitCode.DONE
 
 
 async def _drop_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import drop_letter
 
     async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
         if ids is None:
-            return Ending.NOT_SO
+            return ExitCode.NEGATIVE_RESULT
         for each in _track_ids(ids, "removing"):
             if found := await read_letter(connection, each):
                 await drop_letter(connection, found, is_applied)
     typer.echo(
         json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.target import DataOption, open_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def audit(
     perform_command(_run_audit(data, sample, as_json))
 
 
-async def _run_audit(data: Path | None, sample: int, as_json: bool) -> Ending:
+async def _run_audit(data: Path | None, sample: int, as_json: bool) -> ExitCode:
     async with open_deployment(data, "broker", "database") as at:
         found = await _examine_deployment(at.deployment, sample)
     if as_json:
         show_json(_audit_to_json(found))
     else:
         _show_audit(found)
-    return Ending.NOT_SO if found.faults.total else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if found.faults.total else ExitCode.DONE
 
 
 async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
@@ -80,98 +80,98 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
                     pages,
                 )
     except NotProvisioned as error:
-        refuse(Ending.PART_MISSING, str(error), "Create streams and consumers: mnemon provision")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Create streams and consumers: mnemon provision")
 
 
-def _audit_to_json(found: "Audit") -> dict[str, Any]:
+def _audit_to_json(audit: "Audit") -> dict[str, Any]:
     return {
-        "complete": not found.faults.total,
-        "up_to": found.up_to,
-        "beyond": found.beyond,
-        "every": found.every,
-        "seconds": found.seconds,
+        "complete": not audit.faults.total,
+        "up_to": audit.up_to,
+        "beyond": audit.beyond,
+        "every": audit.every,
+        "seconds": audit.seconds,
         "persist": {
-            "events": found.persist.events,
-            "applied": found.persist.applied,
-            "nothing": found.persist.ignored,
-            "dead": found.persist.dead,
-            "removed": found.persist.removed,
-            "waiting": found.persist.waiting,
-            "missing": found.faults.count_of("persist", "persist-sweep"),
+            "events": audit.persist.events,
+            "applied": audit.persist.applied,
+            "nothing": audit.persist.ignored,
+            "dead": audit.persist.dead,
+            "removed": audit.persist.removed,
+            "waiting": audit.persist.waiting,
+            "missing": audit.faults.count_of("persist", "persist-sweep"),
         },
-        "dedupe": asdict(found.dedupe) | {"missing": found.faults.count_of("dedupe")},
+        "dedupe": asdict(audit.dedupe) | {"missing": audit.faults.count_of("dedupe")},
         "extract": {
-            "intended": found.extract.intended,
-            "open": found.extract.open,
-            "oldest_open_seconds": found.extract.oldest.total_seconds() if found.extract.oldest else None,
-            "ended": found.extract.ended,
-            "answered": found.extract.answered,
+            "intended": audit.extract.intended,
+            "open": audit.extract.open,
+            "oldest_open_seconds": audit.extract.oldest.total_seconds() if audit.extract.oldest else None,
+            "ended": audit.extract.ended,
+            "answered": audit.extract.answered,
         },
-        "vectors": {name: asdict(each) for name, each in found.vectors.items()} if found.vectors else None,
+        "vectors": {name: asdict(each) for name, each in audit.vectors.items()} if audit.vectors else None,
         "dead_letters": [
             {"consumer": consumer, "reason": reason, "letters": letters}
-            for (consumer, reason), letters in sorted(found.letters.items())
+            for (consumer, reason), letters in sorted(audit.letters.items())
         ],
-        "durables": [asdict(each) for each in found.durables],
-        "missing": found.faults.total,
-        "missing_by_kind": found.faults.counts,
-        "faults": [asdict(each) for each in found.faults.named],
+        "durables": [asdict(each) for each in audit.durables],
+        "missing": audit.faults.total,
+        "missing_by_kind": audit.faults.counts,
+        "faults": [asdict(each) for each in audit.faults.named],
     }
 
 
-def _show_audit(found: "Audit") -> None:
-    persist, dedupe, extract = found.persist, found.dedupe, found.extract
+def _show_audit(audit: "Audit") -> None:
+    persist, dedupe, extract = audit.persist, audit.dedupe, audit.extract
     rows = [
         ("persist", "applied", persist.applied),
         *_list_counts("persist", "ignored, ", persist.ignored),
         *_list_counts("persist", "dead, ", persist.dead),
-        ("persist", "missing", found.faults.count_of("persist", "persist-sweep")),
+        ("persist", "missing", audit.faults.count_of("persist", "persist-sweep")),
         *_list_counts("dedupe", "", dedupe.outcomes),
-        ("dedupe", "missing", found.faults.count_of("dedupe")),
+        ("dedupe", "missing", audit.faults.count_of("dedupe")),
         *_list_counts("extract", "", extract.ended),
         ("extract", "open batches", extract.open),
         *_list_counts("extract", "windows, ", extract.answered),
     ]
     show_table(("consumer", "outcome", "events"), rows)
-    if found.letters:
+    if audit.letters:
         typer.echo()
-        letters = [(*each, number) for each, number in sorted(found.letters.items())]
+        letters = [(*each, number) for each, number in sorted(audit.letters.items())]
         show_table(("dead letters of", "reason", "letters"), letters)
-    if found.vectors:
+    if audit.vectors:
         typer.echo()
         show_table(
             ("vectors of", "points", "items", "of dead letters", "awaiting a sweep"),
-            [(name, *astuple(each)) for name, each in found.vectors.items()],
+            [(name, *astuple(each)) for name, each in audit.vectors.items()],
         )
     typer.echo()
     show_table(
         ("consumer", "stream", "pending", "in work", "redelivered"),
-        [(each.name, each.stream, each.pending, each.in_work, each.redelivered) for each in found.durables],
+        [(each.name, each.stream, each.pending, each.in_work, each.redelivered) for each in audit.durables],
     )
     typer.echo()
-    _show_extent(found)
-    _show_conclusion(found)
+    _show_extent(audit)
+    _show_conclusion(audit)
 
 
 def _list_counts(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
     return [(consumer, f"{what}{name}", number) for name, number in sorted(counts.items())]
 
 
-def _show_extent(found: "Audit") -> None:
-    read = f"{found.persist.events:,} events up to {found.up_to:,}, in {found.seconds:.1f} s"
+def _show_extent(audit: "Audit") -> None:
+    read = f"{audit.persist.events:,} events up to {audit.up_to:,}, in {audit.seconds:.1f} s"
     typer.echo(f"read          {read}")
-    if found.vectors is None:
+    if audit.vectors is None:
         typer.echo("vectors       none found at the configured place")
-    if found.every > 1:
-        typer.echo(f"compared      the content of about every {found.every}th user; the rows of all users")
-    if found.persist.removed:
-        typer.echo(f"removed       the content of {found.persist.removed:,} events, as expected")
-    if found.persist.waiting:
-        typer.echo(f"waiting       {found.persist.waiting:,} events for the sweep that removes their content")
-    if found.beyond:
-        typer.echo(f"not checked   {found.beyond:,} positions of the log that persist has not finished yet")
-    if found.extract.oldest:
-        hours = found.extract.oldest.total_seconds() / 3600
+    if audit.every > 1:
+        typer.echo(f"compared      the content of about every {audit.every}th user; the rows of all users")
+    if audit.persist.removed:
+        typer.echo(f"removed       the content of {audit.persist.removed:,} events, as expected")
+    if audit.persist.waiting:
+        typer.echo(f"waiting       {audit.persist.waiting:,} events for the sweep that removes their content")
+    if audit.beyond:
+        typer.echo(f"not checked   {audit.beyond:,} positions of the log that persist has not finished yet")
+    if audit.extract.oldest:
+        hours = audit.extract.oldest.total_seconds() / 3600
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")
 
 
@@ -181,10 +181,10 @@ def _describe_fault(fault: "AuditFault") -> str:
     return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")
 
 
-def _show_conclusion(found: "Audit") -> None:
+def _show_conclusion(audit: "Audit") -> None:
     from mnemon.operations.audit.ledger import MEANINGS, NEXT_STEPS
 
-    faults = found.faults
+    faults = audit.faults
     if not faults.total:
         typer.secho("everything is accounted for", fg="green", bold=True)
         return

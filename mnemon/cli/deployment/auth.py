@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def limit(
         known = users.limit(name, Limits(payload, connections, subscriptions))
     if not known:
         refuse(
-            Ending.NOT_SO, f"the tenant {name!r} has no login", f"Create a login: mnemon auth tenant {name}"
+            ExitCode.NEGATIVE_RESULT,
+            f"the tenant {name!r} has no login",
+            f"Create a login: mnemon auth tenant {name}",
         )
     perform_command(_reload_logins(data))
 
@@ -119,7 +121,9 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
     with _open_logins(data, file) as users:
         known = users.revoke(name)
     if not known:
-        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", "List the logins: mnemon auth list")
+        refuse(
+            ExitCode.NEGATIVE_RESULT, f"the tenant {name!r} has no login", "List the logins: mnemon auth list"
+        )
     perform_command(_reload_logins(data))
 
 
@@ -134,7 +138,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
     try:
         permitted = Authorization.read(_choose_path(data, file)).permitted()
     except (NotOurs, OSError) as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     if as_json:
         typer.echo(json.dumps([each._asdict() for each in permitted], ensure_ascii=False))
         return
@@ -153,7 +157,7 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
 
     if (data is None) == (file is None):
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             "give either --data DIR or --file FILE",
             "For servers of your own: mnemon auth tenant acme --file mnemon.conf",
         )
@@ -169,12 +173,12 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
 
     path = _choose_path(data, file)
     try:
-        with FolderLogins(data).edited() if data else edit_authorization(path) as users:
+        with FolderLogins(data).edit() if data else edit_authorization(path) as users:
             yield users
     except (NotOurs, InvalidId) as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Choose another file")
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Choose another file")
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
@@ -188,7 +192,7 @@ def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json
 
 async def _show_login(
     login: "Login", data: Path | None, file: Path | None, as_json: bool, of_bot: dict[str, str]
-) -> Ending:
+) -> ExitCode:
     from mnemon_infra.process.data_folder import Endpoints
 
     await _reload_logins(data)
@@ -199,7 +203,7 @@ async def _show_login(
         shown["include"] = str(file)
     if as_json:
         typer.echo(json.dumps(shown, ensure_ascii=False))
-        return Ending.DONE
+        return ExitCode.DONE
     for name, value in shown.items():
         typer.echo(f"  {name.replace('_', ' '):<13} {value}")
     if of_bot:
@@ -207,22 +211,22 @@ async def _show_login(
     if file:
         typer.echo(f'In nats-server.conf: include "{file}", and remove its own `authorization` block')
         typer.echo("Then, and after each change, run this twice: nats-server --signal reload")
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def _reload_logins(data: Path | None) -> Ending:
+async def _reload_logins(data: Path | None) -> ExitCode:
     """Make a running stack load the changed logins; tell the user if it has to be restarted for that."""
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.nats_server import NatsServer
 
     if data is None:
-        return Ending.DONE
+        return ExitCode.DONE
     server = NatsServer(data, None)
     if FolderLogins(data).in_force:
         await server.reload()
-    elif any(server.orphans()):
+    elif any(server.list_orphans()):
         typer.echo(
             f"mnemon: logins take effect at the next start: stop the stack in {data} and start it again",
             err=True,
         )
-    return Ending.DONE
+    return ExitCode.DONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.text import make_printable
 
@@ -51,18 +51,18 @@ def batches(
     from mnemon_infra.database.windows.batches import STATES
 
     if state not in STATES:
-        refuse(Ending.WRONG_USE, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
+        refuse(ExitCode.USAGE_ERROR, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
     moment = datetime.now(UTC) + timedelta(days=1) if before is None else _moment(before)
     perform_command(_list_batches(require_deployment(data, "database"), state, moment, limit, data, as_json))
 
 
-def _moment(spelled: str) -> datetime:
+def _moment(text: str) -> datetime:
     try:
-        time = datetime.fromisoformat(spelled)
+        time = datetime.fromisoformat(text)
     except ValueError:
         refuse(
-            Ending.WRONG_USE,
-            f"--before {spelled!r} is not a time",
+            ExitCode.USAGE_ERROR,
+            f"--before {text!r} is not a time",
             "Write a time such as 2026-11-21T10:00:00Z",
         )
     return time if time.tzinfo else time.replace(tzinfo=UTC)
@@ -70,7 +70,7 @@ def _moment(spelled: str) -> datetime:
 
 async def _list_batches(
     deployment: "Deployment", state: str, before: datetime, limit: int, data: Path | None, as_json: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.windows.batches import STATES, list_newest_batches
     from mnemon_infra.telemetry.logging import configure_logging
@@ -89,7 +89,7 @@ async def _list_batches(
             options = "" if state == "all" else f" --state {state}"
             where = f" --data {quote(str(data))}" if data else ""
             typer.echo(f"older: mnemon batches --before {older}{options}{where}")
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 def _batch_to_json(batch: "StoredBatch") -> dict[str, Any]:
@@ -100,8 +100,8 @@ def _batch_to_json(batch: "StoredBatch") -> dict[str, Any]:
     }
 
 
-def _show_batches(found: "Sequence[StoredBatch]", state: str) -> None:
-    if not found:
+def _show_batches(batches: "Sequence[StoredBatch]", state: str) -> None:
+    if not batches:
         typer.echo("no batches yet" if state == "all" else f"no {state} batches")
         return
     columns = "batch", "state", "model", "lines", "created", "ended", "deadline", "provider's id"
@@ -113,10 +113,10 @@ def _show_batches(found: "Sequence[StoredBatch]", state: str) -> None:
                 *(_format_time(at) for at in (each.created_at, _get_end(each), each.deadline_at)),
                 make_printable(each.provider_batch_id or "-"),
             )
-            for each in found
+            for each in batches
         ],
     )
-    for each in found:
+    for each in batches:
         if each.error:
             typer.echo(f"{each.batch_id}: {make_printable(each.error)}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
     perform_command(_migrate(require_deployment(data, "database"), as_json))
 
 
-async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:
+async def _migrate(deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.database.migration import migrate_schema as migrate_schema
 
     assert deployment.database_url, "it is needed"
@@ -34,4 +34,4 @@ async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:
         typer.echo(json.dumps({"schema": schema, "revision": revision}))
     else:
         typer.echo(f"schema {schema} is at revision {revision}")
-    return Ending.DONE
+    return ExitCode.DONE

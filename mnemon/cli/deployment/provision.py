@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
     perform_command(_provision(require_deployment(data, "broker"), as_json))
 
 
-async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
+async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.provisioning.topology import provision as provision_server
 
@@ -35,4 +35,4 @@ async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
     else:
         rows = [(change.what, change.action, change.detail) for change in changes]
         show_table(("what", "action", "difference"), rows)
-    return Ending.DONE
+    return ExitCode.DONE

@@ -7,7 +7,7 @@ import typer
 
 from mnemon.cli.deployment.usage import show_out_of_budget
 from mnemon.cli.target import DataOption, load_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     perform_command(_show_status(require_deployment(data, "broker", "database"), data, as_json))
 
 
-async def _show_status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
+async def _show_status(deployment: "Deployment", data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.health.report import examine_deployment
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -44,20 +44,20 @@ async def _show_status(deployment: "Deployment", data: Path | None, as_json: boo
     return _report_health(await examine_deployment(deployment, data), as_json)
 
 
-async def _show_silent_status(data: Path, holder: str, as_json: bool) -> Ending:
+async def _show_silent_status(data: Path, holder: str, as_json: bool) -> ExitCode:
     from mnemon.operations.health.report import describe_silent_stack
 
     return _report_health(describe_silent_stack(data, holder, load_deployment().database_schema), as_json)
 
 
-def _report_health(health: "Health", as_json: bool) -> Ending:
+def _report_health(health: "Health", as_json: bool) -> ExitCode:
     if as_json:
         typer.echo(health.model_dump_json())
     else:
         _show_health(health)
     if not health.reachable:
-        return Ending.PART_MISSING
-    return Ending.DONE if health.healthy else Ending.NOT_SO
+        return ExitCode.UNAVAILABLE
+    return ExitCode.DONE if health.healthy else ExitCode.NEGATIVE_RESULT
 
 
 def _show_health(health: "Health") -> None:

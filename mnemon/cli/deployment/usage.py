@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _parse_grouping(by: str) -> "Sequence[UsageGrouping]":
     names = [name.strip() for name in by.split(",")]
     known = [part for name in names for part in PARTS if part == name]
     if len(known) != len(names):
-        refuse(Ending.WRONG_USE, f"--by {by} has an unknown part; choose from: {', '.join(PARTS)}")
+        refuse(ExitCode.USAGE_ERROR, f"--by {by} has an unknown part; choose from: {', '.join(PARTS)}")
     return list(dict.fromkeys(known))
 
 
@@ -73,17 +73,17 @@ async def _show_period(
     by: "Sequence[UsageGrouping]",
     data: Path | None,
     as_json: bool,
-) -> Ending:
+) -> ExitCode:
     found = await _load_period(deployment, tenant, days)
     if as_json:
         typer.echo(json.dumps(_period_to_json(found, by), ensure_ascii=False))
     else:
         _show_usage(found, by, data)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
-    from mnemon_consumers.domain.spending.period import read_last_days
+    from mnemon_consumers.domain.spending.period import load_last_days
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
     from mnemon_infra.settings.store import LiveSettings
@@ -96,20 +96,20 @@ async def _load_period(deployment: "Deployment", tenant: str | None, days: int) 
         Database(deployment, name="mnemon-usage") as database,
         settings.watched(connection),
     ):
-        return await read_last_days(database, settings, tenant, days)
+        return await load_last_days(database, settings, tenant, days)
 
 
-def _period_to_json(found: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:
+def _period_to_json(period: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:
     return {
-        "since": found.since.isoformat(),
-        "until": found.until.isoformat(),
+        "since": period.since.isoformat(),
+        "until": period.until.isoformat(),
         "by": by,
         "usage": [
-            dict(zip(by, key, strict=True)) | _total_to_json(total) for key, total in found.by(by).items()
+            dict(zip(by, key, strict=True)) | _total_to_json(total) for key, total in period.by(by).items()
         ],
-        "total": _total_to_json(found.total),
-        "unpriced_models": found.unpriced_models,
-        "out_of_budget": [each._asdict() for each in found.out_of_budget],
+        "total": _total_to_json(period.total),
+        "unpriced_models": period.unpriced_models,
+        "out_of_budget": [each._asdict() for each in period.out_of_budget],
     }
 
 
@@ -117,23 +117,23 @@ def _total_to_json(total: "Total") -> dict[str, Any]:
     return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
 
 
-def _show_usage(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
-    last = found.until - timedelta(days=1)
-    period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
-    if not found.total.calls:
+def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
+    last = usage.until - timedelta(days=1)
+    period = f"{usage.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if usage.since < last else "") + " (UTC)"
+    if not usage.total.calls:
         typer.echo(f"no calls of language models, {period}")
     else:
-        rows = [(*key, *_format_total(total)) for key, total in found.by(by).items()]
-        rows.append(("total", *[""] * (len(by) - 1), *_format_total(found.total)))
+        rows = [(*key, *_format_total(total)) for key, total in usage.by(by).items()]
+        rows.append(("total", *[""] * (len(by) - 1), *_format_total(usage.total)))
         show_table((*by, "calls", "batched", "input", "cached", "output", "US$"), rows)
         typer.echo(f"\nperiod        {period}")
-        typer.echo(f"cached        {found.total.cached_share or 0:.0%} of the input tokens")
-        if found.total.batched:
-            typer.echo(f"batches       {found.total.saved:,.4f} US$ saved, at the current prices")
-    for each in found.out_of_budget:
+        typer.echo(f"cached        {usage.total.cached_share or 0:.0%} of the input tokens")
+        if usage.total.batched:
+            typer.echo(f"batches       {usage.total.saved:,.4f} US$ saved, at the current prices")
+    for each in usage.out_of_budget:
         show_out_of_budget(*each)
-    if found.unpriced_models:
-        _show_how_to_price(found, data)
+    if usage.unpriced_models:
+        _show_how_to_price(usage, data)
 
 
 def _format_total(total: "Total") -> tuple[object, ...]:
@@ -142,12 +142,12 @@ def _format_total(total: "Total") -> tuple[object, ...]:
     return total.calls, total.batched, total.input, total.cached, total.output, cost
 
 
-def _show_how_to_price(found: "Period", data: Path | None) -> None:
-    prices = [each.model_dump(mode="json", exclude_defaults=True) for each in found.prices]
-    prices += [{"model": model, "input": 0, "output": 0} for model in found.unpriced_models]
+def _show_how_to_price(period: "Period", data: Path | None) -> None:
+    prices = [each.model_dump(mode="json", exclude_defaults=True) for each in period.prices]
+    prices += [{"model": model, "input": 0, "output": 0} for model in period.unpriced_models]
     where = f" --data {quote(str(data))}" if data else ""
     typer.echo(
-        f"no price      {found.total.unpriced:,} calls have no price and are not in the cost. To set prices:"
+        f"no price      {period.total.unpriced:,} calls have no price and are not in the cost. To set prices:"
     )
     typer.echo(
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"

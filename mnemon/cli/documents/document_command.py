@@ -8,7 +8,7 @@ import typer
 from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
 from mnemon.cli.option_group import expand_options
 from mnemon.cli.target import require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import DocumentReplyV1
@@ -103,7 +103,7 @@ def add(
 
         if document_id is not None or title is not None:
             refuse(
-                Ending.WRONG_USE,
+                ExitCode.USAGE_ERROR,
                 f"{path} is a folder: leave out --id and --title, which apply to a file",
             )
         folder = FolderRequest(
@@ -117,13 +117,13 @@ def add(
         perform_command(add_folder(require_deployment(request.data, "broker"), folder))
     if max_bytes is not None or dry_run or remove_gone:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{path} is a file: leave out --max-bytes, --dry-run and --remove, which apply to a folder",
         )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        refuse(Ending.WRONG_USE, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
     request.send(
         lambda memory: memory.add_document(
             request.user,

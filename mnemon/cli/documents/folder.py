@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, connect_memory
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_json, show_progress
 from mnemon.cli.terminal.text import make_printable
 
@@ -45,7 +45,7 @@ class _FolderReading:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending:
+async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCode:
     """Index the files of a folder that are new or changed, and remove what is gone from it."""
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
@@ -54,7 +54,9 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
 
     reading = _read_folder(request)
     if not reading.digests and not reading.left_out:
-        refuse(Ending.NOT_SO, f"{request.folder} has no files to index, or git ignores all of them")
+        refuse(
+            ExitCode.NEGATIVE_RESULT, f"{request.folder} has no files to index, or git ignores all of them"
+        )
     try:
         async with connect_memory(deployment, request.target.tenant) as memory:
             end = (await memory.status(request.target.user)).log_seq
@@ -65,19 +67,19 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
             )
             if changes.has_most_removed and not (request.remove or request.dry_run):
                 refuse(
-                    Ending.NOT_SO,
+                    ExitCode.NEGATIVE_RESULT,
                     f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "
                     f"{request.folder}; nothing was sent",
                     "If the files were deleted: --remove. If this is another folder: --collection NAME",
                 )
             sent = 0 if request.dry_run else await _send_changes(memory, request, reading, changes)
     except (InvalidBody, InvalidId) as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except AskFailed as failed:
         again = "Run the same command again: it does not send unchanged files twice"
-        refuse(Ending.PART_MISSING if failed.retryable else Ending.NOT_SO, str(failed), again)
+        refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, str(failed), again)
     _show_changes(request, reading, changes, max(known.seen_seq, sent))
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 def _read_folder(request: FolderRequest) -> _FolderReading:

@@ -18,7 +18,7 @@ from mnemon.cli.imports.progress import (
 )
 from mnemon.cli.option_group import expand_options
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
@@ -153,14 +153,14 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
     try:
         return read_conversations(file.read_bytes(), tenant=tenant, user=user)
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{file} cannot be read: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{file} cannot be read: {error.strerror}")
     except NotLocomo as error:
-        refuse(Ending.WRONG_USE, f"{file} is not a LoCoMo file: {error}")
+        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}")
 
 
 async def _publish_conversations(
     deployment: "Deployment", tenant: str, conversations: "list[LocomoConversation]", as_json: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
@@ -174,14 +174,14 @@ async def _publish_conversations(
                     events, progress=lambda published: update(completed=published.count)
                 )
     except (InvalidId, InvalidBody) as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(Ending.PART_MISSING, str(error), "Start a stack: mnemon up")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Start a stack: mnemon up")
     except PublishFailed as error:
         again = "Run the import again: events that are already there are not added twice"
-        refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
+        refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 def _show_conversations(
@@ -270,7 +270,7 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
             continue
         found = sorted(path.rglob("*.md"))
         if not found:
-            refuse(Ending.WRONG_USE, f"there are no *.md files in {path}")
+            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}")
         yield from found
 
 
@@ -280,18 +280,18 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
     from mnemon.operations.imports.normalised_files import get_backup_path
 
     if tenant is None:
-        refuse(Ending.WRONG_USE, "--rewrite needs --tenant")
+        refuse(ExitCode.USAGE_ERROR, "--rewrite needs --tenant")
     owners: dict[Path, Owner] = {}
     for path in files:
         tier, named = parse_path(path)
         if tier is not None or (user or named) is None:
             refuse(
-                Ending.WRONG_USE,
+                ExitCode.USAGE_ERROR,
                 f"{path} is not one user's whole memory; --rewrite applies only to such files",
             )
         if get_backup_path(path).exists():
             refuse(
-                Ending.WRONG_USE,
+                ExitCode.USAGE_ERROR,
                 f"{get_backup_path(path)} exists and would be overwritten; move the file away",
             )
         owners[path] = tenant, str(user or named)
@@ -312,12 +312,12 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
             await rewrite_files(connection, database, owners)
     except NotProjected as error:
         refuse(
-            Ending.PART_MISSING,
+            ExitCode.UNAVAILABLE,
             f"{error}; no file is changed",
             "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{error.filename} cannot be written: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{error.filename} cannot be written: {error.strerror}")
 
 
 class ChatTables(StrEnum):
@@ -386,6 +386,6 @@ async def _read_records(
             async for each in rows:
                 yield each
     except ExternalChatsUnavailable as error:
-        refuse(Ending.PART_MISSING, str(error))
+        refuse(ExitCode.UNAVAILABLE, str(error))
     except NotReadable as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ImportFiles:
             if Path("-") not in paths:
                 self.total = sum(path.stat().st_size for path in paths)
         except OSError as error:
-            refuse(Ending.WRONG_USE, f"{error.filename} cannot be read: {error.strerror}")
+            refuse(ExitCode.USAGE_ERROR, f"{error.filename} cannot be read: {error.strerror}")
 
     @property
     def position(self) -> int:
@@ -73,12 +73,12 @@ class ImportFiles:
                         )
                     self._bytes_before, self._open = self.position, None
             except OSError as error:
-                refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+                refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}")
             except NotReadable as error:
                 again = (
                     "Correct the file and run the import again; records already imported are not added twice"
                 )
-                refuse(Ending.WRONG_USE, f"{path}: {error}", again)
+                refuse(ExitCode.USAGE_ERROR, f"{path}: {error}", again)
 
 
 def check_owner(tenant: str | None, user: str | None) -> None:
@@ -91,7 +91,7 @@ def check_owner(tenant: str | None, user: str | None) -> None:
             if given is not None:
                 check_id(field, given)
     except InvalidId as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
 
 
 def parse_time_zone(name: str) -> tzinfo:
@@ -101,7 +101,7 @@ def parse_time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        refuse(Ending.WRONG_USE, f"--zone {name!r} is not a time zone; give a name such as Europe/Moscow")
+        refuse(ExitCode.USAGE_ERROR, f"--zone {name!r} is not a time zone; give a name such as Europe/Moscow")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ async def _import_records(
     report: "ImportReport",
     after: AfterImport | None,
     as_json: bool,
-) -> Ending:
+) -> ExitCode:
     from rich.progress import BarColumn, TimeRemainingColumn
 
     from mnemon.operations.imports.run import RecordImporter, count_records
@@ -162,7 +162,7 @@ async def _import_records(
     if deployment and after:
         await after(deployment)
     _show_report(report, deployment is None, as_json)
-    return Ending.NOT_SO if report.refused else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if report.refused else ExitCode.DONE
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
         # A record may have a lone surrogate, which UTF-8 cannot encode: write its escape sequence.
         file = refused.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{refused} cannot be written: {error.strerror}")
 
     def keep(one: "RefusedRecord") -> None:
         file.write(format_refused(one) + "\n")

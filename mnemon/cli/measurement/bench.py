@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
 
@@ -68,7 +68,7 @@ def bench(
         return
     if (name is BenchName.RECALL) != (data is not None):
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             "--data is required by recall (conversations), optional for secrets (sentences) and "
             "dedupe-quality (pairs), and not accepted by other benches",
         )
@@ -82,24 +82,24 @@ def _load_conversations(path: Path) -> "Data":
     try:
         return load_data(path)
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}")
     except NotLocomo as error:
-        refuse(Ending.WRONG_USE, f"{path} has no conversations with questions: {error}")
+        refuse(ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}")
 
 
-async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
+async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
     """Measure the detection of secrets, without servers."""
     from mnemon_bench.quality import secrets
 
     try:
         sentences = secrets.read_sentences(path or secrets.LIST)
     except secrets.InvalidSentences as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     measured = secrets.run(sentences, report=_print_progress)
     return _report_figures(measured, as_json)
 
 
-async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
+async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
     """Measure the decisions of `dedupe`, without servers."""
     from mnemon_bench.quality import calibration, dedupe_quality
     from mnemon_infra.models.wordllama import load_wordllama
@@ -107,7 +107,7 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
     try:
         pairs = calibration.read_pairs(path or calibration.PAIRS)
     except calibration.InvalidPairs as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     measured = await dedupe_quality.run(pairs, load_wordllama(), report=_print_progress)
     if not as_json:
         _show_confusion(measured.pop("languages"))
@@ -118,15 +118,15 @@ def _print_progress(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _report_figures(measured: dict[str, Any], as_json: bool) -> Ending:
+def _report_figures(measured: dict[str, Any], as_json: bool) -> ExitCode:
     if as_json:
         typer.echo(json.dumps(measured))
     else:
         _show_figures(measured)
-    return Ending.NOT_SO if any(_find_missed(measured)) else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if any(_find_missed(measured)) else ExitCode.DONE
 
 
-async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> Ending:
+async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> ExitCode:
     from mnemon_bench import cost
     from mnemon_bench.latency import context, fairness, retrieve, search
     from mnemon_bench.latency import foreground as front

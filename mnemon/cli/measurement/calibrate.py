@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mnemon.cli.target import DataOption, load_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def calibrate(
     try:
         pairs = read_pairs(file)
     except InvalidPairs as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     deployment = load_deployment() if data is None else require_deployment(data, "broker")
     perform_command(_run_calibration(deployment, pairs, provider, model, as_json))
 
@@ -55,7 +55,7 @@ async def _run_calibration(
     provider: str | None,
     model: str | None,
     as_json: bool,
-) -> Ending:
+) -> ExitCode:
     from mnemon_bench.quality.calibration import calibrate as measure
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
@@ -65,18 +65,18 @@ async def _run_calibration(
         async with open_embedder(settings, deployment) as embedder:
             if embedder is None:
                 refuse(
-                    Ending.WRONG_USE,
+                    ExitCode.USAGE_ERROR,
                     "the settings name no embedding model",
                     "Give a provider: --provider NAME",
                 )
             measured = await measure(embedder, pairs)
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
-        refuse(Ending.PART_MISSING, str(error))
+        refuse(ExitCode.UNAVAILABLE, str(error))
     if as_json:
         typer.echo(json.dumps(measured, ensure_ascii=False))
     else:
         _show_thresholds(measured)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _choose_embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":

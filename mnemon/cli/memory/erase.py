@@ -6,7 +6,7 @@ import typer
 
 from mnemon.cli.memory.requests import MemoryRequest
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def erase(
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
     if text is not None and not verify:
-        refuse(Ending.WRONG_USE, "--text works only together with --verify")
+        refuse(ExitCode.USAGE_ERROR, "--text works only together with --verify")
     require_deployment(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
     if not verify and not yes and not _confirm_erasure(f"Erase {whom} of {tenant} for good?"):
-        refuse(Ending.NOT_SO, "nothing was erased", "To erase without confirmation: --yes")
+        refuse(ExitCode.NEGATIVE_RESULT, "nothing was erased", "To erase without confirmation: --yes")
     MemoryRequest(tenant, user, data, as_json).send(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
@@ -75,14 +75,14 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
         typer.echo(_VECTORS_STAY + ", ".join(reply.generations))
 
 
-def _end_erasure(reply: "EraseReplyV1") -> Ending:
+def _end_erasure(reply: "EraseReplyV1") -> ExitCode:
     if reply.pending:
         typer.secho(
             f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
             fg="yellow",
             err=True,
         )
-    return Ending.NOT_SO if reply.pending else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if reply.pending else ExitCode.DONE
 
 
 def _show_left(reply: "EraseReplyV1") -> None:
@@ -91,9 +91,9 @@ def _show_left(reply: "EraseReplyV1") -> None:
         show_table(("store", "with these words"), reply.found.items())
 
 
-def _end_verification(reply: "EraseReplyV1") -> Ending:
+def _end_verification(reply: "EraseReplyV1") -> ExitCode:
     left = reply.left or {}
     if "vectors" not in left:
         typer.secho("vectors could not be checked", fg="yellow", err=True)
     is_clean = "vectors" in left and not any((*left.values(), *(reply.found or {}).values()))
-    return Ending.DONE if is_clean else Ending.NOT_SO
+    return ExitCode.DONE if is_clean else ExitCode.NEGATIVE_RESULT

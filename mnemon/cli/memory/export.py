@@ -13,7 +13,7 @@ import typer
 
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.target import DataOption, open_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
 
@@ -107,18 +107,18 @@ def _export_memory(
     form: "ExportFormat",
     first: str | None,
     output: Path,
-    whose: tuple[str | None, str | None, bool],
+    filters: tuple[str | None, str | None, bool],
     data: Path | None,
     as_json: bool,
 ) -> None:
-    _check_scope(*whose)
-    tenant, user, _ = whose
+    _check_scope(*filters)
+    tenant, user, _ = filters
     perform_command(_write_export(data, form, first, output, (tenant, user), as_json))
 
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     if everybody == (tenant is not None) or (user is not None and tenant is None):
-        refuse(Ending.WRONG_USE, "give the users to export: --tenant T --user U, or --tenant T, or --all")
+        refuse(ExitCode.USAGE_ERROR, "give the users to export: --tenant T --user U, or --tenant T, or --all")
     check_owner(tenant, user)
 
 
@@ -127,9 +127,9 @@ async def _write_export(
     form: "ExportFormat",
     first: str | None,
     output: Path,
-    whose: tuple[str | None, str | None],
+    filters: tuple[str | None, str | None],
     as_json: bool,
-) -> Ending:
+) -> ExitCode:
     from rich.progress import SpinnerColumn
 
     from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
@@ -146,7 +146,7 @@ async def _write_export(
                 if servers.is_running
                 else "Start the stack: mnemon up"
             )
-            refuse(Ending.PART_MISSING, str(error), next_step)
+            refuse(ExitCode.UNAVAILABLE, str(error), next_step)
         columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"
         async with Database(servers.deployment, name="mnemon-export") as database:
             with _open_output(output) as put, show_progress(*columns, users=0, lines=0) as update:
@@ -154,34 +154,36 @@ async def _write_export(
                     put(first)
                 await write_memories(
                     database,
-                    _list_owners(database, whose),
+                    _list_owners(database, filters),
                     form,
                     put,
                     written,
                     lambda counts: update(users=counts.users, lines=counts.lines),
                 )
-                _require_memory(written, whose)
+                _require_memory(written, filters)
     _show_counts(written, output, as_json)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None]) -> None:
+def _require_memory(written: "ExportCounts", filters: tuple[str | None, str | None]) -> None:
     """End the command before it writes a file if the named user or tenant has no memory."""
-    tenant, user = whose
+    tenant, user = filters
     if tenant is None or written.users:
         return
     named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
     refuse(
-        Ending.NOT_SO,
+        ExitCode.NEGATIVE_RESULT,
         f"nothing is kept of {named}; no export was written",
         "Check the spelling: ids are the ones that bots use",
     )
 
 
-async def _list_owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
+async def _list_owners(
+    database: "Database", filters: tuple[str | None, str | None]
+) -> "AsyncIterator[Owner]":
     from mnemon.operations.exports.run import stream_owners
 
-    tenant, user = whose
+    tenant, user = filters
     if tenant is not None and user is not None:
         yield tenant, user
         return
@@ -203,7 +205,7 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
             yield lambda line: print(line, file=file)
         part.replace(output)
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{error.filename or output} cannot be written: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{error.filename or output} cannot be written: {error.strerror}")
     finally:
         part.unlink(missing_ok=True)
 
@@ -221,7 +223,7 @@ def _end_on_closed_pipe() -> Iterator[None]:
     except BrokenPipeError:
         # Discard the rest of the buffer: Python would report an error for it on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(Ending.NOT_SO) from None
+        raise typer.Exit(ExitCode.NEGATIVE_RESULT) from None
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
@@ -235,40 +237,40 @@ _AGAIN = "Then run the command again; the export continues where it stopped"
 
 
 def follow_memory(
-    folder: Path, whose: tuple[str | None, str | None], data: Path | None, as_json: bool
+    folder: Path, filters: tuple[str | None, str | None], data: Path | None, as_json: bool
 ) -> NoReturn:
     """Keep a folder of Markdown files as memory is, until Ctrl-C. Ends the command."""
     if folder == Path("-"):
-        refuse(Ending.WRONG_USE, "--follow writes a file per user", "Name a folder: -o DIR")
-    perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, whose, as_json))
+        refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
+    perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, filters, as_json))
 
 
 async def _follow_into(
-    deployment: "Deployment", path: Path, whose: tuple[str | None, str | None], as_json: bool
-) -> Ending:
+    deployment: "Deployment", path: Path, filters: tuple[str | None, str | None], as_json: bool
+) -> ExitCode:
     from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    scope = MirrorScope(*whose)
+    scope = MirrorScope(*filters)
     folder = MirrorFolder(path, scope)
     try:
         with StopSignals() as stop, folder.lock():
             done = await _run_mirror(deployment, folder, scope, stop)
     except FolderNotUsable as error:
-        refuse(Ending.WRONG_USE, str(error), error.next_step)
+        refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
     except OSError as error:
         # Handle errors of files only: an OSError of a connection has no file name.
         if error.filename is None:
             raise
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{error.filename} cannot be written: {error.strerror}",
             f"Make the file writable. {_AGAIN}",
         )
     figures = {"written": done.written, "removed": done.removed, "position": done.position}
     typer.echo(json.dumps(figures) if as_json else _describe_counts(done))
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _run_mirror(
@@ -292,10 +294,12 @@ async def _run_mirror(
             await _follow_until_stopped(mirror, stop)
             return mirror.counts
     except DatabaseUnavailable as error:
-        refuse(Ending.PART_MISSING, f"the database does not answer: {error}", f"Start the database. {_AGAIN}")
+        refuse(
+            ExitCode.UNAVAILABLE, f"the database does not answer: {error}", f"Start the database. {_AGAIN}"
+        )
     except Error as error:
         refuse(
-            Ending.PART_MISSING, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"
+            ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"
         )
     finally:
         await connection.close()

@@ -18,7 +18,7 @@ from mnemon.cli.memory.requests import (
     parse_importance,
 )
 from mnemon.cli.option_group import expand_options
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
@@ -203,12 +203,12 @@ def update(
             reply = await memory.update(request.user, chosen, **changes)
         return reply
 
-    def ending(reply: "UpdateReplyV2") -> Ending:
+    def ending(reply: "UpdateReplyV2") -> ExitCode:
         if reply.fact is not None:
-            return Ending.DONE
+            return ExitCode.DONE
         typer.echo("mnemon: nothing was changed: the query does not clearly mean one fact", err=True)
         typer.echo("  Give the id of the fact instead of --query.", err=True)
-        return Ending.NOT_SO
+        return ExitCode.NEGATIVE_RESULT
 
     request.send(
         question,
@@ -251,14 +251,14 @@ def forget(
         if reply.restore is not None:
             typer.secho(f"  to restore it: {spell_restore_command(reply.restore, request.options)}", dim=True)
 
-    def ending(reply: "ForgetReplyV1") -> Ending:
+    def ending(reply: "ForgetReplyV1") -> ExitCode:
         if reply.id is not None:
-            return Ending.DONE
+            return ExitCode.DONE
         typer.echo("mnemon: nothing was forgotten: the query does not clearly mean one fact", err=True)
         typer.echo(
             f"  Forget one by its id: mnemon forget {reply.candidates[0].id} {request.options}", err=True
         )
-        return Ending.NOT_SO
+        return ExitCode.NEGATIVE_RESULT
 
     request.send(
         question,
@@ -278,8 +278,8 @@ def _show_decision(reply: "SaveReplyV1") -> None:
     typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
 
-def _end_save(reply: "SaveReplyV1") -> Ending:
-    return Ending.NOT_SO if reply.decision == "rejected" else Ending.DONE
+def _end_save(reply: "SaveReplyV1") -> ExitCode:
+    return ExitCode.NEGATIVE_RESULT if reply.decision == "rejected" else ExitCode.DONE
 
 
 def _show_facts(reply: "FactsReplyV1") -> None:
@@ -309,10 +309,10 @@ def _show_hits(reply: "SearchReplyV2") -> None:
         typer.echo("nothing found")
 
 
-def _end_search(reply: "SearchReplyV2") -> Ending:
+def _end_search(reply: "SearchReplyV2") -> ExitCode:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 def _show_change(reply: "UpdateReplyV2") -> None:
@@ -374,7 +374,7 @@ def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str
     while not NO_CANDIDATE <= chosen <= len(candidates):
         chosen = typer.prompt(question, default=NO_CANDIDATE, type=int, err=True)
     if chosen == NO_CANDIDATE:
-        refuse(Ending.NOT_SO, nothing)
+        refuse(ExitCode.NEGATIVE_RESULT, nothing)
     return candidates[chosen - 1].id
 
 

@@ -6,7 +6,7 @@ import typer
 
 from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
 from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.cli.terminal.text import make_printable
 
@@ -34,7 +34,7 @@ def history(
     """
     whose = user or named
     if whose is None or (user and named):
-        refuse(Ending.WRONG_USE, "give the user of the conversation once", "For example: --user u42")
+        refuse(ExitCode.USAGE_ERROR, "give the user of the conversation once", "For example: --user u42")
     then = parse_as_of(as_of_)
     MemoryRequest(tenant, whose, data, as_json).send(
         lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),

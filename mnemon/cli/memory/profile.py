@@ -7,7 +7,7 @@ import typer
 
 from mnemon.cli.memory.requests import MemoryRequest
 from mnemon.cli.option_group import expand_options
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ProfileReplyV1
@@ -38,7 +38,9 @@ def profile(
 def _parse_assignment(assignment: str) -> tuple[str, Any]:
     name, equals, value = assignment.partition("=")
     if not equals or not name:
-        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon")
+        refuse(
+            ExitCode.USAGE_ERROR, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon"
+        )
     try:
         return name, json.loads(value)
     except ValueError:

@@ -11,7 +11,7 @@ import typer
 
 from mnemon.cli.moment import parse_moment
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ ImportanceOption = Annotated[
 ]
 
 _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_implemented")
-_NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
+_NEGATIVE_CODES: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
 def parse_as_of(given: str | None) -> int | datetime | None:
@@ -88,7 +88,7 @@ class MemoryRequest:
         question: Callable[["MemoryClient"], Awaitable[CommandReply]],
         show: Callable[[CommandReply], None],
         *,
-        choose_ending: Callable[[CommandReply], Ending] = lambda _: Ending.DONE,
+        choose_ending: Callable[[CommandReply], ExitCode] = lambda _: ExitCode.DONE,
         list_command: str = "",
     ) -> NoReturn:
         """Send a request, show the reply as text or as JSON, and end the command.
@@ -99,7 +99,7 @@ class MemoryRequest:
             choose_ending: returns the exit code for a reply; may print to standard error.
             list_command: command to name if nothing is found, such as `tasks list`.
         """
-        next_step = f"List them: mnemon {list_command} {self.options}" if list_command else ""
+        next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
         deployment = require_deployment(self.data, "broker")
         perform_command(_send_request(deployment, self, question, show, choose_ending, next_step))
 
@@ -115,9 +115,9 @@ async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator
         async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
             yield memory
     except InvalidId as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(Ending.PART_MISSING, str(error), "Check the servers: mnemon status")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Check the servers: mnemon status")
 
 
 async def _send_request(
@@ -125,9 +125,9 @@ async def _send_request(
     request: MemoryRequest,
     question: Callable[["MemoryClient"], Awaitable[CommandReply]],
     show: Callable[[CommandReply], None],
-    choose_ending: Callable[[CommandReply], Ending],
+    choose_ending: Callable[[CommandReply], ExitCode],
     next_step: str,
-) -> Ending:
+) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_producers.errors import AskFailed
 
@@ -135,13 +135,17 @@ async def _send_request(
         async with connect_memory(deployment, request.tenant) as memory:
             reply = await question(memory)
     except InvalidBody as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))
     except AskFailed as failed:
         if failed.error.code in _WRONG_USE:
-            refuse(Ending.WRONG_USE, failed.error.message)
-        if failed.error.code in _NOT_SO:
-            refuse(Ending.NOT_SO, failed.error.message, next_step if failed.error.code == "not_found" else "")
-        refuse(Ending.PART_MISSING, str(failed), "Check the servers: mnemon status")
+            refuse(ExitCode.USAGE_ERROR, failed.error.message)
+        if failed.error.code in _NEGATIVE_CODES:
+            refuse(
+                ExitCode.NEGATIVE_RESULT,
+                failed.error.message,
+                next_step if failed.error.code == "not_found" else "",
+            )
+        refuse(ExitCode.UNAVAILABLE, str(failed), "Check the servers: mnemon status")
     if request.as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:

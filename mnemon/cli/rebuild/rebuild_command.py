@@ -8,11 +8,11 @@ import typer
 from typer.core import TyperCommand
 
 from mnemon.cli.moment import parse_moment
-from mnemon.cli.rebuild import generations
+from mnemon.cli.rebuild import actions
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
 from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 _REDECIDE = "--redecide"
@@ -99,39 +99,39 @@ def rebuild(
     chosen = [verify, until is not None, show, back, drop is not None, reembed is not None, bool(redecide)]
     if sum(chosen) > 1:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             "give only one of --verify, --until, --list, --back, --drop, --reembed and --redecide",
         )
     if keep and not verify:
-        refuse(Ending.WRONG_USE, "--keep works only together with --verify")
+        refuse(ExitCode.USAGE_ERROR, "--keep works only together with --verify")
     if yes and reembed is None and not redecide:
-        refuse(Ending.WRONG_USE, "--yes works only together with --reembed or --redecide")
+        refuse(ExitCode.USAGE_ERROR, "--yes works only together with --reembed or --redecide")
     if redecide:
         _perform(redeciding.redecide(data, redecide, yes, as_json))
     if reembed is not None:
         _perform(reembedding.reembed(data, reembed, yes, as_json))
     if show:
-        _perform(generations.show_generations(data, as_json))
+        _perform(actions.show_generations(data, as_json))
     if drop is not None:
-        _perform(generations.drop_generation(data, drop, as_json))
+        _perform(actions.drop_generation(data, drop, as_json))
     if until is not None:
-        _perform(generations.make_snapshot(data, parse_moment("--until", until), as_json))
+        _perform(actions.make_snapshot(data, parse_moment("--until", until), as_json))
     if verify:
-        _perform(generations.verify_generation(data, keep, as_json))
-    _perform(generations.swap_back(data, as_json) if back else generations.rebuild_generation(data, as_json))
+        _perform(actions.verify_generation(data, keep, as_json))
+    _perform(actions.swap_back(data, as_json) if back else actions.rebuild_generation(data, as_json))
 
 
-def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
+def _perform(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
     perform_command(_refuse_hindrances(work))
 
 
-async def _refuse_hindrances(work: "Coroutine[Any, Any, Ending]") -> Ending:
+async def _refuse_hindrances(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
     from mnemon_infra.generation_names import NameTooLong
     from mnemon_infra.rebuild.generations import RebuildBlocked
 
     try:
         return await work
     except RebuildBlocked as error:
-        refuse(Ending.WRONG_USE, str(error), error.next_step)
+        refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
     except NameTooLong as error:
-        refuse(Ending.WRONG_USE, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")
+        refuse(ExitCode.USAGE_ERROR, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")

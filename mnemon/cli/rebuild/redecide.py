@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.generations import tell
+from mnemon.cli.rebuild.actions import tell
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.target import open_deployment
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress, show_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _KINDS = {
 
 async def redecide(
     data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
-) -> Ending:
+) -> ExitCode:
     """Show the changes that the rules of this version and some settings would make, and make them.
 
     Args:
@@ -42,7 +42,7 @@ async def redecide(
         is_confirmed: make the changes without asking.
         as_json: one JSON value instead of a table.
     """
-    from mnemon.operations.rebuild.embedding import get_embedding
+    from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.settings.document import resolve_settings
@@ -56,12 +56,12 @@ async def redecide(
         try:
             resolve_settings(edit((await read_documents(place.connection))[0]))
         except InvalidBody as error:
-            refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get dedupe")
-        embedding = await get_embedding(place, place.deployment)
+            refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get dedupe")
+        embedding = await choose_embedding(place, place.deployment)
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
                 refuse(
-                    Ending.WRONG_USE,
+                    ExitCode.USAGE_ERROR,
                     "the settings name no embedding model",
                     "Set a provider: mnemon settings set embedding.provider=NAME",
                 )
@@ -73,14 +73,14 @@ async def redecide(
                     )
                 if as_json or not _confirm_outcome(outcome):
                     _show_unchanged(outcome, changed_settings, as_json)
-                    return Ending.DONE
+                    return ExitCode.DONE
             revision = None
             if changed_settings:
                 # Change the settings first: `dedupe` then decides on new proposals by them.
                 try:
                     revision = await change_settings(place.connection, edit)
                 except SettingsContended as error:
-                    refuse(Ending.NOT_SO, str(error))
+                    refuse(ExitCode.NEGATIVE_RESULT, str(error))
             outcome = await _make_corrections(redeciding)
     if not as_json:
         _show_outcome(outcome)
@@ -89,7 +89,7 @@ async def redecide(
         {**_outcome_to_json(outcome), "changed": True, "revision": revision},
         _describe_result(outcome, revision),
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
@@ -109,7 +109,7 @@ def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]"
     for each in assignments:
         if not each.startswith(_GROUP):
             refuse(
-                Ending.WRONG_USE,
+                ExitCode.USAGE_ERROR,
                 f"--redecide {each.partition('=')[0]}: only settings of the group dedupe are accepted",
                 "For example: --redecide dedupe.update_threshold=0.8",
             )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.generations import open_exclusive_site, require_no_former, tell
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.rebuild.actions import open_exclusive_site, tell
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
 if TYPE_CHECKING:
@@ -16,28 +16,27 @@ if TYPE_CHECKING:
     from mnemon_infra.vectors.vector_index import VectorIndex
 
 
-async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
+async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
     """Embed everything with another model, show the changed verdicts, and swap after confirmation."""
-    from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+    from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+    from mnemon.operations.rebuild.run import require_no_former
     from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.rebuild.generations import RebuildBlocked
-    from mnemon_infra.vectors.embedding_metadata import MadeBy
+    from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
     from mnemon_infra.vectors.generations import has_vectors, read_model_record
     from mnemon_infra.vectors.vector_index import open_index
 
-    embedding = _parse_embedding(spelled)
+    embedding = _parse_embedding(text)
     async with open_exclusive_site(data) as (place, _, progress, _):
         if not await has_vectors(place.deployment):
-            raise RebuildBlocked(
-                "no vectors exist yet",
-                f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
-            )
+            setting = EmbeddingMetadata(model=text, dimension=None).setting
+            raise RebuildBlocked("no vectors exist yet", f"Set the model: mnemon settings set {setting}")
         if await is_embedder_running(place):
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
-                f"Stop mnemon, then run: mnemon rebuild --reembed {spelled} --data DIR; on your own servers"
+                f"Stop mnemon, then run: mnemon rebuild --reembed {text} --data DIR; on your own servers"
                 " without --data",
             )
         await require_no_former(place)
@@ -45,15 +44,15 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
             assert generation.vectors, "there are some"
             await generation.replay_to_end(place, progress)
             rebuilt = generation.vectors.index
-            former = await get_embedding(place, place.deployment)
+            former = await choose_embedding(place, place.deployment)
             async with open_index(place.deployment, former) as live:
                 shown = ReembedPreview(_name_model(live), _name_model(rebuilt), await _count_points(rebuilt))
                 await preview_verdicts(place, live, rebuilt, shown)
             if not as_json:
                 _show_preview(shown)
             if not (is_confirmed or _confirm_swap(as_json)):
-                _show_unswapped(shown, generation.rows.schema, spelled, as_json)
-                return Ending.DONE
+                _show_unswapped(shown, generation.rows.schema, text, as_json)
+                return ExitCode.DONE
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
         made_by = await read_model_record(place.deployment)
@@ -63,74 +62,74 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
         f"The vectors are those of {made_by}, and the settings name it. `mnemon rebuild --back`, on a stopped"
         " stack, goes back; `mnemon rebuild --drop before` drops the former ones.",
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-def _parse_embedding(spelled: str) -> "Embedding":
+def _parse_embedding(text: str) -> "Embedding":
     from pydantic import ValidationError
 
     from mnemon_contracts.settings.groups import Embedding
-    from mnemon_infra.vectors.embedding_metadata import provider_and_model
+    from mnemon_infra.vectors.embedding_metadata import split_model_name
 
-    provider, model = provider_and_model(spelled)
+    provider, model = split_model_name(text)
     try:
         return Embedding.model_validate({"provider": provider, "model": model})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
         refuse(
-            Ending.WRONG_USE,
-            f"--reembed {spelled!r}: {problem}",
+            ExitCode.USAGE_ERROR,
+            f"--reembed {text!r}: {problem}",
             "For example: wordllama, openai/MODEL, none",
         )
 
 
-def _name_model(finding: "VectorIndex") -> str:
-    model = finding.embedder
+def _name_model(vector_index: "VectorIndex") -> str:
+    model = vector_index.embedder
     return f"{model.model} ({model.dimension} dimensions)" if model else "none (words only)"
 
 
-async def _count_points(finding: "VectorIndex") -> int:
+async def _count_points(vector_index: "VectorIndex") -> int:
     from mnemon_infra.vectors.port import Collection
 
-    return sum([await finding.vectors.count(each) for each in Collection])
+    return sum([await vector_index.vectors.count(each) for each in Collection])
 
 
 def _confirm_swap(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and typer.confirm("Swap in these vectors?")
 
 
-def _show_unswapped(shown: "ReembedPreview", schema: str, spelled: str, as_json: bool) -> None:
+def _show_unswapped(preview: "ReembedPreview", schema: str, text: str, as_json: bool) -> None:
     tell(
         as_json,
-        {**_preview_to_json(shown), "switched": False},
-        f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {spelled} --yes"
+        {**_preview_to_json(preview), "switched": False},
+        f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {text} --yes"
         " swaps it in, `mnemon rebuild --drop next` drops it.",
     )
 
 
-def _preview_to_json(shown: "ReembedPreview") -> dict[str, Any]:
+def _preview_to_json(preview: "ReembedPreview") -> dict[str, Any]:
     return {
-        "model": shown.model,
-        "new_model": shown.new_model,
-        "points": shown.points,
-        "facts": shown.facts,
-        "pairs": shown.pairs,
+        "model": preview.model,
+        "new_model": preview.new_model,
+        "points": preview.points,
+        "facts": preview.facts,
+        "pairs": preview.pairs,
         "changes": [
             {"verdict": was, "new_verdict": will_be, "pairs": count}
-            for (was, will_be), count in sorted(shown.changes.items())
+            for (was, will_be), count in sorted(preview.changes.items())
         ],
-        "first": [each._asdict() for each in shown.first],
+        "first": [each._asdict() for each in preview.first],
     }
 
 
-def _show_preview(shown: "ReembedPreview") -> None:
-    typer.echo(f"from {shown.model} to {shown.new_model}: {shown.points:,} points")
-    typer.echo(f"{shown.facts:,} facts, {shown.pairs:,} pairs of one user's facts were compared.")
-    if not shown.changes:
+def _show_preview(preview: "ReembedPreview") -> None:
+    typer.echo(f"from {preview.model} to {preview.new_model}: {preview.points:,} points")
+    typer.echo(f"{preview.facts:,} facts, {preview.pairs:,} pairs of one user's facts were compared.")
+    if not preview.changes:
         typer.echo("Dedupe would decide the same for all pairs.")
         return
     typer.echo("If they were proposed now, dedupe would decide differently on these pairs:")
-    changes = sorted(shown.changes.items())
+    changes = sorted(preview.changes.items())
     show_table(("former model", "new model", "pairs"), [(*each, count) for each, count in changes])
     typer.echo("")
     show_table(
@@ -142,7 +141,7 @@ def _show_preview(shown: "ReembedPreview") -> None:
                 *(Figure(f"{each.similarity:.3f}"), each.verdict),
                 *(Figure(f"{each.new_similarity:.3f}"), each.new_verdict),
             )
-            for each in shown.first
+            for each in preview.first
         ],
     )
     typer.echo("Decisions that are in the log stay as they are.")

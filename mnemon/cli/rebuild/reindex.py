@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.target import load_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def reindex(
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
     if data is not None and not data.is_dir():
-        refuse(Ending.PART_MISSING, f"there is no folder {data}", f"Create a stack: mnemon up --data {data}")
+        refuse(ExitCode.UNAVAILABLE, f"there is no folder {data}", f"Create a stack: mnemon up --data {data}")
     perform_command(
         _reset_index(data, load_deployment() if data else require_deployment(None, "broker"), as_json)
     )
 
 
-async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
+async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack
@@ -59,4 +59,4 @@ async def _reset_index(data: Path | None, deployment: "Deployment", as_json: boo
         typer.echo(
             f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs."
         )
-    return Ending.DONE
+    return ExitCode.DONE

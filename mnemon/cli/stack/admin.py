@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def admin(
 
 async def _serve_admin(
     deployment: "Deployment", data: Path | None, host: str, port: int, names: "Sequence[str]"
-) -> Ending:
+) -> ExitCode:
     from mnemon.admin.application import create_application
     from mnemon.admin.connections import ServerConnections
     from mnemon.admin.session.access import Access
-    from mnemon.admin.session.revoked import load_ended_sessions
+    from mnemon.admin.session.revoked import read_ended_sessions
     from mnemon.admin.session.tokens import create_link_key, create_token, load_token
     from mnemon.http.server import format_address, open_listening_socket, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
@@ -69,14 +69,14 @@ async def _serve_admin(
         listening = open_listening_socket(host, port)
     except OSError as error:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"the admin page cannot listen on {host}:{port}: {error.strerror}",
             "Choose another port: --port PORT",
         )
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (load_token(data) if data else create_token())
     link = create_link_key()
-    access = Access(token, [link], ended=load_ended_sessions(data) if data else None)
+    access = Access(token, [link], ended=read_ended_sessions(data) if data else None)
     page = create_application(ServerConnections(deployment, data), access, names)
     with StopSignals() as stop:
         async with serve_http(page, listening):
@@ -86,4 +86,4 @@ async def _serve_admin(
             if not configured and not data:
                 typer.echo(f"token       {token}  (for this run only; set MNEMON_ADMIN_TOKEN to choose one)")
             await stop.wait()
-    return Ending.DONE
+    return ExitCode.DONE

@@ -13,7 +13,7 @@ import typer
 
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def chat(
 
 async def _run_chat(
     tenant: str, user: str, data: Path | None, model: str | None, budget: int | None
-) -> Ending:
+) -> ExitCode:
     from rich.console import Console
 
     from mnemon.chat.conversation import EXIT, ChatConversation
@@ -74,9 +74,9 @@ async def _run_chat(
             screen.show_note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
             await talk.answer_lines(read_typed_lines([*talk.commands, EXIT], lambda: talk.status_line))
-            return Ending.DONE
+            return ExitCode.DONE
         await talk.answer_lines(read_piped_lines())
-        return Ending.NOT_SO if talk.failed else Ending.DONE
+        return ExitCode.NEGATIVE_RESULT if talk.failed else ExitCode.DONE
 
 
 @asynccontextmanager
@@ -92,4 +92,4 @@ async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterat
         async with open_openai(name, deployment) as model:
             yield model
     except ModelNotConfigured as error:
-        refuse(Ending.WRONG_USE, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.cli.terminal.signals import StopSignals
 
@@ -43,7 +43,7 @@ def demo(
     perform_command(_run_demo(terminal, model, as_json))
 
 
-async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> Ending:
+async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> ExitCode:
     from mnemon.demo.derived_memory import NotDerived
     from mnemon.demo.run import LogNotReached, run_demo
     from mnemon.demo.view import DemoScreen, show_report
@@ -56,11 +56,11 @@ async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> En
         with StopSignals(), DemoScreen(terminal) as screen:
             report = await run_demo(screen, model)
     except asyncio.CancelledError:
-        refuse(Ending.NOT_SO, "the demo was stopped and left nothing behind")
+        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped and left nothing behind")
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
-        refuse(Ending.PART_MISSING, f"the demo failed: {error}")
+        refuse(ExitCode.UNAVAILABLE, f"the demo failed: {error}")
     if as_json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show_report(report, terminal)
-    return Ending.DONE if report.is_balanced else Ending.NOT_SO
+    return ExitCode.DONE if report.is_balanced else ExitCode.NEGATIVE_RESULT

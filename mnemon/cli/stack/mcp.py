@@ -7,7 +7,7 @@ import typer
 
 from mnemon.cli.memory.requests import TenantOption, connect_memory
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def mcp(
     """
     if user is None and http is None:
         refuse(
-            Ending.WRONG_USE, "no user is given", "Add --user NAME, or serve several users with --http PORT"
+            ExitCode.USAGE_ERROR,
+            "no user is given",
+            "Add --user NAME, or serve several users with --http PORT",
         )
     deployment = require_deployment(data, "broker")
     perform_command(
@@ -61,7 +63,7 @@ def mcp(
     )
 
 
-async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
+async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> ExitCode:
     import signal
 
     from mnemon.mcp.server import create_server
@@ -75,12 +77,12 @@ async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Endi
     async with connect_memory(deployment, tenant) as memory:
         check_id("user", user)
         await serve_stdio(create_server(memory, lambda _: user))
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 async def _serve_http(
     deployment: "Deployment", tenant: str, user: str | None, host: str, port: int
-) -> Ending:
+) -> ExitCode:
     import secrets
 
     from mnemon.http.server import format_address, open_listening_socket, serve_http
@@ -93,7 +95,7 @@ async def _serve_http(
     given = os.environ.get(TOKEN)
     if given and len(given) < MIN_TOKEN_LENGTH:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{TOKEN} has {len(given)} characters, at least {MIN_TOKEN_LENGTH} are needed",
             "Create a token: openssl rand -base64 32",
         )
@@ -102,7 +104,7 @@ async def _serve_http(
         listening = open_listening_socket(host, port)
     except OSError as error:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"the MCP server cannot listen on {host}:{port}: {error.strerror}",
             "Choose another port: --http PORT",
         )
@@ -119,4 +121,4 @@ async def _serve_http(
                     )
                 typer.echo("  Press Ctrl-C to stop.")
                 await stop.wait()
-    return Ending.DONE
+    return ExitCode.DONE

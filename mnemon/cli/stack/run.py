@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in chosen if name not in CONSUMERS]
     if unknown or not chosen:
         problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is given"
-        refuse(Ending.WRONG_USE, problem, f"Choose from: {', '.join(CONSUMERS)}")
+        refuse(ExitCode.USAGE_ERROR, problem, f"Choose from: {', '.join(CONSUMERS)}")
     return chosen
 
 
@@ -75,7 +75,7 @@ def run(
     )
 
 
-async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> Ending:
+async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> ExitCode:
     from mnemon_consumers.app import run_consumers
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -86,4 +86,4 @@ async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> En
             for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")
             await stop.wait()
-    return Ending.DONE
+    return ExitCode.DONE

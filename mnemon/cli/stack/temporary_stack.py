@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.target import DEFAULT_DATA, load_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -52,7 +52,7 @@ async def open_servers(
         log = open_log(folder)
     except OSError as error:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             f"{folder} cannot be used: {error.strerror}",
             "Choose another folder: --data DIR",
         )
@@ -63,7 +63,7 @@ async def open_servers(
             yield require_deployment(folder, "broker")
     except StackNotStarted as error:
         refuse(
-            Ending.PART_MISSING,
+            ExitCode.UNAVAILABLE,
             f"the stack in {folder} did not start: {error}",
             f"Find the cause in {folder / LOG}",
         )

@@ -10,7 +10,7 @@ import typer
 from mnemon.cli.imports.progress import ImportFiles
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
-from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.cli.terminal.text import make_printable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
     from mnemon_producers.client import MemoryClient
 
-PATIENCE = 60.0
+DECISION_TIMEOUT = 60.0
 """Seconds to wait for the decisions on the facts of a file."""
 
 TEXT = "Keeps a spare key under the third flowerpot"
@@ -73,7 +73,7 @@ class TrialStep(NamedTuple):
 
 async def _run_trial(
     user: str, tenant: str, text: str, query: str, files: ImportFiles | None, data: Path | None, as_json: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon_producers.errors import AskFailed
 
     def say(line: str) -> None:
@@ -88,12 +88,12 @@ async def _run_trial(
             steps += await _perform_steps(memory, user, text, query)
         except AskFailed as failed:
             typer.echo(f"mnemon: {failed}", err=True)
-            return Ending.NOT_SO
+            return ExitCode.NEGATIVE_RESULT
     if as_json:
         typer.echo(json.dumps([step._asdict() for step in steps], ensure_ascii=False))
     else:
         show_table(("step", "result"), [(step.name, step.result) for step in steps])
-    return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
+    return ExitCode.DONE if all(step.is_well for step in steps) else ExitCode.NEGATIVE_RESULT
 
 
 async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str) -> TrialStep:
@@ -101,17 +101,19 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import RecordImporter
     from mnemon_infra.broker.connection import connect
-    from mnemon_infra.broker.streams.applied_position import Position
+    from mnemon_infra.broker.streams.applied_position import AppliedPosition
 
     report = ImportReport()
     async with await connect(str(deployment.nats_url), name="mnemon-try") as connection:
         await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
-        decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
+        decided = await AppliedPosition("dedupe").wait_for(
+            connection.jetstream(), report.last_seq, DECISION_TIMEOUT
+        )
     result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
     if decided < report.last_seq:
-        return TrialStep("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
+        return TrialStep("import", f"{result}\nnot decided on within {DECISION_TIMEOUT:.0f} s", is_well=False)
     return TrialStep("import", result, is_well=not report.refused)
 
 

@@ -16,7 +16,7 @@ from mnemon.cli.stack.run import (
     take_next_metrics_port,
 )
 from mnemon.cli.target import DEFAULT_DATA, load_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse, refuse_folder
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.cli.terminal.text import spell_command
 
@@ -120,22 +120,24 @@ def _prepare_folder(data: Path) -> None:
     except FolderInUse as error:
         refuse_folder(error)
     except NoRoom as error:
-        refuse(Ending.PART_MISSING, str(error))
+        refuse(ExitCode.UNAVAILABLE, str(error))
     except OSError as error:
         if error.errno in FULL:
             refuse(
-                Ending.PART_MISSING,
+                ExitCode.UNAVAILABLE,
                 f"the disk of {data} is full",
                 "Free space on it, or choose another folder: --data DIR",
             )
         refuse(
-            Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another folder: --data DIR"
+            ExitCode.USAGE_ERROR,
+            f"{data} cannot be used: {error.strerror}",
+            "Choose another folder: --data DIR",
         )
 
 
 async def _run_stack(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
-) -> Ending:
+) -> ExitCode:
     from mnemon.admin.launcher import PagePortTaken
     from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
@@ -157,19 +159,19 @@ async def _run_stack(
                 stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
                 _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
-                with stack.announced(http=page and page.address):
+                with stack.announce_endpoints(http=page and page.address):
                     _show_addresses(stack, names, time.monotonic() - begun, page)
                     await stop.wait()
                 typer.echo("stopping")
     except BackgroundFailed as error:
-        refuse(Ending.PART_MISSING, str(error))
+        refuse(ExitCode.UNAVAILABLE, str(error))
     except PagePortTaken as error:
         refuse(
-            Ending.WRONG_USE,
+            ExitCode.USAGE_ERROR,
             str(error),
             "Choose another port with --admin-port PORT, or leave the page out with --no-admin",
         )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 @asynccontextmanager

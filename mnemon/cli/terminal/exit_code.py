@@ -11,40 +11,40 @@ if TYPE_CHECKING:
     from mnemon_infra.process.data_folder import FolderInUse
 
 
-class Ending(IntEnum):
+class ExitCode(IntEnum):
     """Exit codes of all commands. Scripts rely on them."""
 
     DONE = 0
-    NOT_SO = 1
-    WRONG_USE = 2
-    PART_MISSING = 3
+    NEGATIVE_RESULT = 1
+    USAGE_ERROR = 2
+    UNAVAILABLE = 3
 
 
-ENDINGS: Final[Mapping[str, Ending]] = {
-    "mnemon_infra.broker.connection.BrokerUnreachable": Ending.PART_MISSING,
-    "mnemon.operations.imports.reassignment.NotReassigned": Ending.PART_MISSING,
-    "mnemon_infra.broker.provisioning.presence.StreamsMissing": Ending.PART_MISSING,
-    "mnemon_infra.broker.provisioning.topology.TooFewServers": Ending.PART_MISSING,
-    "mnemon_infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,
-    "mnemon_infra.database.engine.DatabaseUnavailable": Ending.PART_MISSING,
-    "mnemon_infra.database.migration.SchemaTooNew": Ending.PART_MISSING,
-    "mnemon_infra.embedded.account.NoAccount": Ending.PART_MISSING,
-    "mnemon_infra.embedded.log_key.LogKeyRefused": Ending.WRONG_USE,
-    "mnemon_infra.embedded.process.ServerFailed": Ending.PART_MISSING,
-    "mnemon_infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
-    "mnemon_infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
-    "mnemon_infra.health.consistency.LogLost": Ending.PART_MISSING,
-    "mnemon_infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
-    "mnemon_infra.telemetry.endpoint.MetricsPortTaken": Ending.WRONG_USE,
-    "mnemon_infra.vectors.port.VectorsInUse": Ending.PART_MISSING,
-    "mnemon_infra.vectors.port.VectorsNotConfigured": Ending.PART_MISSING,
-    "mnemon_infra.vectors.port.VectorsOutdated": Ending.PART_MISSING,
-    "mnemon_infra.vectors.port.VectorsUnavailable": Ending.PART_MISSING,
+ENDINGS: Final[Mapping[str, ExitCode]] = {
+    "mnemon_infra.broker.connection.BrokerUnreachable": ExitCode.UNAVAILABLE,
+    "mnemon.operations.imports.reassignment.NotReassigned": ExitCode.UNAVAILABLE,
+    "mnemon_infra.broker.provisioning.presence.StreamsMissing": ExitCode.UNAVAILABLE,
+    "mnemon_infra.broker.provisioning.topology.TooFewServers": ExitCode.UNAVAILABLE,
+    "mnemon_infra.database.engine.DatabaseNotConfigured": ExitCode.UNAVAILABLE,
+    "mnemon_infra.database.engine.DatabaseUnavailable": ExitCode.UNAVAILABLE,
+    "mnemon_infra.database.migration.SchemaTooNew": ExitCode.UNAVAILABLE,
+    "mnemon_infra.embedded.account.NoAccount": ExitCode.UNAVAILABLE,
+    "mnemon_infra.embedded.log_key.LogKeyRefused": ExitCode.USAGE_ERROR,
+    "mnemon_infra.embedded.process.ServerFailed": ExitCode.UNAVAILABLE,
+    "mnemon_infra.models.embedding.EmbeddingNotConfigured": ExitCode.UNAVAILABLE,
+    "mnemon_infra.models.embedding.EmbeddingUnavailable": ExitCode.UNAVAILABLE,
+    "mnemon_infra.health.consistency.LogLost": ExitCode.UNAVAILABLE,
+    "mnemon_infra.settings.bucket.SettingsNotProvisioned": ExitCode.UNAVAILABLE,
+    "mnemon_infra.telemetry.endpoint.MetricsPortTaken": ExitCode.USAGE_ERROR,
+    "mnemon_infra.vectors.port.VectorsInUse": ExitCode.UNAVAILABLE,
+    "mnemon_infra.vectors.port.VectorsNotConfigured": ExitCode.UNAVAILABLE,
+    "mnemon_infra.vectors.port.VectorsOutdated": ExitCode.UNAVAILABLE,
+    "mnemon_infra.vectors.port.VectorsUnavailable": ExitCode.UNAVAILABLE,
 }
 """Errors that end a command, by name: to import all of their classes takes half a second each time."""
 
 
-def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
+def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:
     """Print a problem and the next step on standard error, and end the command."""
     typer.echo(f"mnemon: {problem}", err=True)
     if next_step:
@@ -55,10 +55,10 @@ def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
 def refuse_folder(error: "FolderInUse") -> NoReturn:
     """Print which process uses the folder, and end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
-    refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+    refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
 
 
-def perform_command(command: Coroutine[Any, Any, Ending]) -> NoReturn:
+def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     """Run a command and end with its exit code. Known errors become messages, all others a traceback."""
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
@@ -68,14 +68,14 @@ def perform_command(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     try:
         ending = asyncio.run(command)
     except asyncio.CancelledError:
-        ending = Ending.DONE  # a signal came during the start
+        ending = ExitCode.DONE  # a signal came during the start
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:
         _refuse_known(error)
         raise
     if problem := take_fault():
-        refuse(Ending.PART_MISSING, problem)
+        refuse(ExitCode.UNAVAILABLE, problem)
     raise typer.Exit(ending)
 
 
@@ -94,8 +94,8 @@ def _refuse_known(error: Exception) -> None:
             refuse_folder(error)
         case nats.js.errors.ServiceUnavailableError():
             next_step = "Start the server with -js, or use `mnemon up`."
-            refuse(Ending.PART_MISSING, "JetStream is off on the NATS server", next_step)
+            refuse(ExitCode.UNAVAILABLE, "JetStream is off on the NATS server", next_step)
         case nats.js.errors.APIError():
-            refuse(Ending.NOT_SO, f"the NATS server refused the request: {error.description}")
+            refuse(ExitCode.NEGATIVE_RESULT, f"the NATS server refused the request: {error.description}")
         case nats.errors.Error():
-            refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")
+            refuse(ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}")

@@ -10,7 +10,6 @@ from mnemon.operations.audit.ledger import AuditFaults
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import list_waiting
-from mnemon_infra.database.audit.orphans import list_erased_rows
 from mnemon_infra.database.audit.removals import (
     GoneSummary,
     WrongRemoval,
@@ -18,6 +17,7 @@ from mnemon_infra.database.audit.removals import (
     find_wrong_summary_removals,
     stream_watermarked_owners,
 )
+from mnemon_infra.database.audit.row_places import list_erased_rows
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import load_last_watermark
 
@@ -44,7 +44,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
         faults: receives the faults.
 
     Returns:
-        How many events wait for a sweep.
+        The number of events that wait for a sweep.
     """
     waiting = 0
     async with aclosing(stream_watermarked_owners(database)) as users:

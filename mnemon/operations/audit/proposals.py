@@ -54,7 +54,7 @@ class ProposalAudit:
         # An erasure removes the decision, and the audit may have read the proposal before the erasure.
         erased = await load_erasures(self._database, (each.owner for each in self._undecided))
         left = [
-            each for each in self._undecided if not erased[each.owner].has_learned(each.seq, each.lineage)
+            each for each in self._undecided if not erased[each.owner].removes_fact(each.seq, each.lineage)
         ]
         for place, proposal in enumerate(left):
             if place >= MAX_SEARCHED or not await _is_in_log(connection, proposal):

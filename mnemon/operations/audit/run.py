@@ -18,7 +18,7 @@ from mnemon_infra.broker.dead_letters.origins import summarise_letters
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.audit.events import UserSample
-from mnemon_infra.database.audit.orphans import count_rows, find_highest_position, stream_row_places
+from mnemon_infra.database.audit.row_places import count_rows, find_highest_position, stream_row_places
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.decisions import count_batches
 from mnemon_infra.durables import DURABLES

@@ -96,13 +96,13 @@ class VectorAudit:
                         await self._judge_row(collection, each, found)
         return found
 
-    async def _judge_point(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
+    async def _judge_point(self, collection: Collection, point: Point, audit: CollectionAudit) -> None:
         """Judge a point without a row. Look up both once more: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
-            found.dead += 1
+            audit.dead += 1
         elif await self._is_awaited(point.owner):
-            found.waiting += 1
+            audit.waiting += 1
         elif await self._has_point(
             collection, point.id, _get_event_id(point)
         ) and not await find_indexable_events(
@@ -110,29 +110,29 @@ class VectorAudit:
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
-    async def _judge_row(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
+    async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
         """Judge a row without all of its points. They may exist by now, or the row may be gone."""
-        if not await self._is_shown(collection, shown) or all(
-            [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, shown)]
+        if not await self._is_shown(collection, item) or all(
+            [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):
             return
-        if await self._is_awaited(shown.owner):
-            found.waiting += 1
+        if await self._is_awaited(item.owner):
+            audit.waiting += 1
         else:
-            self._faults.add("no_point", shown.seq, "index", f"vectors of {collection}", shown.item)
+            self._faults.add("no_point", item.seq, "index", f"vectors of {collection}", item.item)
 
-    async def _is_shown(self, collection: Collection, shown: IndexableItem) -> bool:
+    async def _is_shown(self, collection: Collection, item: IndexableItem) -> bool:
         """Return whether a row is still visible; below a watermark it is not, though it may have content."""
         match collection:
             case Collection.MESSAGES:
                 (seen,) = await self._database.run_query(
-                    load_visible_messages([MessageLookup(*shown.owner, [shown.event_id])])
+                    load_visible_messages([MessageLookup(*item.owner, [item.event_id])])
                 )
                 return bool(seen)
             case Collection.SUMMARIES:
-                (live,) = await self._database.run_query(load_summaries_by_id([(shown.owner, [shown.item])]))
-                return any(each.event_id == shown.event_id for each in live)
-        return bool(await find_indexable_events(self._database, collection, [(shown.owner, shown.event_id)]))
+                (live,) = await self._database.run_query(load_summaries_by_id([(item.owner, [item.item])]))
+                return any(each.event_id == item.event_id for each in live)
+        return bool(await find_indexable_events(self._database, collection, [(item.owner, item.event_id)]))
 
     async def _has_point(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)
@@ -147,16 +147,16 @@ def _get_event_id(point: Point) -> str:
     return str(point.payload["event_id"])
 
 
-def _list_expected_points(collection: Collection, shown: IndexableItem) -> Iterator[_ExpectedPoint]:
+def _list_expected_points(collection: Collection, item: IndexableItem) -> Iterator[_ExpectedPoint]:
     match collection:
         case Collection.MESSAGES:
-            yield _ExpectedPoint(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
+            yield _ExpectedPoint(point_id(*item.owner, "message", item.event_id), item.event_id)
         case Collection.MEMORIES:
-            yield _ExpectedPoint(point_id(*shown.owner, "fact", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*item.owner, "fact", item.item), item.event_id)
         case Collection.SUMMARIES:
-            yield _ExpectedPoint(point_id(*shown.owner, "summary", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*item.owner, "summary", item.item), item.event_id)
         case Collection.DOCUMENTS:
-            body = shown.body or {}
+            body = item.body or {}
             for number, _ in enumerate(split_chunks(body["text"], body.get("source"))):
-                place = point_id(*shown.owner, "chunk", shown.item, str(number))
-                yield _ExpectedPoint(place, shown.event_id)
+                place = point_id(*item.owner, "chunk", item.item, str(number))
+                yield _ExpectedPoint(place, item.event_id)

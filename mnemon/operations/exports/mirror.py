@@ -18,7 +18,7 @@ from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
 from mnemon.operations.exports.run import stream_owners
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.memory.export import open_memory
@@ -42,7 +42,7 @@ SHOWN_EVENTS: Final = frozenset(
 )
 """Events that may change the content of a user's file."""
 
-PATIENCE: Final = 60.0
+DATABASE_TIMEOUT: Final = 60.0
 """Seconds for which the mirror retries a database that does not answer, before it gives up."""
 
 _PAUSE: Final = 1.0
@@ -87,7 +87,7 @@ class Mirror:
         self._folder = folder
         self._scope = scope
         self._report = report
-        self._applied = Position()
+        self._applied = AppliedPosition()
         self._log = ""
 
     async def write_all(self) -> None:
@@ -148,7 +148,7 @@ class Mirror:
 
     async def _load_lines(self, owner: Owner, position: int) -> list[str]:
         loop = asyncio.get_running_loop()
-        end = loop.time() + PATIENCE
+        end = loop.time() + DATABASE_TIMEOUT
         while True:
             try:
                 async with (
@@ -165,7 +165,7 @@ class Mirror:
     async def _wait_for_rows(self, position: int) -> None:
         """Wait until the rows have all events up to a log position."""
         streams = self._connection.jetstream()
-        while (reached := await self._applied.reach(streams, position, _PROJECTION_WAIT)) < position:
+        while (reached := await self._applied.wait_for(streams, position, _PROJECTION_WAIT)) < position:
             log.warning("persist is behind, waiting", position=position, persisted=reached)
 
     async def _load_log_identity(self) -> str:

@@ -14,7 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import Final
-from urllib.parse import unquote
 
 from mnemon_contracts.subjects import Owner
 
@@ -182,11 +181,6 @@ def encode_name(identifier: str) -> str:
     if (cut := beginning.rfind("%", -2)) >= 0:
         beginning = beginning[:cut]
     return f"{beginning}~{sha256(raw).hexdigest()[:_DIGEST_LENGTH]}"
-
-
-def decode_name(name: str) -> str | None:
-    """Return the id that `encode_name` encoded as this name; None if the name has only a part of the id."""
-    return None if "~" in name else unquote(name)
 
 
 def _describe_scope(scope: MirrorScope) -> str:

@@ -8,11 +8,11 @@ from typing import Final, Protocol
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import ExportedMemory, list_owners, open_memory
 
-PATIENCE: Final = 30.0
+PROJECTION_TIMEOUT: Final = 30.0
 """Seconds that an export waits until the rows have all events of the log."""
 
 
@@ -45,12 +45,12 @@ async def wait_until_projected(connection: Client) -> int:
     """Wait until the rows have all events that the log has now; return the log position of the last one.
 
     Raises:
-        NotProjected: the rows do not have them within `PATIENCE`.
+        NotProjected: the rows do not have them within `PROJECTION_TIMEOUT`.
         nats.errors.Error: the server does not answer.
     """
     end = await read_log_end(connection.jetstream())
-    position = Position()
-    if await position.reach(connection.jetstream(), end, PATIENCE) < end:
+    position = AppliedPosition()
+    if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
         raise NotProjected(f"{end - position.value:,} events of the log are not in the database yet")
     return end
 
@@ -66,7 +66,7 @@ async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator
 
 async def write_memories(
     database: Database,
-    whose: AsyncIterator[Owner],
+    owners: AsyncIterator[Owner],
     form: ExportFormat,
     put: Callable[[str], None],
     written: ExportCounts,
@@ -76,13 +76,13 @@ async def write_memories(
 
     Args:
         database: where the projections are.
-        whose: the users.
+        owners: the users.
         form: writes the lines of one user.
         put: takes each line.
         written: the counts, with the log position to export; updated in place.
         progress: called after each user and after every 1000 lines.
     """
-    async for owner in whose:
+    async for owner in owners:
         before = written.lines
         async with (
             open_memory(database, owner, written.position) as memory,

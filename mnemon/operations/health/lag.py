@@ -177,7 +177,7 @@ class StreamState(BaseModel):
     last_seq: int
 
 
-async def load_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
+async def read_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
     """Return the state of each stream of mnemon that exists, by name."""
     wanted = [str(config.name) for config in STREAMS]
     return {

@@ -22,15 +22,15 @@ from mnemon_infra.database.windows.spending import sum_spending_by_tenant
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
-_PATIENCE = 5.0
+_EXAMINATION_TIMEOUT = 5.0
 """Seconds for the whole examination."""
 
 
-class _FrozenState(BaseModel):
+class _FrozenModelState(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class WindowsState(_FrozenState):
+class WindowsState(_FrozenModelState):
     """Numbers of windows that `extract` has to read."""
 
     due: int = 0
@@ -41,7 +41,7 @@ class WindowsState(_FrozenState):
     """Windows that were given up today (UTC); each has a dead letter."""
 
 
-class BatchesState(_FrozenState):
+class BatchesState(_FrozenModelState):
     """Unfinished batches in one state; the age is that of the oldest."""
 
     state: str
@@ -50,7 +50,7 @@ class BatchesState(_FrozenState):
     age_seconds: float
 
 
-class OutOfBudgetState(_FrozenState):
+class OutOfBudgetState(_FrozenModelState):
     """A tenant that has spent its budget of today (UTC), in US dollars."""
 
     tenant: str
@@ -58,7 +58,7 @@ class OutOfBudgetState(_FrozenState):
     usd_per_day: float
 
 
-class ModelsState(_FrozenState):
+class ModelsState(_FrozenModelState):
     """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
 
     error: str | None = None
@@ -72,7 +72,7 @@ class ModelsState(_FrozenState):
 async def examine_models(deployment: Deployment) -> ModelsState:
     """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_EXAMINATION_TIMEOUT):
             async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
                 return await _load_state(connection, deployment)
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
@@ -89,11 +89,13 @@ async def _load_state(connection: Client, deployment: Deployment) -> ModelsState
         in_hand = await database.run_query(load_backlog(now, midnight))
         spent = await database.run_query(sum_spending_by_tenant(midnight))
         tenants = {
-            *settings.tenants(),
+            *settings.list_tenants(),
             *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
         }
-        failing = await find_failing_models(connection, tenants, settings.of, settings.value)
-    broke = find_exhausted_budgets(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
+        failing = await find_failing_models(connection, tenants, settings.get_settings, settings.value)
+    broke = find_exhausted_budgets(
+        spent, settings.list_tenants(), lambda tenant: settings.get_settings(tenant).spending
+    )
     return ModelsState(
         windows=WindowsState(
             due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead

@@ -19,8 +19,8 @@ from mnemon.operations.health.busy_tenants import (
 from mnemon.operations.health.lag import (
     Lag,
     StreamState,
-    load_stream_states,
     measure_lags,
+    read_stream_states,
     warn_of_growing_lags,
 )
 from mnemon.operations.health.models import ModelsState, examine_models
@@ -38,7 +38,7 @@ from mnemon_infra.health.consistency import LogLost, find_first_missing, require
 from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
-_PATIENCE = 5.0
+_SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
@@ -224,7 +224,7 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
     except BrokerUnreachable as error:
         return BrokerState(error=str(error))
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_SERVER_TIMEOUT):
             return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
         return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
@@ -234,7 +234,7 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
 
 async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
     jetstream = connection.jetstream()
-    streams = await load_stream_states(jetstream)
+    streams = await read_stream_states(jetstream)
     version = connection.connected_server_version
     busy = await measure_event_rates(connection) if LOG in streams else {}
     return BrokerState(
@@ -285,7 +285,7 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
     url, schema, head = deployment.database_url, deployment.database_schema, find_head_revision()
     assert url, "a command that looks at the database was given one"
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_SERVER_TIMEOUT):
             revision = await asyncio.to_thread(load_revision, url, schema)
             version = await _load_version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
@@ -298,7 +298,7 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
     # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
-            asyncio.timeout(_PATIENCE),
+            asyncio.timeout(_SERVER_TIMEOUT),
             await connect(str(deployment.nats_url), name="mnemon-status") as connection,
             Database(deployment, name="mnemon-status") as database,
         ):

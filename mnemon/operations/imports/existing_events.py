@@ -51,7 +51,7 @@ class ExistingEvents:
         return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
 
 
-async def load_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
+async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
     """Load the events that the log has of a user."""
     found = ExistingEvents()
     for pattern in user_filters(*owner):

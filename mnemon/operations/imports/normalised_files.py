@@ -10,11 +10,11 @@ from nats.aio.client import Client
 from mnemon.operations.exports.markdown import generate_lines
 from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
 from mnemon_contracts.subjects import Owner, memory_subject
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 
-PATIENCE: Final = 300.0
+DECISION_TIMEOUT: Final = 300.0
 """Seconds to wait until `dedupe` has decided on proposals: facts have their ids only then."""
 
 
@@ -38,7 +38,10 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
     """
     subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
     proposed = max([await read_last_position(connection, each) for each in subjects], default=0)
-    if await Position("dedupe").reach(connection.jetstream(), proposed, PATIENCE) < proposed:
+    if (
+        await AppliedPosition("dedupe").wait_for(connection.jetstream(), proposed, DECISION_TIMEOUT)
+        < proposed
+    ):
         raise NotProjected("dedupe has not decided on all imported facts yet")
     position = await wait_until_projected(connection)
     for path, owner in files.items():

@@ -16,7 +16,7 @@ from mnemon_producers.errors import AskFailed
 PAUSE: Final = 0.2
 """Seconds between two checks whether the log has removed a conversation."""
 
-PATIENCE: Final = 60.0
+REMOVAL_TIMEOUT: Final = 60.0
 """Seconds to wait until the log has removed a conversation."""
 
 
@@ -78,7 +78,7 @@ def _has_other_speaker(message: MessageV1, user: str, recast: Reassignment) -> b
 async def _erase_conversation(connection: Client, owner: Owner, conversation: str) -> None:
     tenant, user = owner
     waiting = AsyncRetrying(
-        retry=retry_if_result(bool), stop=stop_after_delay(PATIENCE), wait=wait_fixed(PAUSE)
+        retry=retry_if_result(bool), stop=stop_after_delay(REMOVAL_TIMEOUT), wait=wait_fixed(PAUSE)
     )
     where = f"conversation {conversation!r} of user {user!r}"
     try:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, load_existing_events
+from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, read_existing_events
 from mnemon.operations.imports.reassignment import erase_reassigned
 from mnemon.operations.imports.records import (
     ImportDoubt,
@@ -72,12 +72,12 @@ ImportProgress = Callable[[ImportReport], None]
 
 
 async def count_records(
-    found: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
+    records: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
     """Count what an import would do, without importing anything.
 
     Args:
-        found: the records.
+        records: the records.
         tenant: the tenant of events that name none.
         report: receives the counts.
         progress: receives the report after every `BATCH` records.
@@ -86,7 +86,7 @@ async def count_records(
         The report.
     """
     number = 0
-    async for each in found:
+    async for each in records:
         number += 1
         if number % BATCH == 0:
             progress(report)
@@ -152,7 +152,7 @@ class RecordImporter:
         self._batch: list[_StagedEvent] = []
         self._bytes = 0
 
-    async def import_records(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
+    async def import_records(self, records: AsyncIterator[ImportRecord]) -> ImportReport:
         """Import all records; return the report.
 
         Raises:
@@ -160,23 +160,23 @@ class RecordImporter:
             SettingsNotProvisioned: the streams and buckets do not exist.
             NotReassigned: a chat that was imported with other speakers cannot be erased now.
         """
-        async for each in found:
+        async for each in records:
             await self._take_record(each)
         await self._flush_batch()
         return self._report
 
-    async def _take_record(self, found: ImportRecord) -> None:
-        match found:
+    async def _take_record(self, record: ImportRecord) -> None:
+        match record:
             case Incoming():
-                await self._stage_record(found)
+                await self._stage_record(record)
             case RefusedRecord():
-                self._report.count_refused(found)
+                self._report.count_refused(record)
             case LeftOutRecord():
-                self._report.count_left_out(found)
+                self._report.count_left_out(record)
             case ImportDoubt():
-                self._report.count_doubt(found)
+                self._report.count_doubt(record)
             case Reassignment():
-                await self._reassign_chat(found)
+                await self._reassign_chat(record)
 
     async def _reassign_chat(self, recast: Reassignment) -> None:
         """Erase a chat that was imported with other speakers, before it is imported with these."""
@@ -240,7 +240,7 @@ class RecordImporter:
             self._users[owner] = (
                 ExistingEvents()
                 if self._empty_tenants[tenant]
-                else await load_existing_events(self._connection, owner)
+                else await read_existing_events(self._connection, owner)
             )
         return self._users[owner]
 

@@ -5,17 +5,17 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.settings.store import change_settings, read_settings
-from mnemon_infra.vectors.embedding_metadata import provider_and_model
+from mnemon_infra.vectors.embedding_metadata import split_model_name
 from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
-async def get_embedding(place: Site, generation: Deployment) -> Embedding:
+async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
     """Return the model that made a generation's vectors; the model of the settings if it is unknown."""
     made_by = await read_model_record(generation)
     settings = (await read_settings(place.connection)).embedding
     if made_by is None:
         return settings
-    provider, model = provider_and_model(made_by.model)
+    provider, model = split_model_name(made_by.model)
     return Embedding.model_validate({"provider": provider, "model": model})
 
 

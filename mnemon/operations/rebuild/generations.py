@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from mnemon.operations.rebuild.embedding import get_embedding
+from mnemon.operations.rebuild.embedding import choose_embedding
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -39,7 +39,7 @@ class GenerationReplay(NamedTuple):
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
                 not answer; another call continues from the position reached.
         """
-        await self.rows.reach(position, lambda reached: progress.at(reached, position))
+        await self.rows.replay_until(position, lambda reached: progress.at(reached, position))
         if self.vectors:
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
@@ -47,7 +47,7 @@ class GenerationReplay(NamedTuple):
         """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
 
         Raises:
-            Exception: the errors of `reach`.
+            Exception: the errors of `replay_until`.
         """
         while True:
             end = await place.load_log_end()
@@ -80,12 +80,12 @@ async def open_generation(
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
-        rows = await ends.enter_async_context(generations.open_generation(place, kind, progress, up_to))
+        rows = await ends.enter_async_context(generations.open_row_generation(place, kind, progress, up_to))
         if not await has_vectors(place.deployment):
             yield GenerationReplay(rows, None)
             return
         # The model of the live vectors: the settings may name another one for the next start.
-        chosen = embedding or await get_embedding(place, place.deployment)
+        chosen = embedding or await choose_embedding(place, place.deployment)
         generation = locate_generation(place.deployment, kind, up_to)
         yield GenerationReplay(
             rows,
@@ -105,20 +105,20 @@ async def open_vector_replay(
     """
     async with AsyncExitStack() as ends:
         reached = await VECTORS.load_position(rows.database, rows.schema)
-        finding: VectorIndex | None = None
+        vector_index: VectorIndex | None = None
         if reached is not None and await has_vectors(generation):
             try:
-                finding = await ends.enter_async_context(open_index(generation, embedding))
+                vector_index = await ends.enter_async_context(open_index(generation, embedding))
             except VectorsOutdated:
                 progress.say(
                     f"the vectors of {rows.schema} are of another model: they are indexed from the start"
                 )
-        if reached is None or finding is None:
+        if reached is None or vector_index is None:
             reached = 0
             await drop_generation(generation)
             await VECTORS.restart(rows.database, rows.schema)
-            finding = await ends.enter_async_context(open_index(generation, embedding))
-        elif lost := await find_lost_collections(rows.database, finding.vectors):
+            vector_index = await ends.enter_async_context(open_index(generation, embedding))
+        elif lost := await find_lost_collections(rows.database, vector_index.vectors):
             owners = await list_owners_to_sweep(rows.database, lost)
             await VECTORS.advance(rows.database, rows.schema, reached, owners)
-        yield VectorReplay(place.connection, rows.database, rows.schema, finding, reached)
+        yield VectorReplay(place.connection, rows.database, rows.schema, vector_index, reached)

@@ -80,7 +80,7 @@ class _ModelSide(NamedTuple):
 
 
 async def preview_verdicts(
-    place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: ReembedPreview
+    place: Site, live: VectorIndex, rebuilt: VectorIndex, preview: ReembedPreview
 ) -> ReembedPreview:
     """Compare the live facts of every user with each other, by the vectors of both models.
 
@@ -88,7 +88,7 @@ async def preview_verdicts(
         place: the deployment and its connections.
         live: the vectors in use.
         rebuilt: the vectors of the new model, up to the end of the log.
-        shown: the preview, updated in place.
+        preview: the preview, updated in place.
 
     Returns:
         The preview.
@@ -100,18 +100,18 @@ async def preview_verdicts(
             if owner[0] not in settings:
                 settings[owner[0]] = (await read_settings(place.connection, owner[0])).dedupe
             dedupe = settings[owner[0]]
-            await _compare_facts(place, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), shown)
+            await _compare_facts(place, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), preview)
         after = owners[-1]
-    return shown
+    return preview
 
 
 async def _compare_facts(
-    place: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, shown: ReembedPreview
+    place: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, preview: ReembedPreview
 ) -> None:
     (facts,) = await place.database.run_query(load_facts([owner]))
     meanings = [await _load_vectors(side.vectors.vectors, owner) for side in (live, rebuilt)]
     common = [each for each in facts if all(each.id in known for known in meanings)]
-    shown.facts += len(facts)
+    preview.facts += len(facts)
     if len(common) < 2:
         return
     vectors = [np.stack([known[each.id] for each in common]) for known in meanings]
@@ -119,14 +119,14 @@ async def _compare_facts(
     one, other = np.triu_indices(len(common), 1)
     near, new_near = near[one, other], new_near[one, other]
     verdicts, new_verdicts = live.compute_verdicts(near), rebuilt.compute_verdicts(new_near)
-    shown.pairs += len(one)
+    preview.pairs += len(one)
     for pair in np.flatnonzero(verdicts != new_verdicts):
         verdict, new_verdict = _VERDICTS[verdicts[pair]], _VERDICTS[new_verdicts[pair]]
-        shown.changes[verdict, new_verdict] += 1
-        if len(shown.first) < MAX_FIRST:
+        preview.changes[verdict, new_verdict] += 1
+        if len(preview.first) < MAX_FIRST:
             texts = common[one[pair]].text, common[other[pair]].text
             similarities = round(float(near[pair]), 3), round(float(new_near[pair]), 3)
-            shown.first.append(AffectedPair(*owner, *texts, *similarities, verdict, new_verdict))
+            preview.first.append(AffectedPair(*owner, *texts, *similarities, verdict, new_verdict))
 
 
 async def _load_vectors(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:

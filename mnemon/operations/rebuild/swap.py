@@ -12,7 +12,7 @@ from typing import Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running, set_embedding
+from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running, set_embedding
 from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
 from mnemon.operations.rebuild.live_vectors import list_unswept
 from mnemon.operations.rebuild.vector_replay import VectorReplay
@@ -21,7 +21,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.progress import VECTORS
-from mnemon_infra.rebuild import generations as making
+from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.edge_owner import EdgeOwner, announce_swap
 from mnemon_infra.vectors.generations import (
@@ -45,15 +45,15 @@ MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
 
 
-async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationProgress) -> None:
+async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationProgress) -> None:
     """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
     """
-    await made.replay_to_end(place, progress)
-    if made.vectors is None:
-        await making.swap_rows(place, made.rows, progress)
+    await replay.replay_to_end(place, progress)
+    if replay.vectors is None:
+        await generations.swap_row_generations(place, replay.rows, progress)
         return
     indexed = await read_applied_position(place.connection.jetstream(), "index")
     owed = await list_unswept(place.connection)
@@ -62,7 +62,7 @@ async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationPro
         # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await making.swap_rows(place, made.rows, progress, also)
+    await generations.swap_row_generations(place, replay.rows, progress, also)
 
 
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
@@ -101,7 +101,7 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
         RebuildBlocked: no former generation can take over.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
-    async with making.open_former_generation(place) as rows:
+    async with generations.open_former_rows(place) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield GenerationReplay(rows, None)
             return
@@ -124,7 +124,9 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)
-        async with open_vector_replay(place, rows, to, await get_embedding(place, to), progress) as vectors:
+        async with open_vector_replay(
+            place, rows, to, await choose_embedding(place, to), progress
+        ) as vectors:
             yield GenerationReplay(rows, vectors)
 
 
@@ -133,14 +135,14 @@ async def _exchange_existing(place: Site, reached: int, progress: GenerationProg
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
             # Before the exchange: after an interruption no process mixes vectors of the two models.
-            await set_embedding(place, await get_embedding(place, to))
+            await set_embedding(place, await choose_embedding(place, to))
         await _exchange_vectors(place, to, reached, progress)
 
 
 async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
-    async with open_index(to, await get_embedding(place, to)) as finding:
-        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+    async with open_index(to, await choose_embedding(place, to)) as vector_index:
+        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         await _index_delivered(place, replay, progress)
         if holder:
             await holder.pause()
@@ -165,8 +167,8 @@ async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with open_index(place.deployment, await get_embedding(place, place.deployment)) as finding:
-        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+    async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:
+        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         for _ in range(MAX_PASSES):
             before = replay.reached
             await _index_delivered(place, replay, progress)

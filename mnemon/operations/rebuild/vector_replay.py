@@ -30,12 +30,12 @@ class VectorReplay:
     """Replays the log into the vectors of one generation.
 
     Attributes:
-        finding: the vectors, and the model that makes them.
+        vector_index: the vectors, and the model that makes them.
         reached: log position up to which the vectors are filled.
     """
 
     def __init__(
-        self, connection: Client, database: Database, schema: str, finding: VectorIndex, reached: int
+        self, connection: Client, database: Database, schema: str, vector_index: VectorIndex, reached: int
     ) -> None:
         """Create a replay.
 
@@ -43,10 +43,10 @@ class VectorReplay:
             connection: of the broker.
             database: has the rows that belong to the vectors.
             schema: keeps the progress of the vectors.
-            finding: the vectors, and the model that makes them.
+            vector_index: the vectors, and the model that makes them.
             reached: log position up to which the vectors are filled.
         """
-        self.index = finding
+        self.index = vector_index
         self.reached = reached
         self._connection = connection
         self._database = database

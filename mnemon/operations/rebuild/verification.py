@@ -35,27 +35,27 @@ class GenerationVerification:
     def __init__(
         self,
         place: Site,
-        made: GenerationReplay,
+        replay: GenerationReplay,
         live: PointPages | None,
         progress: GenerationProgress,
         *,
-        patience: float = SETTLE_WAIT,
+        timeout_seconds: float = SETTLE_WAIT,
     ) -> None:
         """Create a verification.
 
         Args:
             place: the deployment and its connections.
-            made: the generation to compare with.
+            replay: the generation to compare with.
             live: the vectors in use; None if there are none.
             progress: receives the progress.
-            patience: seconds to wait for the consumers that write rows and vectors.
+            timeout_seconds: seconds to wait for the consumers that write rows and vectors.
         """
         self._place = place
-        self._generation = made
+        self._generation = replay
         self._live = live
         self._progress = progress
-        self._patience = patience
-        self._rows = RowVerifier(place, made.rows, progress, patience=patience)
+        self._timeout_seconds = timeout_seconds
+        self._rows = RowVerifier(place, replay.rows, progress, timeout_seconds=timeout_seconds)
 
     async def compare_all(self) -> RowVerification:
         """Compare all rows and vectors."""
@@ -104,7 +104,7 @@ class GenerationVerification:
     async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
         """Bring both sides to the same position; return whether `index` reached it in time."""
         await self._rows.catch_up()
-        end = monotonic() + self._patience
+        end = monotonic() + self._timeout_seconds
         # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)

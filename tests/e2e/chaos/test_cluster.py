@@ -27,7 +27,7 @@ from tests.support.chaos.load import (
     users_that_miss_something,
 )
 from tests.support.processes.runner import Runner, running
-from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.processes.stack import TIMEOUT, mnemon
 from tests.support.servers.nats_cluster import SERVERS, Cluster, cluster
 
 pytestmark = pytest.mark.long
@@ -50,7 +50,7 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
     updated = {change["what"]: change["detail"] for change in changes if change["action"] == "updated"}
     assert updated.keys() == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}
     assert set(updated.values()) == {"num_replicas: 1 should be 3"}
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while set((await three.copies()).values()) != {SERVERS}:
             await asyncio.sleep(0.1)
 

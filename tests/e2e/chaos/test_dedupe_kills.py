@@ -17,7 +17,7 @@ from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -26,7 +26,7 @@ from mnemon_infra.database.facts.fact_repository import load_facts
 from mnemon_infra.models.wordllama import load_word_similarity
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 
 pytestmark = pytest.mark.long
 
@@ -74,7 +74,7 @@ async def as_one_worker_decides(connection: Client) -> State:
         known = UserFacts()
         async for page in read_pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
             for delivery in page:
-                event = FactProposedV1.read(delivery.body)
+                event = FactProposedV1.parse(delivery.body)
                 vectors = await embedder.embed(
                     [event.text, *(each.fact.text for each in known.facts.values())]
                 )
@@ -134,7 +134,7 @@ class Workers:
             )
             self._processes.append(process)
             assert process.stdout is not None
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while b"ready" not in (line := await process.stdout.readline()):
                     assert line, "the workers ended"
 
@@ -150,7 +150,7 @@ async def two_thousand_proposals_and_three_deaths(
 ) -> None:
     """However many decide, in however many processes: what they come to is what one comes to, in order."""
     mixed = proposals()
-    position = Position("dedupe")
+    position = AppliedPosition("dedupe")
     quarter = len(mixed) // 4
     log = await connection.subscribe(f"memory.{TENANT}.*.fact.*.v1")
     workers = Workers(deployment, *sizes)
@@ -160,13 +160,13 @@ async def two_thousand_proposals_and_three_deaths(
             await propose(connection, mixed[round_ * quarter : (round_ + 1) * quarter])
             # Some of it is decided, and some is not.
             for _ in range(quarter + quarter // 2):
-                await log.next_msg(PATIENCE)
+                await log.next_msg(TIMEOUT)
             await workers.kill()
             await workers.start()
         last = await propose(connection, mixed[3 * quarter :])
-        assert await position.reach(connection.jetstream(), last, PATIENCE) >= last
+        assert await position.wait_for(connection.jetstream(), last, TIMEOUT) >= last
         end = (await connection.jetstream().stream_info("LOG")).state.last_seq
-        assert await Position().reach(connection.jetstream(), end, PATIENCE) >= end
+        assert await AppliedPosition().wait_for(connection.jetstream(), end, TIMEOUT) >= end
         stored = await as_stored(deployment)
     finally:
         await workers.kill()

@@ -25,7 +25,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 from tests.support.settings_edit import setting
 
 pytestmark = pytest.mark.long
@@ -89,7 +89,7 @@ class Holding(ProviderState):
                 return False
             self.stops.popleft()
         self.reached.put(place)
-        self.let_go.wait(PATIENCE)
+        self.let_go.wait(TIMEOUT)
         return True
 
 
@@ -104,11 +104,11 @@ class Extractor:
     async def start(self) -> None:
         self._server.let_go.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mnemon_bench.workers.consumers", self._deployment.spelled(), *CONSUMERS),
+            *(sys.executable, "-m", "mnemon_bench.workers.consumers", self._deployment.to_json(), *CONSUMERS),
             stdout=PIPE,
         )
         assert self._process.stdout is not None
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while b"ready" not in (line := await self._process.stdout.readline()):
                 assert line, "the consumers ended"
 
@@ -120,7 +120,7 @@ class Extractor:
 
     async def dies(self, place: str) -> None:
         """It is killed while the provider has stopped there, and started again."""
-        assert await asyncio.to_thread(self._server.reached.get, timeout=PATIENCE) == place
+        assert await asyncio.to_thread(self._server.reached.get, timeout=TIMEOUT) == place
         await self.kill()
         await self.start()
 
@@ -142,7 +142,7 @@ async def becomes(deployment: Deployment, query: str, value: object) -> None:
     found: object = None
     async with await psycopg.AsyncConnection.connect(address, options=options, autocommit=True) as database:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while (found := await (await database.execute(query)).fetchone()) != (value,):
                     await asyncio.sleep(0.1)
         except TimeoutError:
@@ -160,7 +160,7 @@ async def everybody_speaks(connection: Client, users: int) -> None:
 
 async def everything_is_answered_once(connection: Client, deployment: Deployment, users: int) -> None:
     wanted = windows_of(users)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(answers := await log_of(connection, "window.answered")) < wanted:
             await asyncio.sleep(0.2)
     await becomes(deployment, "SELECT count(*) FROM windows WHERE is_answered", wanted)
@@ -227,7 +227,7 @@ async def test_killed_batch_extraction_answers_each_window_once(
             for place in places:
                 await extractor.dies(place)
             answers = await connection.subscribe(f"memory.{TENANT}.*.window.answered.v1")
-            await answers.next_msg(PATIENCE)
+            await answers.next_msg(TIMEOUT)
             await extractor.kill()
             read = len(await log_of(connection, "window.answered"))
             await extractor.start()

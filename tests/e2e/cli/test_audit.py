@@ -6,10 +6,10 @@ from pathlib import Path
 import nats
 import psycopg
 
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from tests.support.processes.stack import Up, mnemon
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
@@ -19,7 +19,7 @@ async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
         for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
             last = (await jetstream.publish("chat.acme.u1.-.message.v1", body)).seq
         for consumer in ("persist", "index"):
-            assert await Position(consumer).reach(jetstream, last, PATIENCE) == last
+            assert await AppliedPosition(consumer).wait_for(jetstream, last, TIMEOUT) == last
 
     clean = await mnemon("audit", "--data", stack.data)
     assert clean.code == 0, clean

@@ -18,7 +18,7 @@ from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.command_server import ForkedCommand
-from tests.support.processes.stack import PATIENCE, Up, mnemon, start_mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 
 TEA = "] Likes green tea without sugar\n"
 
@@ -43,7 +43,7 @@ class Follower:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.send_signal(number)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await self._process.wait()
 
 

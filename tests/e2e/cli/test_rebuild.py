@@ -10,7 +10,7 @@ from psycopg import connect as connect_database
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
-from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 
 EVENTS = 20_000
 
@@ -37,7 +37,7 @@ async def filled(stack: Up) -> None:
     assert stack.endpoints
     connection = await connect(stack.endpoints.nats, name="test")
     await fill_log(connection, EVENTS)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         context = connection.jetstream()
         while await read_applied_position(context) < await read_log_end(context):
             await asyncio.sleep(0.1)

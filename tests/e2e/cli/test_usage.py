@@ -14,13 +14,13 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.domain.spending.calls import build_call_event
-from mnemon_contracts.settings.models import Price, Spending
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_contracts.settings.language_models import Price, Spending
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change_settings
-from tests.support.processes.stack import PATIENCE, CommandResult, mnemon
+from tests.support.processes.stack import TIMEOUT, CommandResult, mnemon
 
 MILLION = 1_000_000
 PRICES = [
@@ -71,7 +71,7 @@ class Asking:
         """Wait until it can be summed."""
         stored = await append_events(self._connection, self._events)
         end = stored[-1].seq
-        assert await Position("persist").reach(self._connection.jetstream(), end, PATIENCE) >= end
+        assert await AppliedPosition("persist").wait_for(self._connection.jetstream(), end, TIMEOUT) >= end
 
     async def set_spending(self, spending: dict[str, Any], tenant: str | None = None) -> None:
         await change_settings(self._connection, lambda present: {**present, "spending": spending}, tenant)

@@ -12,7 +12,7 @@ import pytest
 
 from mnemon import MemoryClient
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.support.processes.stack import PATIENCE, Up
+from tests.support.processes.stack import TIMEOUT, Up
 from tests.support.servers.telegram_server import Telegram
 
 BOT = Path(__file__).parents[3] / "docs" / "examples" / "telegram_bot.py"
@@ -78,7 +78,7 @@ async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pyt
                 assert "Lisbon" in alone
                 assert "cello" not in alone
                 assert "right now" in await anna.says("/memory")
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while "And Lisbon?" not in await _said(memory):
                     await asyncio.sleep(0.1)
             await _answers(anna, "Both?", "cello", "Lisbon")  # of which one was said while it was away
@@ -99,7 +99,7 @@ async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pyt
 async def _answers(anna: Telegram, question: str, *words: str) -> None:
     """It has all these words in an answer, once the memory answers in time."""
     answer = ""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not all(word in answer for word in words):
             answer = await anna.says(question)
 

@@ -6,7 +6,7 @@ import re
 import httpx
 import psutil
 
-from tests.support.processes.stack import PATIENCE, Up
+from tests.support.processes.stack import TIMEOUT, Up
 
 
 def serving(stack: Up) -> list[psutil.Process]:
@@ -23,10 +23,10 @@ async def test_login_link_works_once_over_restarts_of_the_process(shared: Up) ->
     assert link[0] == address
     assert serving(shared) == [], "nobody has looked yet"
 
-    anew = httpx.Limits(max_keepalive_connections=0)
+    limits = httpx.Limits(max_keepalive_connections=0)
     assert address
     origin = {"origin": address}
-    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, limits=anew, headers=origin) as browser:
+    async with httpx.AsyncClient(base_url=address, timeout=TIMEOUT, limits=limits, headers=origin) as browser:
         answer = await browser.post("/login", data={"key": link[1]})
         assert answer.headers["location"] == "/"
         page = await browser.get("/")

@@ -23,7 +23,7 @@ from mnemon_infra.process.data_folder import Endpoints
 from mnemon_producers.client import MemoryClient
 from tests.support.admin.chromium import browsing, needed
 from tests.support.admin.sample_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
-from tests.support.processes.stack import PATIENCE, Up
+from tests.support.processes.stack import TIMEOUT, Up
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
 """The folder that pictures are kept in; what the tests are run with is forgotten when they begin."""
@@ -68,14 +68,14 @@ async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
 async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None:
     endpoints = shared.endpoints
     assert endpoints is not None
-    expect.set_options(timeout=PATIENCE * 1000)
+    expect.set_options(timeout=TIMEOUT * 1000)
     pictures = Path(KEPT or tmp_path)
     with psycopg.connect(endpoints.database, autocommit=True) as database:
         async with await connect(endpoints.nats, name="test") as connection:
             await talk(MemoryClient(connection, tenant=TENANT))
             await bury(connection, database)
         spend(database, datetime.now(UTC))
-        async with admin_page(endpoints, shared.data) as address, browsing(address, PATIENCE) as browser:
+        async with admin_page(endpoints, shared.data) as address, browsing(address, TIMEOUT) as browser:
             page = browser.page
             await logs_in(page, pictures)
             await changes_a_fact(page)
@@ -166,7 +166,7 @@ async def drops_a_letter(page: Page, pictures: Path) -> None:
 
 async def until(page: Page, shown: Locator) -> None:
     """Look again until it is there."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not await shown.count():
             await page.reload()
 

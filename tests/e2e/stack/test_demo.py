@@ -23,7 +23,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import run_stack
 from tests.support.code_blocks import blocks
 
-PATIENCE = 90
+TIMEOUT = 90
 README = Path(__file__).parents[3] / "README.md"
 
 
@@ -60,7 +60,7 @@ def left_behind(folder: Path) -> list[str]:
 
 async def test_demo_counts_match_the_sample(folder: Path) -> None:
     demo = await start_demo(folder, "--json")
-    output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    output, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
     assert (demo.returncode, errors.decode()) == (0, "")
 
     numbers = json.loads(output)
@@ -139,7 +139,7 @@ async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
         demo = await start_demo(
             folder, "--json", MNEMON_MODEL_URL=server.openai_url, MNEMON_MODEL="a-model-of-mine"
         )
-        output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+        output, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
         assert (demo.returncode, errors.decode()) == (0, "")
         purposes = {question.schema is not None for question in server.state.questions}
     learned = json.loads(output)["learned"]
@@ -153,7 +153,7 @@ async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
 
 async def test_demo_prints_every_step_into_a_pipe(folder: Path) -> None:
     demo = await start_demo(folder)
-    output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    output, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
     assert (demo.returncode, errors.decode()) == (0, "")
 
     story = output.decode()
@@ -200,9 +200,9 @@ async def test_stopped_demo_leaves_no_process_and_no_folder(
     folder: Path, number: signal.Signals, moment: Callable[[Process, Path], Awaitable[None]]
 ) -> None:
     demo = await start_demo(folder)
-    await asyncio.wait_for(moment(demo, folder), PATIENCE)
+    await asyncio.wait_for(moment(demo, folder), TIMEOUT)
     demo.send_signal(number)
-    _, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    _, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
     assert demo.returncode == 1
     assert errors.decode().endswith("mnemon: the demo was stopped and left nothing behind\n")
     assert left_behind(folder) == []
@@ -216,6 +216,6 @@ async def test_demo_program_of_the_readme_runs(folder: Path) -> None:
     ):
         here = code.replace("connect(", f'connect("{stack.deployment.nats_url}", ')
         bot = await asyncio.create_subprocess_exec(sys.executable, "-c", here, stdout=PIPE)
-        output, _ = await asyncio.wait_for(bot.communicate(), PATIENCE)
+        output, _ = await asyncio.wait_for(bot.communicate(), TIMEOUT)
     assert bot.returncode == 0
     assert "I live in Lisbon." in output.decode()

@@ -5,7 +5,7 @@ import json
 
 import nats
 
-from tests.support.processes.stack import PATIENCE, Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 
 async def found(address: str, query: str, seq: int) -> list[str]:
@@ -31,7 +31,7 @@ async def test_a_stack_without_embeddings_starts_and_searches_by_words(stack: Up
     await stack.stop()
     endpoints = await stack.start()
 
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not await found(endpoints.nats, "bicycle", seq):
             await asyncio.sleep(0.1)
     # It was done once.

@@ -19,7 +19,7 @@ from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
-from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 
 Disk = Callable[[int], Path]
 
@@ -50,7 +50,7 @@ def disk() -> Iterator[Disk]:
     ]
     for process in servers:
         process.kill()
-    psutil.wait_procs(servers, PATIENCE)
+    psutil.wait_procs(servers, TIMEOUT)
     if place.is_mount():
         subprocess.run(["umount", "--lazy", str(place)], check=True)
     shutil.rmtree(parent, ignore_errors=True)
@@ -80,7 +80,7 @@ async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> 
 
 
 async def indexed(connection: Client, seq: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while await read_applied_position(connection.jetstream(), "index") < seq:
             await asyncio.sleep(0.05)
 
@@ -105,7 +105,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
-    impatient, patient = Timeouts(publish=1, retry=1), Timeouts(publish=2, retry=PATIENCE)
+    impatient, patient = Timeouts(publish=1, retry=1), Timeouts(publish=2, retry=TIMEOUT)
 
     async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=impatient) as memory:
         await memory.publish("u1", "user", "said before", id="before")

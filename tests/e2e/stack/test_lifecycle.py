@@ -12,7 +12,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 
 
 async def say(url: str, text: str) -> int:
@@ -137,7 +137,7 @@ async def test_ended_server_is_restarted(stack: Up) -> None:
 
 async def asked_until(url: str, seq: int) -> list[str]:
     """Ask until there is an answer: the consumers come back a moment after the server."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             found = await history(url, seq)
@@ -191,7 +191,7 @@ async def test_up_exits_with_3_after_a_fatal_fault(up: Up) -> None:
     async with await nats.connect(endpoints.nats) as client:
         await client.jetstream().delete_stream("LOG")
     assert (await mnemon("provision", "--data", up.data)).code == 0
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         assert await up.process.wait() == 3
     assert "mnemon: the stream LOG was deleted and created again. Restore its newest backup" in up.log
     assert up.servers() == {}

@@ -12,12 +12,12 @@ from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.monitoring.dashboard import list_queries
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.ports import free_port
-from tests.support.processes.stack import PATIENCE, Up, until
+from tests.support.processes.stack import TIMEOUT, Up, until
 from tests.support.servers.prometheus import Prometheus, prometheus
 from tests.support.servers.trace_collector import Collector, collecting
 
@@ -69,7 +69,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
         with tracer.start_as_current_span("turn") as turn:
             for text in ("My sister's name is Vera.", "She lives in Lisbon.", "It is sunny there."):
                 await memory.publish("u1", "user", text)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while not {"fact.saved", "summary.written"} <= events.keys():
                     event = await learned.get()
                     events[".".join(event.subject.split(".")[3:5])] = event
@@ -83,7 +83,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
         assert len(events) > 4
         for event in events.values():
             assert (event.headers or {})["traceparent"].split("-")[1] == trace_id, event.subject
-        reply = await client.request("ask.acme.u1.read.v1", b"{}", timeout=PATIENCE, headers=asked)
+        reply = await client.request("ask.acme.u1.read.v1", b"{}", timeout=TIMEOUT, headers=asked)
         assert (reply.headers or {})["traceparent"].split("-")[1] == trace_id
         assert (reply.headers or {})["traceparent"] != asked["traceparent"], "it is the answer's own span"
     wanted = {*TRACED, "compact", "ask save", "ask context", "ask read"}
@@ -114,7 +114,7 @@ async def all_panels(up: Up, watching: Prometheus) -> None:
     assert up.endpoints
     left = {query.replace("$__rate_interval", "1m") for query in list_queries()}
     assert len(left) > 30
-    async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(PATIENCE):
+    async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(TIMEOUT):
         for number in count():
             user = f"u{number}"
             seq = await memory.publish(user, "user", "I like green tea.")
@@ -123,14 +123,14 @@ async def all_panels(up: Up, watching: Prometheus) -> None:
             if not left:
                 break
             await asyncio.sleep(1)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         rules = await watching.rules()
         while any(rule["health"] == "unknown" for rule in rules.values()):
             await asyncio.sleep(0.2)
             rules = await watching.rules()
     assert {rule["health"] for rule in rules.values()} == {"ok"}, rules
     assert [name for name, rule in rules.items() if rule["state"] == "firing"] == []
-    async with await nats.connect(up.endpoints.nats) as client, asyncio.timeout(PATIENCE):
+    async with await nats.connect(up.endpoints.nats) as client, asyncio.timeout(TIMEOUT):
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b"no JSON")
         while (await watching.rules())["MnemonDeadLetters"]["state"] != "firing":
             await asyncio.sleep(0.2)

@@ -11,7 +11,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -20,7 +20,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
-from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.processes.stack import TIMEOUT, mnemon
 from tests.support.stock_client import Stock
 
 IN_V2 = "chat.acme.u1.-.message.v2"
@@ -37,7 +37,7 @@ def environment(deployment: Deployment) -> dict[str, str]:
 async def persisted(connection: Client) -> None:
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await Position().reach(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def rows(deployment: Deployment) -> list[tuple[str, str]]:
@@ -79,7 +79,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
 
 
 async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> None:
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         acme = users.issue_tenant("acme")
     server = NatsServer(tmp_path, None)
     await server.start()

@@ -103,7 +103,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
 async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
     abandoned = NatsServer(data, None)
     await abandoned.start()
-    (orphan,) = abandoned.orphans()
+    (orphan,) = abandoned.list_orphans()
     server = NatsServer(data, None)
     await server.start()
     assert not orphan.is_running()
@@ -116,7 +116,7 @@ async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch:
     monkeypatch.setattr(NatsServer, "ending", ((signal.SIGTERM, 0.2), (signal.SIGKILL, 5.0)))
     abandoned = NatsServer(data, None)
     await abandoned.start()
-    (orphan,) = abandoned.orphans()
+    (orphan,) = abandoned.list_orphans()
     orphan.suspend()
     server = NatsServer(data, None)
     await server.start()
@@ -127,7 +127,7 @@ async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch:
 async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> None:
     server = NatsServer(data, None)
     await server.start()
-    (process,) = server.orphans()
+    (process,) = server.list_orphans()
     process.suspend()  # deaf to SIGTERM
     stopping = asyncio.create_task(server.stop())
     await asyncio.sleep(0)

@@ -28,13 +28,13 @@ from mnemon_infra.settings.history import read_history, roll_back_settings
 from mnemon_infra.settings.store import LiveSettings, change_settings, read_settings, write_settings
 from tests.support.settings_edit import Edit, setting
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 async def until(holds: Callable[[], bool]) -> float:
     """Wait for what comes by itself; the seconds it took."""
     begun = time.monotonic()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not holds():
             await asyncio.sleep(0.005)
     return time.monotonic() - begun
@@ -95,39 +95,39 @@ async def test_new_process_reads_current_settings(nats_url: str, connection: Cli
     await write_settings(connection, SettingsV1(recent_messages=3))
     await change_settings(connection, setting(recent_messages=4), "acme")
     async with watching(nats_url) as live:
-        assert (live.value.recent_messages, live.of("acme").recent_messages) == (3, 4)
+        assert (live.value.recent_messages, live.get_settings("acme").recent_messages) == (3, 4)
 
 
 async def test_tenant_overrides_only_differing_settings(live: LiveSettings, connection: Client) -> None:
     await change_settings(connection, setting(limits__per_user=60, wait_for_log_ms=7), "acme")
-    await until(lambda: live.of("acme").limits.per_user == 60)
-    assert live.of("globex") is live.value
+    await until(lambda: live.get_settings("acme").limits.per_user == 60)
+    assert live.get_settings("globex") is live.value
     assert live.value == SettingsV1()
 
     await change_settings(connection, setting(recent_messages=33, wait_for_log_ms=8))
     await until(lambda: live.value.recent_messages == 33)
-    assert live.of("acme").recent_messages == 33
-    assert live.of("acme").wait_for_log_ms == 7
-    assert live.of("globex").wait_for_log_ms == 8
-    assert await read_settings(connection, "acme") == live.of("acme")
+    assert live.get_settings("acme").recent_messages == 33
+    assert live.get_settings("acme").wait_for_log_ms == 7
+    assert live.get_settings("globex").wait_for_log_ms == 8
+    assert await read_settings(connection, "acme") == live.get_settings("acme")
 
     await change_settings(connection, lambda document: unset_value(document, "limits"), "acme")
-    await until(lambda: live.of("acme").limits == FactLimits())
-    assert live.of("acme").wait_for_log_ms == 7
+    await until(lambda: live.get_settings("acme").limits == FactLimits())
+    assert live.get_settings("acme").wait_for_log_ms == 7
 
 
 async def test_null_of_tenant_overrides_the_default(live: LiveSettings, connection: Client) -> None:
     await change_settings(connection, setting(retrieval__threshold=0.4))
     await change_settings(connection, setting(retrieval__threshold=None), "acme")
-    await until(lambda: live.value.retrieval.threshold == 0.4 and live.of("acme") is not live.value)
-    assert live.of("acme").retrieval.threshold is None
+    await until(lambda: live.value.retrieval.threshold == 0.4 and live.get_settings("acme") is not live.value)
+    assert live.get_settings("acme").retrieval.threshold is None
 
 
 @pytest.mark.parametrize("tenant", ["-", "a.b", "акме 1", "100%", "default"])
 async def test_any_tenant_may_have_its_own(live: LiveSettings, connection: Client, tenant: str) -> None:
     revision = await change_settings(connection, setting(recent_messages=3), tenant)
     await change_settings(connection, setting(recent_messages=4), tenant)
-    await until(lambda: live.of(tenant).recent_messages == 4)
+    await until(lambda: live.get_settings(tenant).recent_messages == 4)
     await roll_back_settings(connection, revision, tenant)
     assert (await read_settings(connection, tenant)).recent_messages == 3
     assert len(await read_history(connection, tenant)) == 3
@@ -141,18 +141,18 @@ async def test_invalid_tenant_is_refused(connection: Client) -> None:
 
 async def test_override_in_conflict_with_default_is_ignored(live: LiveSettings, connection: Client) -> None:
     await change_settings(connection, setting(limits__per_user=60, recent_messages=3), "acme")
-    await until(lambda: live.of("acme").limits.per_user == 60)
+    await until(lambda: live.get_settings("acme").limits.per_user == 60)
     await change_settings(connection, setting(limits__profile=100))
     await until(lambda: live.value.limits.profile == 100)
-    assert live.of("acme") is live.value
+    assert live.get_settings("acme") is live.value
     assert await read_settings(connection, "acme") == live.value
 
     await change_settings(connection, setting(limits__profile=10), "acme")  # it can be mended
-    await until(lambda: live.of("acme").limits.profile == 10)
-    assert live.of("acme").recent_messages == 3
+    await until(lambda: live.get_settings("acme").limits.profile == 10)
+    assert live.get_settings("acme").recent_messages == 3
     await change_settings(connection, lambda document: unset_value(document, "limits.profile"))
     await until(lambda: live.value == SettingsV1())
-    assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
+    assert live.get_settings("acme").limits == FactLimits(per_user=60, profile=10)
 
 
 async def test_invalid_change_is_refused(connection: Client) -> None:
@@ -209,11 +209,11 @@ async def test_foreign_keys_are_ignored(
     await bucket.put("tenant.a.b", b"{}")
     await bucket.put("something", b"else")
     await change_settings(connection, setting(recent_messages=4), "last")
-    await until(lambda: live.of("last").recent_messages == 4)
-    assert live.value == live.of("acme") == SettingsV1(recent_messages=3)
+    await until(lambda: live.get_settings("last").recent_messages == 4)
+    assert live.value == live.get_settings("acme") == SettingsV1(recent_messages=3)
     assert await read_settings(connection) == await read_settings(connection, "acme") == live.value
     async with watching(nats_url) as later:
-        assert later.value == later.of("acme") == live.value
+        assert later.value == later.get_settings("acme") == live.value
 
     assert [revision.problem is None for revision in await read_history(connection)] == [True, False]
     await change_settings(connection, setting(wait_for_log_ms=9))
@@ -225,14 +225,14 @@ async def test_deleted_setting_returns_to_the_default(
 ) -> None:
     await change_settings(connection, setting(recent_messages=3))
     await change_settings(connection, setting(recent_messages=4), "acme")
-    await until(lambda: live.of("acme").recent_messages == 4)
+    await until(lambda: live.get_settings("acme").recent_messages == 4)
     await bucket.delete("tenant.acme")
-    await until(lambda: live.of("acme").recent_messages == 3)
+    await until(lambda: live.get_settings("acme").recent_messages == 3)
     await bucket.delete("default")
     await until(lambda: live.value == SettingsV1())
     assert [revision.deleted for revision in await read_history(connection)] == [False, True]
     await change_settings(connection, setting(wait_for_log_ms=5), "acme")
-    await until(lambda: live.of("acme") == SettingsV1(wait_for_log_ms=5))
+    await until(lambda: live.get_settings("acme") == SettingsV1(wait_for_log_ms=5))
 
 
 async def test_settings_are_current_after_a_server_restart(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ async def test_settings_are_current_after_a_server_restart(tmp_path: Path) -> No
             await until(lambda: admin.is_connected)
             await change_settings(admin, setting(recent_messages=messages))
             await change_settings(admin, setting(recent_messages=messages + 10), "acme")
-            took = await until(lambda: live.of("acme").recent_messages == messages + 10)  # noqa: B023
+            took = await until(lambda: live.get_settings("acme").recent_messages == messages + 10)  # noqa: B023
             assert live.value.recent_messages == messages
             assert took < 8  # nats-py by itself looks every ten seconds, and the second time at the earliest
             assert gaps.is_set()
@@ -283,9 +283,9 @@ async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
         with capture_logs() as lines:
             await connection.jetstream().delete_key_value(SETTINGS)
             await until(lambda: any("former settings stay" in line["event"] for line in lines))
-            assert (live.value.recent_messages, live.of("acme").recent_messages) == (5, 6)
+            assert (live.value.recent_messages, live.get_settings("acme").recent_messages) == (5, 6)
             await provision(connection)
-            await until(lambda: live.value == live.of("acme") == SettingsV1())
+            await until(lambda: live.value == live.get_settings("acme") == SettingsV1())
         (said,) = [line["problem"] for line in lines if line["log_level"] == "error"]
         assert "`mnemon provision`" in said
         await change_settings(connection, setting(recent_messages=7))

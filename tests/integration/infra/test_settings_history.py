@@ -109,4 +109,4 @@ async def test_history_waits_for_late_entries(connection: Client) -> None:
     await change_settings(connection, setting(recent_messages=6), "acme")
     live = LiveSettings()
     async with live.watched(connection):
-        assert live.of("acme").recent_messages == 6
+        assert live.get_settings("acme").recent_messages == 6

@@ -42,7 +42,7 @@ async def stored(connection: Client) -> list[tuple[str, str, dict[str, str]]]:
     complete = asyncio.Event()
 
     async def take(message: Msg) -> None:
-        found.append((message.subject, MessageV1.read(message.data).content, message.headers or {}))
+        found.append((message.subject, MessageV1.parse(message.data).content, message.headers or {}))
         if len(found) == count:
             complete.set()
 

@@ -56,7 +56,7 @@ class Browsing:
 
 
 @asynccontextmanager
-async def browsing(address: str, patience: float) -> AsyncIterator[Browsing]:
+async def browsing(address: str, timeout: float) -> AsyncIterator[Browsing]:
     """A browser that has nothing in it yet, with `address` before each path; seconds to wait for anything."""
     with TemporaryDirectory(prefix="mnemon-chromium-", ignore_cleanup_errors=True) as profile:
         async with async_playwright() as playwright:
@@ -69,8 +69,8 @@ async def browsing(address: str, patience: float) -> AsyncIterator[Browsing]:
                 base_url=address,
             )
             try:
-                context.set_default_timeout(patience * 1000)
-                context.set_default_navigation_timeout(patience * 1000)
+                context.set_default_timeout(timeout * 1000)
+                context.set_default_navigation_timeout(timeout * 1000)
                 browsing = Browsing(context.pages[0])
                 browsing.heed()
                 yield browsing

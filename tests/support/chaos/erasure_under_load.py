@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.streams.log_reader import read_last_position, read_pages
@@ -17,7 +17,7 @@ from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 from tests.support.chaos.load import TIMEOUTS
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 from tests.support.settings_edit import setting
 
 TENANT: Final = "beta"
@@ -64,7 +64,7 @@ class Forgetting:
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             await memory.publish(GONE, "user", f"I like {SECRET}")
             await memory.publish(STAYS, "user", "I like tea")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while sum(len(batch.lines) for batch in self._server.state.batches()) < 2:
                 await asyncio.sleep(0.1)
 
@@ -73,7 +73,7 @@ class Forgetting:
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             receipt = await _erase(memory)
             assert receipt.removed.get("model_batches") == 1 or "model_batches" in receipt.pending, receipt
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while set((await _erase(memory)).pending) - {"vectors"}:
                     await asyncio.sleep(0.1)
 
@@ -82,7 +82,7 @@ class Forgetting:
         for batch in self._server.state.batches():
             batch.polls = 0
         proposed = memory_subject(TENANT, STAYS, "fact.proposed")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await read_last_position(self._connection, proposed):
                 await asyncio.sleep(0.1)
 
@@ -109,7 +109,7 @@ def found_in(folders: Iterable[Path], words: str) -> list[Path]:
 
 async def _erase(memory: MemoryClient) -> EraseReplyV1:
     """Erase, again where the log has no leader just then."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             try:
                 return await memory.erase(GONE)

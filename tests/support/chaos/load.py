@@ -21,16 +21,16 @@ from psycopg import sql
 
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
 from mnemon_producers.timeouts import Timeouts
 from tests.support.processes.runner import Runner, running
-from tests.support.processes.stack import PATIENCE, Up, until
+from tests.support.processes.stack import TIMEOUT, Up, until
 
 TENANT = "acme"
-TIMEOUTS = Timeouts(publish=2.0, retry=PATIENCE, ask=30.0)
+TIMEOUTS = Timeouts(publish=2.0, retry=TIMEOUT, ask=30.0)
 
 Death = Callable[[], Awaitable[None]]
 """Kills something, and returns when it is there again."""
@@ -102,9 +102,9 @@ async def talk_while_dying(talk: Talk, url: str, deaths: Sequence[Death]) -> Non
 async def is_persisted(talk: Talk, url: str) -> None:
     """Wait until every event of the talk has ended."""
     connection = await connect(url, name="test")
-    position = await Position().reach(connection.jetstream(), talk.last_seq, PATIENCE)
+    position = await AppliedPosition().wait_for(connection.jetstream(), talk.last_seq, TIMEOUT)
     await connection.close()
-    assert position >= talk.last_seq, f"after {PATIENCE} s the log is persisted up to {position} only"
+    assert position >= talk.last_seq, f"after {TIMEOUT} s the log is persisted up to {position} only"
 
 
 def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mnemon.cli.terminal.exit_code import Ending
+from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.process.data_folder import Endpoints
 from mnemon_infra.settings.store import change_settings
@@ -106,10 +106,12 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
 async def _missing(arrangement: Arrangement) -> list[str]:
     """What an audit finds to be wrong."""
     audit = await mnemon("audit", "--data", arrangement.up.data, "--json")
-    if audit.code == Ending.DONE:
+    if audit.code == ExitCode.DONE:
         print("  an audit finds nothing missing", flush=True)
         return []
-    faults = json.loads(audit.out)["faults"] if audit.code == Ending.NOT_SO else [audit.out + audit.err]
+    faults = (
+        json.loads(audit.out)["faults"] if audit.code == ExitCode.NEGATIVE_RESULT else [audit.out + audit.err]
+    )
     return [f"audit: {fault}" for fault in faults]
 
 

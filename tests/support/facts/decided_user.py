@@ -88,8 +88,8 @@ class User:
         """Have all decided anew; returns what that changed."""
         found = fold_log(self.log)
         vectors = {text: self.vectors[text] for text in collect_texts(self.log, found)}
-        anew = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))
-        needed = build_corrections(OWNER, found, anew, settings.limits, self.now)
+        redecided = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))
+        needed = build_corrections(OWNER, found, redecided, settings.limits, self.now)
         for _, event in needed.decided:
             self.publish(event)
         assert self.facts.facts.keys() == found.facts.facts.keys()

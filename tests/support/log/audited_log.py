@@ -10,13 +10,13 @@ from mnemon.operations.audit.ledger import Audit, FaultKind
 from mnemon.operations.audit.run import run_audit
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from tests.support.stock_client import Stock
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}
 
 
@@ -32,8 +32,8 @@ class AuditedLog:
         """Wait until every event has ended, and every sweep."""
         jetstream = self.stock.connection.jetstream()
         end = await read_log_end(jetstream)
-        async with asyncio.timeout(PATIENCE):
-            assert await Position().reach(jetstream, end, PATIENCE) == end
+        async with asyncio.timeout(TIMEOUT):
+            assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
             while (await self.sweeps()).state.subjects:
                 await asyncio.sleep(0.02)
 

@@ -19,7 +19,7 @@ async def bury_next(
     """Make a dead letter of the next message that waits for a consumer; returns it."""
     waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
     [message] = await waiting.fetch(1, timeout=5)
-    await settle_batch(connection, durable, [(message, Delivery.of(message), dead)])
+    await settle_batch(connection, durable, [(message, Delivery.from_message(message), dead)])
     await waiting.unsubscribe()
     return (await kept(connection))[-1]
 

@@ -218,7 +218,7 @@ class Interleaving(RuleBasedStateMachine):
     async def _compare_rebuilt(self) -> None:
         """What is written anew from what the log still holds is the same, row for row."""
         await forget_all(self._rebuilt)
-        rows = Rows.of([delivery_of(event, user) for user, event in self._log.held.values()])
+        rows = Rows.from_deliveries([delivery_of(event, user) for user, event in self._log.held.values()])
         await write_rows(self._rebuilt, rows)
         await sweep_owners(self._rebuilt, rows.find_watermarked_owners(), up_to=self._log.end)
         for table in PROJECTIONS:

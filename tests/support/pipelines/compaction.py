@@ -16,7 +16,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
@@ -25,7 +25,7 @@ from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
 
@@ -42,11 +42,11 @@ class Gate:
 
     def __call__(self, question: ReceivedRequest) -> str:
         self.asked.set()
-        self.opened.wait(PATIENCE)
+        self.opened.wait(TIMEOUT)
         return self.answering(question)
 
     async def is_asked(self) -> None:
-        assert await asyncio.to_thread(self.asked.wait, PATIENCE)
+        assert await asyncio.to_thread(self.asked.wait, TIMEOUT)
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class CompactionHarness:
     async def settled(self) -> None:
         """Wait until all is projected and nothing is left to be compacted."""
         stream_context = self.connection.jetstream()
-        async with asyncio.timeout(PATIENCE * 2):
+        async with asyncio.timeout(TIMEOUT * 2):
             while True:
                 end = (await stream_context.stream_info("LOG")).state.last_seq
-                assert await Position().reach(stream_context, end, PATIENCE) >= end
+                assert await AppliedPosition().wait_for(stream_context, end, TIMEOUT) >= end
                 left = (await stream_context.stream_info(WORK, subjects_filter="work.compact.>")).state
                 if not left.subjects and (await stream_context.stream_info("LOG")).state.last_seq == end:
                     return
@@ -136,7 +136,7 @@ class CompactionHarness:
 
     async def has(self, number: int, event: str, user: str = "*") -> list[dict[str, Any]]:
         """Wait until the log has so many events of a name."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while len(found := await self.log_of(event, user)) < number:
                 await asyncio.sleep(0.05)
         assert len(found) == number
@@ -144,7 +144,7 @@ class CompactionHarness:
 
     async def has_more(self, number: int, event: str) -> None:
         """Wait until the log has more events of a name than that."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while len(await self.log_of(event)) <= number:
                 await asyncio.sleep(0.02)
 

@@ -17,7 +17,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive_letter
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
@@ -28,7 +28,7 @@ from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
 WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NULL"
@@ -92,7 +92,7 @@ class ExtractionHarness:
 
     async def has(self, number: int, event: str, **whose: str) -> list[dict[str, Any]]:
         """Wait until the log has so many events of a name."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while len(found := await self.log_of(event, **whose)) < number:
                 await asyncio.sleep(0.05)
         assert len(found) == number
@@ -102,7 +102,7 @@ class ExtractionHarness:
         """Wait until the database says so."""
         found: list[tuple[Any, ...]] = []
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while (found := await self.sql(query)) != list(rows):
                     await asyncio.sleep(0.05)
         except TimeoutError:
@@ -130,12 +130,12 @@ class ExtractionHarness:
         """Wait until all of the log is."""
         stream_context = self.connection.jetstream()
         end = (await stream_context.stream_info("LOG")).state.last_seq
-        assert await Position().reach(stream_context, end, PATIENCE) >= end
+        assert await AppliedPosition().wait_for(stream_context, end, TIMEOUT) >= end
 
     async def redrive_all(self) -> None:
         """Give back each dead letter, once it is there."""
         stream_context = self.connection.jetstream()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not (found := [each async for each in read_letters(self.connection, LetterFilter())]):
                 await asyncio.sleep(0.05)
         for each in found:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from psycopg.sql import SQL
 
 from mnemon_infra.database.generations.generation_repository import drop_schema
-from mnemon_infra.rebuild.generations import Site, catch_up, open_generation
+from mnemon_infra.rebuild.generations import Site, catch_up, open_row_generation
 from mnemon_infra.rebuild.replay import Replay
 from mnemon_infra.rebuild.verification import RowVerification, RowVerifier
 
@@ -33,15 +33,15 @@ class RebuildReport:
 @asynccontextmanager
 async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
     """What the whole log gives, beside what is in use."""
-    async with open_generation(place, "next", told) as replay:
+    async with open_row_generation(place, "next", told) as replay:
         await catch_up(place, replay, told)
         yield replay
 
 
-async def verdict_on(place: Site, told: RebuildReport, patience: float = 60) -> RowVerification:
+async def verdict_on(place: Site, told: RebuildReport, timeout_seconds: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
-    async with open_generation(place, "next", told) as replay:
-        verdict = await RowVerifier(place, replay, told, patience=patience).verify()
+    async with open_row_generation(place, "next", told) as replay:
+        verdict = await RowVerifier(place, replay, told, timeout_seconds=timeout_seconds).verify()
     await drop_schema(place.database, replay.schema)
     return verdict
 

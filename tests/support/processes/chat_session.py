@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 
 
 class Talk:
@@ -24,7 +24,7 @@ class Talk:
     async def heard(self, expected: str) -> str:
         """The first line from now on that has this in it."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while line := (await self._output.readline()).decode():
                     self.said += line
                     if expected in line:
@@ -35,10 +35,16 @@ class Talk:
         """Give it a line."""
         self._input.write(f"{line}\n".encode())
 
+    async def terminated(self) -> int:
+        """Send SIGTERM, and return the exit code. The input stays open."""
+        self._process.terminate()
+        async with asyncio.timeout(TIMEOUT):
+            return await self._process.wait()
+
     async def ended(self) -> int:
         """Close its input, hear it out, and return its exit code."""
         self._input.close()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             self.said += (await self._output.read()).decode()
             return await self._process.wait()
 

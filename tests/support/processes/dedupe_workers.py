@@ -21,12 +21,12 @@ async def work(deployment: Deployment, workers: int) -> None:
     embedder = PresetEmbedder()
     async with AsyncExitStack() as ends:
         opened = open_vectors(deployment, model=embedder.model, dimension=embedder.dimension)
-        finding = VectorIndex(await ends.enter_async_context(opened), embedder)
+        vector_index = VectorIndex(await ends.enter_async_context(opened), embedder)
         for number in range(workers):
             database = Database(deployment, name=f"dedupe-{number}")
             await database.open()
             ends.push_async_callback(database.close)
-            await ends.enter_async_context(DedupeConsumer(database, finding, deployment).run())
+            await ends.enter_async_context(DedupeConsumer(database, vector_index, deployment).run())
         await ends.enter_async_context(PersistConsumer(database, deployment).run())
         print("ready", flush=True)
         await asyncio.Event().wait()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.processes.command_server import ForkedCommand
-from tests.support.processes.stack import PATIENCE, start_mnemon, until
+from tests.support.processes.stack import TIMEOUT, start_mnemon, until
 
 
 class Runner:
@@ -45,7 +45,7 @@ class Runner:
 
     async def start(self) -> None:
         """Start it as a supervisor does: again and again, until it runs."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await self._started():
                 pass
 

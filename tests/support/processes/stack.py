@@ -18,13 +18,13 @@ import psutil
 from mnemon_infra.process.data_folder import Endpoints
 from tests.support.processes.command_server import ForkedCommand, running_server
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
 
 
-async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+async def until(holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
     """Wait for what nothing tells of: files and processes that are not ours."""
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(timeout):
         while not holds():
             await asyncio.sleep(0.02)
 
@@ -43,7 +43,7 @@ async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = await start_mnemon(*arguments, environment=environment, output=out, errors=err)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 code = await process.wait()
         except BaseException:
             process.kill()
@@ -98,7 +98,7 @@ class Up:
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and return its exit code."""
         self.process.send_signal(number)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await self.process.wait()
 
     async def kill(self) -> None:

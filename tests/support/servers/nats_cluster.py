@@ -16,7 +16,7 @@ from mnemon_infra.broker.provisioning.topology import BUCKETS, STREAMS
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace_file
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 
 SERVERS = 3
 
@@ -75,7 +75,7 @@ class Cluster:
 
     async def is_whole(self) -> None:
         """Wait until every stream has a leader, and every server its copy of all that was written."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await self._has_all_copies():
                 await asyncio.sleep(0.1)
 
@@ -90,7 +90,7 @@ class Cluster:
         return {name: 1 + len((at and at.replicas) or ()) for name, at in found.items()}
 
     async def _until_led(self, without: str) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 try:
                     if (await self._log()).leader not in (None, without):
@@ -140,7 +140,7 @@ async def cluster(folder: Path) -> AsyncIterator[Cluster]:
 
 async def _can_keep_streams(connection: Client) -> None:
     """Wait until the servers have chosen who decides about streams."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             try:
                 await connection.jetstream(timeout=1).account_info()

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import yaml
 
 from tests.support.ports import free_port
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 
 MONITORING = Path(__file__).parents[3] / "infra" / "monitoring"
 
@@ -76,7 +76,7 @@ async def prometheus(folder: Path, targets: Sequence[str]) -> AsyncIterator[Prom
         )
     try:
         running = Prometheus(port)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await running.is_ready():
                 assert process.returncode is None, (folder / "prometheus.log").read_text()
                 await asyncio.sleep(0.1)

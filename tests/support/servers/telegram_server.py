@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl
 
-from tests.support.processes.stack import PATIENCE
+from tests.support.processes.stack import TIMEOUT
 
 _BOT = {"id": 123, "is_bot": True, "first_name": "Mnemon", "username": "mnemon_bot"}
 
@@ -47,7 +47,7 @@ class Telegram:
             message = self._message(self._user, text) | entities
             self._updates.append({"update_id": self._messages, "message": message})
             self._changed.notify_all()
-        return await asyncio.to_thread(self._sent.get, timeout=PATIENCE)
+        return await asyncio.to_thread(self._sent.get, timeout=TIMEOUT)
 
     def answered(self, method: str, given: dict[str, str]) -> object:
         """The `result` of a method."""

@@ -178,7 +178,7 @@ def test_an_error_does_not_repeat_a_long_value() -> None:
 @pytest.mark.parametrize("as_of", ['"then"', "-1", "1.5", "9223372036854775808"])
 def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
     with pytest.raises(InvalidBody) as refused:
-        HistoryV1.read(b'{"as_of": %s}' % as_of.encode())
+        HistoryV1.parse(b'{"as_of": %s}' % as_of.encode())
     assert re.fullmatch(
         r"as_of: Input should be a valid datetime.*, or Input should be .*(integer|equal).*",
         str(refused.value),
@@ -188,14 +188,14 @@ def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
 def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> None:
     bodies = [b'{"role":"user","content":"","sent_at":"2026-11-21T10:00:00"}']
     bodies.append(b'{"role":"user","content":"","sent_at":"2026-11-21T13:00:00+03:00"}')
-    moments = {MessageV1.read(body).sent_at for body in bodies}
+    moments = {MessageV1.parse(body).sent_at for body in bodies}
     assert [moment.isoformat() for moment in moments if moment] == ["2026-11-21T10:00:00+00:00"]
 
 
 def test_null_within_a_bots_own_json_is_kept() -> None:
     event = ProfileSetV1.create_strict(fields={"nickname": None})
     assert event.body() == b'{"fields":{"nickname":null}}'
-    assert ProfileSetV1.read(event.body()) == event
+    assert ProfileSetV1.parse(event.body()) == event
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mnemon_contracts.settings.document import (
     find_settings,
     flatten,
     overlay,
-    read_document,
+    parse_document,
     resolve_settings,
     set_value,
     unset_value,
@@ -77,10 +77,10 @@ def test_settings_of_an_older_version_are_read() -> None:
     older = (
         b'{"recent_messages":7,"time_stamps":{"enabled":false,"zone":"UTC"},"wait_for_log_ms":100,"gone":1}'
     )
-    settings = SettingsV1.read(older)
+    settings = SettingsV1.parse(older)
     assert (settings.recent_messages, settings.time_stamps.enabled) == (7, False)
     assert settings.limits == SettingsV1().limits
-    assert resolve_settings(read_document(older)) == settings
+    assert resolve_settings(parse_document(older)) == settings
 
 
 def test_documents_lie_one_over_another() -> None:
@@ -121,7 +121,7 @@ def test_document_sets_and_unsets_values() -> None:
 
 
 def test_setting_of_newer_version_stays() -> None:
-    document = read_document(b'{"colour": "red", "limits": {"per_moon": 5}}')
+    document = parse_document(b'{"colour": "red", "limits": {"per_moon": 5}}')
     changed = set_value(document, "limits.per_user", 100)
     assert changed == {"colour": "red", "limits": {"per_moon": 5, "per_user": 100}}
     assert resolve_settings(changed).limits.per_user == 100
@@ -155,8 +155,8 @@ def test_a_group_is_no_setting() -> None:
 def test_only_what_differs_is_stored() -> None:
     settings = SettingsV1(recent_messages=3, policy=Policy(min_length=4))
     assert build_document(settings) == {"recent_messages": 3, "policy": {"min_length": 4}}
-    assert resolve_settings(read_document(encode_document(build_document(settings)))) == settings
-    assert encode_document(read_document(None)) == b"{}"
+    assert resolve_settings(parse_document(encode_document(build_document(settings)))) == settings
+    assert encode_document(parse_document(None)) == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_only_what_differs_is_stored() -> None:
 )
 def test_malformed_document_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody):
-        read_document(body)
+        parse_document(body)
 
 
 @pytest.mark.parametrize("tenant", ["acme", "a.b", "-", "акме 1", "100%", "default", "tenant.x"])

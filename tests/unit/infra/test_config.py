@@ -68,6 +68,6 @@ def test_what_is_left_out_of_a_database_has_a_default(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    for deployment in (Deployment(), Deployment.read(Deployment().spelled())):
+    for deployment in (Deployment(), Deployment.from_json(Deployment().to_json())):
         url = deployment.database_url
         assert (url.render_as_string(hide_password=False) if url else None) == address

@@ -18,7 +18,7 @@ REPLIES = [
 @pytest.mark.parametrize("reply", REPLIES)
 def test_where_and_how_often_a_message_was_delivered(reply: str) -> None:
     message = Msg(Client(), "chat.acme.u1.-.message.v1", reply, b"{}")
-    assert Delivery.of(message) == Delivery(
+    assert Delivery.from_message(message) == Delivery(
         "chat.acme.u1.-.message.v1", b"{}", None, "LOG", 42, 3, 1_800_000_000.5
     )
 
@@ -26,7 +26,7 @@ def test_where_and_how_often_a_message_was_delivered(reply: str) -> None:
 @pytest.mark.parametrize("reply", REPLIES)
 def test_delivery_equals_metadata_of_nats_py(reply: str) -> None:
     message = Msg(Client(), "chat.acme.u1.-.message.v1", reply, b"{}")
-    delivery, metadata = Delivery.of(message), message.metadata
+    delivery, metadata = Delivery.from_message(message), message.metadata
     assert (delivery.stream, delivery.deliveries) == (metadata.stream, metadata.num_delivered)
     assert delivery.sequence == metadata.sequence.stream
     assert delivery.stored_at == pytest.approx(metadata.timestamp.timestamp())
@@ -35,5 +35,5 @@ def test_delivery_equals_metadata_of_nats_py(reply: str) -> None:
 def test_delivery_reads_headers() -> None:
     headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01", "X-Bot": "b"}
     message = Msg(Client(), "chat.acme.u1.-.message.v1", f"$JS.ACK.{POSITION}", b"{}", headers)
-    delivery = Delivery.of(message)
+    delivery = Delivery.from_message(message)
     assert (delivery.message_id, delivery.traceparent) == ("m1", "00-1-2-01")

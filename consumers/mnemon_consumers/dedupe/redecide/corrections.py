@@ -57,18 +57,18 @@ class Corrections:
 
 
 def build_corrections(
-    owner: Owner, standing: LogState, anew: RedecidedFacts, limits: FactLimits, now: datetime
+    owner: Owner, standing: LogState, redecided: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
     """Return the events to append to the log, and apply them to `standing`."""
-    return _CorrectionBuilder(owner, standing, anew, now).build_corrections(limits)
+    return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 
 
 class _CorrectionBuilder:
-    def __init__(self, owner: Owner, standing: LogState, anew: RedecidedFacts, now: datetime) -> None:
+    def __init__(self, owner: Owner, standing: LogState, redecided: RedecidedFacts, now: datetime) -> None:
         self._corrections = Corrections()
         self._owner = owner
         self._state = standing
-        self._redecided = anew
+        self._redecided = redecided
         self._now = now
         self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
         """Maps each origin to the id of its fact."""

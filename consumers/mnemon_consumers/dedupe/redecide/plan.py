@@ -131,14 +131,14 @@ def redecide_proposals(
     replay = _Replay(standing, lenient, meanings)
     for event, event_id, at in log:
         replay.replay_event(event, event_id, at)
-    return replay.anew
+    return replay.redecided
 
 
 class _Replay:
     """Replays a log, and keeps the actual facts and the facts under the other settings at each event."""
 
     def __init__(self, standing: LogState, settings: SettingsV1, meanings: FactVectors) -> None:
-        self.anew = RedecidedFacts()
+        self.redecided = RedecidedFacts()
         self._actual = UserFacts()
         self._state = standing
         self._settings = settings
@@ -159,7 +159,7 @@ class _Replay:
         proposal = self._state.proposals.get(find_proposal_id(event) or "")
         if proposal is None:
             self._keep_event(event, event_id, at)
-        elif proposal.id not in self.anew.decisions and self._state.is_open(proposal.id):
+        elif proposal.id not in self.redecided.decisions and self._state.is_open(proposal.id):
             self._record_decision(proposal, self._decide_again(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
@@ -169,13 +169,13 @@ class _Replay:
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
 
     def _record_decision(self, proposal: Proposal, decision: AcceptedEvent) -> None:
-        self.anew.decisions[proposal.id] = decision
+        self.redecided.decisions[proposal.id] = decision
         self._apply_event(decision, str(decision.id), proposal.at)
 
     def _apply_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        self.anew.facts.apply(event, event_id, at)
-        if isinstance(event, FactWriteEvent) and event.fact_id in self.anew.facts.facts:
-            self.anew.writers[event.fact_id] = event
+        self.redecided.facts.apply(event, event_id, at)
+        if isinstance(event, FactWriteEvent) and event.fact_id in self.redecided.facts.facts:
+            self.redecided.writers[event.fact_id] = event
 
     def _decide_again(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
         *before, (_, decision) = (
@@ -187,8 +187,8 @@ class _Replay:
             raise ValueError(f"proposal {proposal.id} would be refused now")
         for _, other in before:
             if isinstance(other, FactForgottenV1):
-                self.anew.facts.apply(other, str(other.id), proposal.at)
-                self.anew.successors[other.fact_id] = decision.fact_id
+                self.redecided.facts.apply(other, str(other.id), proposal.at)
+                self.redecided.successors[other.fact_id] = decision.fact_id
         if isinstance(decision, FactSavedV1):
             decision = decision.model_copy(update={"fact_id": proposal.id})
         return decision if isinstance(decision, FactConfirmedV1) else self._keep_content(decision, event)
@@ -196,7 +196,7 @@ class _Replay:
     def _save_separately(self, proposal: Proposal) -> list[DecisionEvent]:
         fact = classify_proposal(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
-        return save_candidate(CandidateFact(proposal, fact), by, self.anew.facts, self._settings)
+        return save_candidate(CandidateFact(proposal, fact), by, self.redecided.facts, self._settings)
 
     def _decide_likeness(self, proposal: Proposal) -> list[DecisionEvent]:
         decided = self._decide_with_target(proposal, self._find_target(proposal))
@@ -206,7 +206,7 @@ class _Replay:
         return decided
 
     def _decide_with_target(self, proposal: Proposal, replaced: str | None) -> list[DecisionEvent]:
-        known, at = self.anew.facts, proposal.at
+        known, at = self.redecided.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine_proposal(proposal, known, self._settings):
             case CandidateFact() as candidate:
@@ -221,7 +221,7 @@ class _Replay:
         if fact_id is None or self._actual.find_live(fact_id, proposal.at) is None:
             return None
         origin = self._state.origins[fact_id]
-        return self.anew.find_origin(origin) if origin in self.anew.decisions else origin
+        return self.redecided.find_origin(origin) if origin in self.redecided.decisions else origin
 
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent

@@ -21,7 +21,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.database.projections.rows import get_event_time
-from mnemon_infra.health.clock_skew import load_log_time
+from mnemon_infra.health.clock_skew import read_log_time
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import load_word_similarity
 
@@ -73,8 +73,10 @@ class Redecider:
             some = absent[start : start + EMBEDDED_AT_ONCE]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, load_word_similarity())
-        anew = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
-        return build_corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
+        redecided = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
+        return build_corrections(
+            owner, found, redecided, settings.limits, await read_log_time(self._connection)
+        )
 
     async def _read_log(self, owner: Owner) -> list[Logged]:
         erased = await read_erasures(self._connection, owner)
@@ -82,5 +84,5 @@ class Redecider:
         return [
             (each.event, each.id, datetime.fromtimestamp(get_event_time(each.event, each.delivery), UTC))
             async for each in stream_events(self._connection, pattern, after)
-            if not erased.has_learned(each.seq, getattr(each.event, "lineage", None))
+            if not erased.removes_fact(each.seq, getattr(each.event, "lineage", None))
         ]

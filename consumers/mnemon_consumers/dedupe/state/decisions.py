@@ -1,7 +1,6 @@
 """Facts of a user, folded from the decisions in the order of the log."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -162,11 +161,3 @@ def join_lineages(one: Lineage, other: Lineage) -> Lineage:
         sources=tuple(sorted({*one.sources, *other.sources})),
         conversation=one.conversation if one.conversation == other.conversation else None,
     )
-
-
-def fold_events(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
-    """Fold events, each with its id and its time, into a user's facts, in the order of the log."""
-    facts = UserFacts()
-    for event, event_id, at in events:
-        facts.apply(event, event_id, at)
-    return facts

@@ -132,7 +132,7 @@ def is_by_hand(event: Event) -> bool:
     return isinstance(event, FactUpdatedV1) and event.decision is None and event.by is None
 
 
-def read_event(name: str, body: dict[str, Any]) -> Event:
+def parse_event(name: str, body: dict[str, Any]) -> Event:
     """Read an event from the body that the projections keep."""
     return EVENTS[name].latest.model_validate_json(json.dumps(body))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
-from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, read_words
+from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, parse_words
 
 LONGEST: Final = 500
 """Characters of a query that count, from its beginning."""
@@ -54,15 +54,6 @@ class QueryMatches:
     ranked: tuple[FactFit, ...]
 
 
-def measure_fit(query: str, text: str) -> float:
-    """Measure how well a query names a fact, 0 to 1.
-
-    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
-    a direction that only one of the two has halves the fit. Numbers and names must be the same.
-    """
-    return _fit(read_words(query[:LONGEST]), read_words(text))
-
-
 def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     """Choose the fact that a query names.
 
@@ -70,8 +61,8 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
         query: words that are to name one fact.
         facts: id and text of each fact.
     """
-    asked = read_words(query[:LONGEST])
-    known = {fact_id: read_words(text) for fact_id, text in facts}
+    asked = parse_words(query[:LONGEST])
+    known = {fact_id: parse_words(text) for fact_id, text in facts}
     fits = {fact_id: _fit(asked, words) for fact_id, words in known.items()}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
     named = same[0] if len(same) == 1 else _named(asked, known, fits)
@@ -79,37 +70,42 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     return QueryMatches(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
 
 
-def _named(asked: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
+def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
     """Return the fact that fits wholly and clearly best, unless the query's words tell too little of it."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])
     if fits[best] < NEEDED or (others and fits[best] - fits[others[0]] < MARGIN):
         return None
-    if all(word.weight <= COMMON_WEIGHT for word in asked.content):
+    if all(word.weight <= COMMON_WEIGHT for word in query.content):
         return None
-    if len(asked.content) == 1 and (asked.content[0].is_measure or asked.content[0].is_adjective):
+    if len(query.content) == 1 and (query.content[0].is_measure or query.content[0].is_adjective):
         return None
-    needed = SHARE_BY_ONE if len(asked.content) == 1 else SHARE_BY_SEVERAL
-    return best if known[best].weight_in(asked) >= needed * known[best].weight else None
+    needed = SHARE_BY_ONE if len(query.content) == 1 else SHARE_BY_SEVERAL
+    return best if known[best].weight_in(query) >= needed * known[best].weight else None
 
 
-def _fit(asked: ContentWords, fact: ContentWords) -> float:
-    found = asked.weight_in(fact)
+def _fit(query: ContentWords, fact: ContentWords) -> float:
+    """Measure how well a query names a fact, 0 to 1.
+
+    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
+    a direction that only one of the two has halves the fit. Numbers and names must be the same.
+    """
+    found = query.weight_in(fact)
     if not found:
         return 0.0
-    return found / asked.weight * (1.0 if _agree(asked, fact) else DISAGREEMENT)
+    return found / query.weight * (1.0 if _agree(query, fact) else DISAGREEMENT)
 
 
-def _agree(asked: ContentWords, fact: ContentWords) -> bool:
-    if asked.denies != fact.denies:
+def _agree(query: ContentWords, fact: ContentWords) -> bool:
+    if query.denies != fact.denies:
         return False
     # A query with a person's name may leave out how that person is related to the user.
-    is_named = not asked.people and any(asked.find(name) for name in fact.names)
-    if asked.people != fact.people and not is_named:
+    is_named = not query.people and any(query.find(name) for name in fact.names)
+    if query.people != fact.people and not is_named:
         return False
-    for word in asked.content:
+    for word in query.content:
         other = fact.find(word)
         if other and word.direction and other.direction and word.direction != other.direction:
             return False
-    return agrees_in_order(asked, fact) and agrees_in_tense(asked, fact)
+    return agrees_in_order(query, fact) and agrees_in_tense(query, fact)

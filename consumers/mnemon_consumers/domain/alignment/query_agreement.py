@@ -19,14 +19,14 @@ _BEFORE_VERBS: Final = frozenset(("to", "will", "would", "shall", "may", "might"
 _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
-def agrees_in_order(asked: ContentWords, fact: ContentWords) -> bool:
+def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
     """Return whether the words have the same order in both, if the order tells who does what to whom.
 
     The order tells it for names, persons and things that are compared. In Russian, the case tells it too.
     """
-    pairs = _pairs(asked, fact)
+    pairs = _pairs(query, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
-    is_compared = _compares(asked) or _compares(fact)
+    is_compared = _compares(query) or _compares(fact)
     if len(pairs) > 1 and (persons or is_compared):
         places = [fact.content.index(other) for _, other in pairs]
         if places != sorted(places):
@@ -52,8 +52,8 @@ def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     return not any(marks) and not any(_is_verb(word) or _is_verb(other) for word, other in pairs)
 
 
-def _pairs(asked: ContentWords, fact: ContentWords) -> Pairs:
-    found = ((word, fact.find(word)) for word in asked.content)
+def _pairs(query: ContentWords, fact: ContentWords) -> Pairs:
+    found = ((word, fact.find(word)) for word in query.content)
     return [(word, other) for word, other in found if other is not None]
 
 

@@ -213,7 +213,7 @@ def _romanized(word: ContentWord) -> frozenset[str]:
 
 
 @lru_cache(maxsize=20_000)
-def read_words(text: str) -> ContentWords:
+def parse_words(text: str) -> ContentWords:
     """Read the content words of a query or a fact."""
     content: dict[frozenset[str], ContentWord] = {}
     people: set[str] = set()

@@ -245,7 +245,7 @@ class Replacement:
         is_working = "employer" in statement.slots
         return any(
             not term.role
-            and (is_listed(term, "professions") or (is_working and _is_somebody_as(term)))
+            and (is_listed(term, "professions") or (is_working and _is_person_in_role(term)))
             and _is_occupation(statement, term)
             for term in left
         )
@@ -740,7 +740,7 @@ def _is_of_age(term: Term) -> bool:
     return _is_period(term.text) or not lookup(term.text).isdisjoint(_TURNING)
 
 
-def _is_somebody_as(term: Term) -> bool:
+def _is_person_in_role(term: Term) -> bool:
     """Return whether a Russian word may tell an occupation: "дальнобойщиком"."""
     return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
 

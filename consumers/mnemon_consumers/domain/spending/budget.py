@@ -50,7 +50,7 @@ def measure_spending() -> None:
     """Set the metrics of how much of the budgets in this process is used."""
     shares: dict[str, float] = {}
     for budgets in _kept:
-        for tenant, share in budgets.shares().items():
+        for tenant, share in budgets.compute_shares().items():
             shares[tenant] = max(share, shares.get(tenant, 0.0))
     BUDGET_USED.set(max(shares.values(), default=0.0))
     BUDGETS_SPENT.set(sum(share >= 1 for share in shares.values()))
@@ -69,7 +69,7 @@ class Budgets:
         self._tenants: dict[str, _DaySpending] = {}
         _kept.add(self)
 
-    async def left(self, tenant: str, *, is_reserved: bool = False) -> bool:
+    async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
         """Return whether a tenant may ask a model now. A tenant that has spent its budget is logged once a
         day.
 
@@ -83,7 +83,7 @@ class Budgets:
         Raises:
             DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
         """
-        limit = self._settings.of(tenant).spending.usd_per_day
+        limit = self._settings.get_settings(tenant).spending.usd_per_day
         if limit is None:
             return True
         spent = self._today(tenant)
@@ -106,7 +106,7 @@ class Budgets:
         return False
 
     @contextmanager
-    def reserving(self) -> Iterator["Reservations"]:
+    def open_reservations(self) -> Iterator["Reservations"]:
         """Yield reservations, which count calls before they are made, until the end of the block."""
         reservations = Reservations(self)
         try:
@@ -126,21 +126,23 @@ class Budgets:
 
     def is_limited(self, tenant: str) -> bool:
         """Return whether a tenant has a budget."""
-        return self._settings.of(tenant).spending.usd_per_day is not None
+        return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
-    def look_again(self) -> None:
+    def invalidate(self) -> None:
         """Make the next call read the database again, because it now has the possible costs of batches."""
         for spent in self._tenants.values():
             spent.asked_at = None
 
-    def spent(self, tenant: str, usd: float | None) -> None:
+    def record_spending(self, tenant: str, usd: float | None) -> None:
         """Count at once what this process spends; the log tells other processes."""
         self._today(tenant).usd += usd or 0.0
 
-    def shares(self) -> dict[str, float]:
+    def compute_shares(self) -> dict[str, float]:
         """Return the used share of the budget, for each tenant with a budget that asked a model today."""
         self._begin_day()
-        limits = {tenant: self._settings.of(tenant).spending.usd_per_day for tenant in self._tenants}
+        limits = {
+            tenant: self._settings.get_settings(tenant).spending.usd_per_day for tenant in self._tenants
+        }
         return {
             tenant: self._tenants[tenant].usd / limit if limit else 1.0
             for tenant, limit in limits.items()
@@ -176,7 +178,7 @@ class Reservations:
         Raises:
             DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
         """
-        if not await self._budgets.left(tenant):
+        if not await self._budgets.has_budget(tenant):
             return False
         self._releases.append(self._budgets.reserve(tenant, usd))
         return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mnemon_contracts.events.memory import ModelCalledV1, Tokens
-from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.models import tokens

@@ -13,7 +13,7 @@ from mnemon_consumers.domain.spending.usage import (
     list_unpriced_models,
     sum_usage,
 )
-from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.spending import CallTotals, load_usage, sum_spending_by_tenant
 from mnemon_infra.settings.store import LiveSettings
@@ -53,10 +53,10 @@ class Period:
         return list_unpriced_models(self.calls)
 
     def _spending_of(self, tenant: str) -> Spending:
-        return self.settings.of(tenant).spending
+        return self.settings.get_settings(tenant).spending
 
 
-async def read_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
+async def load_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
     """Load what a tenant, or every tenant, spent today and in the days before.
 
     Raises:
@@ -68,9 +68,9 @@ async def read_last_days(database: Database, settings: LiveSettings, tenant: str
     spent = await database.run_query(sum_spending_by_tenant(today))
 
     def spending_of(one: str) -> Spending:
-        return settings.of(one).spending
+        return settings.get_settings(one).spending
 
-    broke = find_exhausted_budgets(spent, settings.tenants(), spending_of)
+    broke = find_exhausted_budgets(spent, settings.list_tenants(), spending_of)
     return Period(
         since,
         until,

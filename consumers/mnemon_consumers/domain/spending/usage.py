@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from mnemon_consumers.domain.spending.calls import compute_cost
-from mnemon_contracts.settings.models import Spending
+from mnemon_contracts.settings.language_models import Spending
 from mnemon_infra.database.windows.spending import CallTotals
 from mnemon_infra.models.language.port import Usage
 

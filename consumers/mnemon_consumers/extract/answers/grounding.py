@@ -89,7 +89,7 @@ class Evidence:
 
 
 def find_unsupported(
-    text: str, sources: Sequence[int], said: Sequence[PromptMessage], known: Iterable[PromptFact]
+    text: str, sources: Sequence[int], messages: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
     """Find the names and numbers of a fact that its sources do not have, as the fact writes them.
 
@@ -99,15 +99,15 @@ def find_unsupported(
     Args:
         text: the fact.
         sources: log positions of the messages that it names.
-        said: the messages that the model was shown.
+        messages: the messages that the model was shown.
         known: the facts that it was shown.
     """
-    named = [message for message in said if message.seq in sources] or list(said)
-    shown = [message for message in said if message.role == "assistant"]
-    beside = [*(fact.text for fact in known), *(message.name for message in said if message.name)]
+    named = [message for message in messages if message.seq in sources] or list(messages)
+    shown = [message for message in messages if message.role == "assistant"]
+    beside = [*(fact.text for fact in known), *(message.name for message in messages if message.name)]
     found = _collect_evidence([*(message.text for message in (*named, *shown)), *beside], named)
     refers = any(_ANAPHORA.search(message.text) for message in named)
-    names = found.words | (_collect_words(message.text for message in said) if refers else frozenset())
+    names = found.words | (_collect_words(message.text for message in messages) if refers else frozenset())
     terms = parse_fact(_normalise_text(text)).terms
     dates = list(_find_dates(terms))
     dated = frozenset(place for each in dates for place in each.places)
@@ -128,7 +128,7 @@ def find_unsupported(
     return list(dict.fromkeys(_find_spelling(term.text, text) for term in ordered))
 
 
-def _collect_evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
+def _collect_evidence(texts: Iterable[str], messages: Sequence[PromptMessage]) -> Evidence:
     read = [_normalise_text(text[:LONGEST_SOURCE]) for text in texts]
     terms = [_parse_terms(text) for text in read]
     dates = [each for of_text in terms for each in _find_dates(of_text)]
@@ -140,7 +140,7 @@ def _collect_evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Ev
         months=frozenset(each.month for each in dates if each.month),
         days=frozenset((each.month, each.day) for each in dates if each.month and each.day),
         is_relative=any(_RELATIVE.search(text) for text in read),
-        said_on=tuple(message.at.date() for message in said),
+        said_on=tuple(message.at.date() for message in messages),
     )
 
 
@@ -235,45 +235,45 @@ def _have_common_beginning(one: str, other: str) -> bool:
     return alike >= LIKE_NAMES and alike >= LIKE_SHARE * max(len(one), len(other))
 
 
-def _is_number_supported(term: Term, found: Evidence) -> bool:
+def _is_number_supported(term: Term, evidence: Evidence) -> bool:
     values = list(_list_values(term))
-    years = [number for number in found.numbers if _is_year(number)]
+    years = [number for number in evidence.numbers if _is_year(number)]
     return not values or any(
         value == 1
-        or value in found.numbers
-        or (12 < value < 24 and round(value - 12, 2) in found.numbers)
+        or value in evidence.numbers
+        or (12 < value < 24 and round(value - 12, 2) in evidence.numbers)
         # An age that follows from a year of birth.
-        or any(day.year - year - value in (0, 1) for day in found.said_on for year in years)
+        or any(day.year - year - value in (0, 1) for day in evidence.said_on for year in years)
         for value in values
     )
 
 
-def _is_date_supported(each: CalendarDate, found: Evidence) -> bool:
+def _is_date_supported(each: CalendarDate, evidence: Evidence) -> bool:
     parts = [each.year, each.day]
-    is_written = all(part is None or float(part) in found.numbers for part in parts)
-    if is_written and (each.month is None or each.month in found.months):
+    is_written = all(part is None or float(part) in evidence.numbers for part in parts)
+    if is_written and (each.month is None or each.month in evidence.months):
         return True
-    return any(_is_date_derived(each, day, found) for day in found.said_on)
+    return any(_is_date_derived(each, day, evidence) for day in evidence.said_on)
 
 
-def _is_date_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
+def _is_date_derived(each: CalendarDate, day: date, evidence: Evidence) -> bool:
     """Return whether words of a message from this day, such as "in May", may mean the date."""
     if each.month is None:
         offset = abs((each.year or day.year) - day.year)
         # "I am 30" implies a year of birth, "two years ago" a year.
-        return offset <= 1 or float(offset) in found.numbers or float(offset - 1) in found.numbers
+        return offset <= 1 or float(offset) in evidence.numbers or float(offset - 1) in evidence.numbers
     years = [each.year] if each.year else [day.year - 1, day.year, day.year + 1]
     away = [abs((_make_date(year, each.month, each.day or day.day) - day).days) for year in years]
     if min(away) > DERIVED_DAYS:
-        is_far = each.year is not None and float(abs(each.year - day.year)) in found.numbers
-        return is_far and (found.is_relative or not found.months)
-    if found.is_relative or min(away) <= 1:
+        is_far = each.year is not None and float(abs(each.year - day.year)) in evidence.numbers
+        return is_far and (evidence.is_relative or not evidence.months)
+    if evidence.is_relative or min(away) <= 1:
         return True
     if each.day is None:
-        return not found.months or each.month in found.months or each.month == day.month
+        return not evidence.months or each.month in evidence.months or each.month == day.month
     # If the sources name days, the date is one of them, or a day that they give without a month.
-    named = {each_day for _, each_day in found.days}
-    return (each.month, each.day) in found.days or not named or float(each.day) in found.numbers - named
+    named = {each_day for _, each_day in evidence.days}
+    return (each.month, each.day) in evidence.days or not named or float(each.day) in evidence.numbers - named
 
 
 def _make_date(year: int, month: int, day: int) -> date:

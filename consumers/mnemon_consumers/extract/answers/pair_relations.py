@@ -33,7 +33,7 @@ class ComparedPair(Contract):
     )
 
 
-def read_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
+def parse_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
     """Return the relations of pairs that an answer gives.
 
     Args:

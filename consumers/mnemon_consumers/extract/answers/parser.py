@@ -24,7 +24,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from mnemon_consumers.extract.answers.pair_relations import ComparedPair, read_relations
+from mnemon_consumers.extract.answers.pair_relations import ComparedPair, parse_relations, strip_brackets
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
@@ -86,11 +86,6 @@ def _keep_integers(value: object) -> tuple[int, ...]:
     )
 
 
-def _bare(value: object) -> object:
-    """Return an id without the brackets in which the request shows it."""
-    return value.strip().strip("[]") if isinstance(value, str) else value
-
-
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
     """Return a schema that is stricter than the parser, in terms that every provider's strict mode knows."""
     schema = {"type": kind, **more}
@@ -120,7 +115,7 @@ class ProposedFact(Contract):
         default=None, description="YYYY-MM-DD, the first day on which it no longer holds, or null."
     )
     supersedes: Annotated[
-        Identifier | None, BeforeValidator(_bare), _OR_NONE, _require_type("string", or_null=True)
+        Identifier | None, BeforeValidator(strip_brackets), _OR_NONE, _require_type("string", or_null=True)
     ] = Field(default=None, description="Id of the known fact that it replaces, or null.")
     sources: Annotated[tuple[int, ...], BeforeValidator(_keep_integers)] = Field(
         default=(), description="Numbers of the messages that say it."
@@ -156,7 +151,7 @@ def build_schema() -> Mapping[str, Any]:
 
 def parse_answer(
     answer: ModelAnswer,
-    said: Sequence[PromptMessage],
+    messages: Sequence[PromptMessage],
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
 ) -> ParsedAnswer:
@@ -164,7 +159,7 @@ def parse_answer(
 
     Args:
         answer: the answer of the model.
-        said: the messages of the request, in the order of their numbers in it.
+        messages: the messages of the request, in the order of their numbers in it.
         known: the facts that the request named.
         pairs: the pairs that the request asked about.
 
@@ -186,10 +181,10 @@ def parse_answer(
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise UnreadableAnswer("the answer has no list of facts")
-    facts = tuple(fact for each in listed if (fact := _read_fact(each, said, known)))
+    facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)
-    return ParsedAnswer(taken, repaired, left_out, beyond, read_relations(compared, pairs))
+    return ParsedAnswer(taken, repaired, left_out, beyond, parse_relations(compared, pairs))
 
 
 def _build_item_schema(item: type[Contract]) -> dict[str, Any]:
@@ -257,14 +252,14 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 
 
 def _read_fact(
-    value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]
+    value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
     """Return a usable fact. Its sources become log positions; without any, all messages are its sources."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):
         return None
-    named = dict.fromkeys(said[number - 1].seq for number in fact.sources if 0 < number <= len(said))
+    named = dict.fromkeys(messages[number - 1].seq for number in fact.sources if 0 < number <= len(messages))
     supersedes = fact.supersedes if any(each.id == fact.supersedes for each in known) else None
-    sources = tuple(named) or tuple(each.seq for each in said)
+    sources = tuple(named) or tuple(each.seq for each in messages)
     return fact.model_copy(update={"sources": sources, "supersedes": supersedes})

@@ -44,7 +44,7 @@ class AnswerPublisher:
         self._budgets = budgets
 
     async def publish_answers(
-        self, connection: Client, answers: Sequence[AnsweredRequest], asked: AnsweringModel
+        self, connection: Client, answers: Sequence[AnsweredRequest], answering_model: AnsweringModel
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in order of the windows; return each window's outcome.
 
@@ -58,17 +58,19 @@ class AnswerPublisher:
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # let other tasks run, such as a bot's request
             with tracing.trace_block("extract answer", await read_trace(connection, question.window.to_seq)):
-                each = _mark_trace(_judge_safely(question, outcome, asked))
+                each = _mark_trace(_judge_safely(question, outcome, answering_model))
                 judged.append((question, each))
                 if each.dead is not None:
-                    await self._bury_answer(connection, question, outcome, each, asked)
+                    await self._bury_answer(connection, question, outcome, each, answering_model)
         await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
             if outcome.usage is not None:
-                in_batch = asked.batch_id is not None
-                usd = compute_cost(outcome.usage, asked.model, question.settings.spending, in_batch=in_batch)
-                self._budgets.spent(question.window.tenant, usd)
-                count_usage(asked.provider, "extract", outcome.usage, usd)
+                in_batch = answering_model.batch_id is not None
+                usd = compute_cost(
+                    outcome.usage, answering_model.model, question.settings.spending, in_batch=in_batch
+                )
+                self._budgets.record_spending(question.window.tenant, usd)
+                count_usage(answering_model.provider, "extract", outcome.usage, usd)
         return judged
 
     async def _bury_answer(
@@ -77,32 +79,32 @@ class AnswerPublisher:
         question: WindowRequest,
         outcome: ModelAnswer | LineFailed,
         judged: WindowJudgement,
-        asked: AnsweringModel,
+        answering_model: AnsweringModel,
     ) -> None:
         assert judged.dead is not None, "looked at before"
         end = next(each for each in judged.events if parse_subject(each.subject).name == "window.answered")
         letter = convert_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, ModelAnswer) else None
         said = said if judged.kept is None else judged.kept
-        letter |= {"attempts": question.window.attempts, "batch_id": asked.batch_id}
-        letter |= {"model": f"{asked.provider}/{asked.model}", "answer": said}
+        letter |= {"attempts": question.window.attempts, "batch_id": answering_model.batch_id}
+        letter |= {"model": f"{answering_model.provider}/{answering_model.model}", "answer": said}
         policy = question.settings.policy
         if said is not None and (what := find_secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
-        model = f"{asked.provider}/{asked.model}"
+        model = f"{answering_model.provider}/{answering_model.model}"
         await store_letter(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
 def _judge_safely(
-    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
     try:
-        return judge_answer(question, outcome, asked)
+        return judge_answer(question, outcome, answering_model)
     except Exception as error:
         # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
         name = type(error).__name__
         log.error("answer rejected", tenant=question.window.tenant, error=name)
-        return judge_answer(question, LineFailed(f"the answer cannot be used: {name}"), asked)
+        return judge_answer(question, LineFailed(f"the answer cannot be used: {name}"), answering_model)
 
 
 def _mark_trace(judged: WindowJudgement) -> WindowJudgement:

@@ -68,18 +68,18 @@ class WindowJudgement:
 
 
 def judge_answer(
-    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
     """Decide the outcome. Windows without a usable answer are given up after the attempts in the settings."""
-    window, paid = question.window, _build_call_events(question, outcome, asked)
-    unanswered = _build_comparisons(question, {}, asked)
-    if not question.said:
-        return WindowJudgement([build_gone_event(window, asked.batch_id), *paid])
+    window, paid = question.window, _build_call_events(question, outcome, answering_model)
+    unanswered = _build_comparisons(question, {}, answering_model)
+    if not question.messages:
+        return WindowJudgement([build_gone_event(window, answering_model.batch_id), *paid])
     is_last = window.attempts + 1 >= question.settings.extraction.attempts
     match outcome:
         case LineFailed(is_unasked=True):
             return WindowJudgement((), is_answered=False)
-        case LineFailed(is_refused=True, is_adapted=is_adapted) if asked.batch_id and not (
+        case LineFailed(is_refused=True, is_adapted=is_adapted) if answering_model.batch_id and not (
             is_adapted and not is_last
         ):
             return WindowJudgement((), is_answered=False)
@@ -96,20 +96,22 @@ def judge_answer(
             dead = Dead("cut_off", "the answer reached the maximum number of tokens")
         case ModelAnswer():
             try:
-                extracted = parse_answer(outcome, question.said, question.known, question.pairs)
+                extracted = parse_answer(outcome, question.messages, question.known, question.pairs)
             except UnreadableAnswer as error:
                 dead = Dead("unreadable", str(error))
             else:
                 checked, marks = _check_facts(extracted, question)
-                model = f"{asked.provider}/{asked.model}"
-                events = build_proposals(convert_window(window), checked, model, asked.batch_id, marks)
-                compared = _build_comparisons(question, extracted.relations, asked)
+                model = f"{answering_model.provider}/{answering_model.model}"
+                events = build_proposals(
+                    convert_window(window), checked, model, answering_model.batch_id, marks
+                )
+                compared = _build_comparisons(question, extracted.relations, answering_model)
                 too_many, kept = _report_excess(checked, question)
                 return WindowJudgement([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
         return WindowJudgement([*unanswered, *paid], is_answered=False, error=dead.error)
-    death = Death(dead.reason, f"{asked.provider}/{asked.model}", window.attempts)
-    end = build_answered_event(convert_window(window), "dead", batch_id=asked.batch_id, death=death)
+    death = Death(dead.reason, f"{answering_model.provider}/{answering_model.model}", window.attempts)
+    end = build_answered_event(convert_window(window), "dead", batch_id=answering_model.batch_id, death=death)
     return WindowJudgement([end, *unanswered, *paid], dead=dead)
 
 
@@ -120,7 +122,7 @@ def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Pars
     the usual one.
     """
     known = question.known[: question.settings.extraction.known_facts]
-    marks = [find_unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
+    marks = [find_unsupported(fact.text, fact.sources, question.messages, known) for fact in extracted.facts]
     facts = [_weaken_fact(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks
 
@@ -166,31 +168,31 @@ def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Wind
 
 
 def _build_comparisons(
-    question: WindowRequest, relations: Mapping[FactPair, Relation], asked: AnsweringModel
+    question: WindowRequest, relations: Mapping[FactPair, Relation], answering_model: AnsweringModel
 ) -> list[LogEvent]:
-    model = f"{asked.provider}/{asked.model}"
+    model = f"{answering_model.provider}/{answering_model.model}"
     return build_comparisons(
-        convert_window(question.window), question.pairs, relations, model, asked.batch_id
+        convert_window(question.window), question.pairs, relations, model, answering_model.batch_id
     )
 
 
 def _build_call_events(
-    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> list[LogEvent]:
     if outcome.usage is None:
         return []
     window = question.window
     place = window.conversation, str(window.from_seq), str(window.to_seq), str(window.attempts)
-    event_id = derived_id(*window.owner, EXTRACTOR, "called", asked.batch_id or "", *place)
+    event_id = derived_id(*window.owner, EXTRACTOR, "called", answering_model.batch_id or "", *place)
     spending = question.settings.spending
     return [
         build_call_event(
             window.owner,
             outcome.usage,
-            asked.provider,
-            asked.model,
+            answering_model.provider,
+            answering_model.model,
             "extract",
-            asked.batch_id,
+            answering_model.batch_id,
             spending,
             event_id,
         )

@@ -9,7 +9,7 @@ from uuid import uuid4
 import structlog
 
 from mnemon_consumers.extract.online_requests import OnlineRequester
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.windows.batches import StoredBatch
@@ -85,7 +85,7 @@ class BatchAssembler:
         for waiting in await self._database.run_query(count_waiting_windows(now, MOST_LINES)):
             if await self._online_requests.selects_all_windows(waiting.tenant) is not False:
                 continue
-            of = self._settings.of(waiting.tenant).extraction
+            of = self._settings.get_settings(waiting.tenant).extraction
             model = await self._circuit_breaker.open_model(of.provider, of.model)
             if model is None or model.batches is None:
                 continue
@@ -112,10 +112,11 @@ class BatchAssembler:
         log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 
     def _build_batch(
-        self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime
+        self, batch_id: str, pool: _Pool, windows: Sequence[StoredWindow], now: datetime
     ) -> StoredBatch:
         hours = min(
-            self._settings.of(tenant).extraction.deadline_hours for tenant in {each.tenant for each in held}
+            self._settings.get_settings(tenant).extraction.deadline_hours
+            for tenant in {each.tenant for each in windows}
         )
         return StoredBatch(
             batch_id=batch_id,
@@ -123,7 +124,7 @@ class BatchAssembler:
             model=pool.model,
             state="claimed",
             provider_batch_id=None,
-            lines=len(held),
+            lines=len(windows),
             created_at=now,
             changed_at=now,
             deadline_at=now + timedelta(hours=hours),

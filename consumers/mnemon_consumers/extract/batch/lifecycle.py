@@ -194,7 +194,7 @@ class BatchLifecycle:
     async def _is_wanted(self, batch: StoredBatch) -> bool:
         """Return whether the settings of one of its tenants still select the batch's provider and model."""
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
-        return any(selects_batch(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
+        return any(selects_batch(batch, self._settings.get_settings(tenant).extraction) for tenant, _ in of)
 
     async def _fail_batch(
         self,
@@ -226,7 +226,7 @@ class BatchLifecycle:
 
         After the last attempt the window is asked for on its own, which shows whether it is the cause.
         """
-        most = self._settings.of(window.tenant).extraction.attempts
+        most = self._settings.get_settings(window.tenant).extraction.attempts
         attempts = min(window.attempts + 1, most - 1)
         return build_retry(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)
 

@@ -18,9 +18,9 @@ from mnemon_consumers.extract.answers.window_outcome import build_gone_event, co
 from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import Owner, memory_subject
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, update_batch
@@ -93,7 +93,7 @@ class BatchSubmitter:
         self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._on_its_way = on_its_way
-        self._position = Position()
+        self._position = AppliedPosition()
 
     async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Continue the submission of a batch that may have been interrupted.
@@ -123,7 +123,7 @@ class BatchSubmitter:
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        with self._budgets.reserving() as reservations:
+        with self._budgets.open_reservations() as reservations:
             await self._submit_reserved(connection, batch, model, reservations)
 
     async def _submit_reserved(
@@ -138,11 +138,11 @@ class BatchSubmitter:
         if batch.state == "claimed":
             appended = await append_events(connection, _build_intentions(batch, asked))
             # Once projected, the estimated cost is reserved in the database for every process.
-            await self._position.reach(
+            await self._position.wait_for(
                 connection.jetstream(), max(each.seq for each in appended), PROJECTION_WAIT
             )
         await self._change_state(batch, "intended")
-        self._budgets.look_again()
+        self._budgets.invalidate()
         try:
             provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
@@ -196,7 +196,7 @@ class BatchSubmitter:
             for question in await self._build_requests(page, asked_pairs):
                 await asyncio.sleep(0)  # let other tasks run, such as a bot's request
                 window = question.window
-                if not question.said:
+                if not question.messages:
                     cleared.append(window)
                     continue
                 request = _build_request(question)
@@ -219,9 +219,9 @@ class BatchSubmitter:
 
     async def _may_stay(self, batch: StoredBatch, tenant: str) -> bool:
         is_reserved = batch.state == "intended"
-        return selects_batch(batch, self._settings.of(tenant).extraction) and await self._budgets.left(
-            tenant, is_reserved=is_reserved
-        )
+        return selects_batch(
+            batch, self._settings.get_settings(tenant).extraction
+        ) and await self._budgets.has_budget(tenant, is_reserved=is_reserved)
 
     def _estimate_cost(
         self, batch: StoredBatch, question: WindowRequest, request: ModelRequest
@@ -271,10 +271,10 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
     ]
 
 
-def _build_intentions(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
+def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
     """Return events for each user that name the windows of that user alone."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
-    for each in asked:
+    for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
     events = []
     for owner, windows in by_user.items():
@@ -297,7 +297,7 @@ def _build_request(question: WindowRequest) -> ModelRequest | None:
     """Return the request for a provider; None if it cannot be built, so that its window leaves the batch."""
     try:
         # Drop the sources of the text: nothing reads them any more.
-        return replace(question.build_model_request(), said=(), known=())
+        return replace(question.build_model_request(), messages=(), known=())
     except Exception as error:
         # The error's text is not logged: it may quote people's messages.
         tenant = question.window.tenant

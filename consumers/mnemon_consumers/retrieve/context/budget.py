@@ -80,17 +80,17 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 
 
 def _divide_room(
-    wanted: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
+    requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
     """Give each section what it wants, if that is within its share by weight; divide the rest by weight."""
-    shares = dict(wanted)
-    wanting = {section for section, tokens in wanted.items() if tokens}
+    shares = dict(requested)
+    wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:
         weight = sum(weights[section] for section in wanting)
-        modest = {section for section in wanting if wanted[section] * weight <= room * weights[section]}
+        modest = {section for section in wanting if requested[section] * weight <= room * weights[section]}
         if not modest:
             return shares | {section: room * weights[section] // weight for section in wanting}
-        room -= sum(wanted[section] for section in modest)
+        room -= sum(requested[section] for section in modest)
         wanting -= modest
     return shares
 

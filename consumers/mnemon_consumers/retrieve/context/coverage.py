@@ -94,14 +94,14 @@ class ConversationExtent:
 
     Attributes:
         summaries: all live summaries, shown or not.
-        read: log positions of the messages that were read, by event id.
+        messages: log positions of the messages that were read, by event id.
         counts: the messages before those.
         located: messages among the counted ones that may be shown: log positions by event id.
         wordless: messages without words or tools, which have nothing to show.
     """
 
     summaries: Sequence[SummaryRange]
-    read: Mapping[str, int]
+    messages: Mapping[str, int]
     counts: Sequence[MessageCount]
     located: Mapping[str, int]
     wordless: AbstractSet[str] = frozenset()
@@ -112,7 +112,7 @@ class ConversationExtent:
         view: ConversationView,
         summaries: Sequence[SummaryRange],
         counted: CountedMessages,
-        found: Mapping[str, int],
+        message_counts: Mapping[str, int],
     ) -> Self:
         """Combine the view, the summaries and the counts.
 
@@ -120,7 +120,7 @@ class ConversationExtent:
             view: the newest messages.
             summaries: all live summaries.
             counted: counts of older messages; some messages of the view may be among them.
-            found: messages of the same conversation that a search found, log positions by event id.
+            message_counts: messages of the same conversation that a search found, log positions by event id.
         """
         below = counted.below
         rows = {row.event_id: row.seq for row in view.messages}
@@ -128,7 +128,7 @@ class ConversationExtent:
             summaries,
             {event_id: seq for event_id, seq in rows.items() if seq >= below},
             counted.counts,
-            {event_id: seq for event_id, seq in {**found, **rows}.items() if seq < below},
+            {event_id: seq for event_id, seq in {**message_counts, **rows}.items() if seq < below},
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )
 
@@ -140,9 +140,9 @@ class ConversationExtent:
         )
 
     def count_messages(
-        self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]
+        self, shown_ids: AbstractSet[str], shown_summaries: Sequence[SummaryRange]
     ) -> AccountedMessages:
-        """Count the messages by how they are shown; `shown` has their event ids."""
+        """Count the messages by how they are shown; `shown_ids` has their event ids."""
         numbers: Counter[MessageCoverage] = Counter()
 
         def unshown(seq: int) -> MessageCoverage:
@@ -150,13 +150,13 @@ class ConversationExtent:
                 return "summarised"
             return "summary left out" if is_covered(seq, self.summaries) else "left out"
 
-        for event_id, seq in self.read.items():
-            is_shown = event_id in shown or event_id in self.wordless
+        for event_id, seq in self.messages.items():
+            is_shown = event_id in shown_ids or event_id in self.wordless
             numbers["shown" if is_shown else unshown(seq)] += 1
         for seq, count in self.counts:
             numbers[unshown(seq)] += count
         for event_id, seq in self.located.items():
-            if event_id in shown or event_id in self.wordless:
+            if event_id in shown_ids or event_id in self.wordless:
                 numbers[unshown(seq)] -= 1
                 numbers["shown"] += 1
         return AccountedMessages(

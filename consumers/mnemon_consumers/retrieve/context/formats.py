@@ -50,9 +50,9 @@ def _format_fact(fact: ContextFact, wording: Wording) -> str:
     return fold_lines(fact.text) + until
 
 
-def _format_message(said: ContextMessage, wording: Wording) -> str:
-    speaker = wording.roles[said.role] + (f" ({fold_lines(said.name)})" if said.name else "")
-    return f"{speaker}: {indent_lines(said.text)}"
+def _format_message(message: ContextMessage, wording: Wording) -> str:
+    speaker = wording.roles[message.role] + (f" ({fold_lines(message.name)})" if message.name else "")
+    return f"{speaker}: {indent_lines(message.text)}"
 
 
 def _format_field(field: DataField, wording: Wording) -> str:

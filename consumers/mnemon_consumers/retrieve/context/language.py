@@ -22,20 +22,20 @@ _CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
 _LATIN: Final = re.compile("[A-Za-z]+")
 
 
-def detect_language(said: Sequence[str], known: Iterable[str]) -> ContextLanguage:
+def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLanguage:
     """Return the language in which most texts are written.
 
     Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: a
     change would alter the headings before the facts, in the prefix of a prompt that providers cache.
 
     Args:
-        said: messages of the user.
+        messages: messages of the user.
         known: other texts such as facts and summaries, which count if the user has said little.
     """
     votes: Counter[ContextLanguage] = Counter()
     letters: Counter[ContextLanguage] = Counter()
-    for number, text in enumerate(chain(said, known)):
-        if number >= len(said) and letters.total() >= ENOUGH_LETTERS:
+    for number, text in enumerate(chain(messages, known)):
+        if number >= len(messages) and letters.total() >= ENOUGH_LETTERS:
             break
         beginning = text[:MOST_CHARACTERS]
         cyrillic, latin = _count_letters(_CYRILLIC, beginning), _count_letters(_LATIN, beginning)

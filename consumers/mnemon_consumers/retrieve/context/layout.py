@@ -169,9 +169,9 @@ class MessageLayout:
             lines = "\n".join(map(self.line, items))
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
-    def _render_message(self, said: ContextMessage) -> RenderedMessage:
+    def _render_message(self, message: ContextMessage) -> RenderedMessage:
         """Adapt a message to all providers: tool results need their call before them, names must be ASCII."""
-        role, text, name = said.role, said.text, said.name
+        role, text, name = message.role, message.text, message.name
         if role == "tool":
             role, text = "system", self.tool_result + text
         if name and not _NAME.fullmatch(name):

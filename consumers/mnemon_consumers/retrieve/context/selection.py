@@ -28,7 +28,7 @@ MOST_MISSES: Final = 8
 MOST_CHARACTERS: Final = 16
 """Characters per token: a text with more of them per token of room is too long, and is not counted."""
 
-ORDER_OF_CHOICE: Final[tuple[SectionKind, ...]] = (
+DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",
     "working",
     "relevant",
@@ -87,7 +87,7 @@ class ItemChooser:
     def fill_sections(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
         """Choose items for every section, each within its own tokens."""
         choice: SectionSelection = {}
-        for section in ORDER_OF_CHOICE:
+        for section in DEDUPLICATION_ORDER:
             choice[section] = self._choose_section(
                 section, self.list_candidates(section, choice), rooms[section]
             )

@@ -14,19 +14,19 @@ class Breadth(NamedTuple):
     """Numbers of items that a search considers, so that the best are among them.
 
     Attributes:
-        each_way: candidates found by words, and as many by meaning.
-        looked_up: messages among them that are reranked.
-        surrounded: messages among those whose neighbours are considered, and may be hits too.
+        candidates: candidates found by words, and as many by meaning.
+        reranked: messages among them that are reranked.
+        anchors: messages among those whose neighbours are considered, and may be hits too.
     """
 
-    each_way: int
-    looked_up: int
-    surrounded: int
+    candidates: int
+    reranked: int
+    anchors: int
 
 
 def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for so many hits. More candidates find hardly more, and take longer."""
-    return Breadth(each_way=max(32, limit), looked_up=max(24, limit), surrounded=8)
+    return Breadth(candidates=max(32, limit), reranked=max(24, limit), anchors=8)
 
 
 async def find_candidates(
@@ -35,7 +35,7 @@ async def find_candidates(
     owner: Owner,
     query: str,
     meaning: Dense | None,
-    each_way: int,
+    limit: int,
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
 ) -> list[FusedCandidate]:
@@ -50,5 +50,5 @@ async def find_candidates(
         return []
     words = bm25.weigh_query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where, ids)
-    return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, each_way)
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
+    return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)

@@ -28,7 +28,7 @@ class RankedFact(NamedTuple):
 
 def rank_facts(
     facts: Iterable[FactRecord],
-    found: Mapping[str, FusedCandidate],
+    candidates: Mapping[str, FusedCandidate],
     share: float,
     settings: Retrieval,
     now: datetime,
@@ -37,13 +37,13 @@ def rank_facts(
 
     Args:
         facts: those of the found facts that are still live.
-        found: candidates by fact id.
+        candidates: candidates by fact id.
         share: share of the query's words that the best candidate by words has.
         settings: whether and how fast facts lose freshness.
         now: facts that are due by then have expired.
     """
     scored = [
-        _score_fact(fact, found[fact.id], share, settings, now)
+        _score_fact(fact, candidates[fact.id], share, settings, now)
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]

@@ -57,7 +57,7 @@ class RankedMessage(NamedTuple):
 
 
 def rerank_messages(
-    scores: Mapping[str, float], around: Surroundings, asked: QueryIntent, limit: int
+    scores: Mapping[str, float], around: Surroundings, intent: QueryIntent, limit: int
 ) -> list[RankedMessage]:
     """Return the messages that were found and those near them, best first.
 
@@ -66,7 +66,7 @@ def rerank_messages(
     Args:
         scores: scores of the messages that were found, by event id.
         around: those of these messages that may be shown, and their neighbours.
-        asked: the query.
+        intent: the query.
         limit: most messages to return.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
@@ -75,9 +75,9 @@ def rerank_messages(
     questions = {each.seq for each in messages if own[each.seq] and _is_question(each.content)}
     near = _score_neighbours(own, questions, around.following, session_of)
     sessions = _score_sessions(own, session_of)
-    named = _find_speakers(messages, asked)
+    named = _find_speakers(messages, intent)
     sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
-    most = [_bound_factors(each, asked, named) for each in messages]
+    most = [_bound_factors(each, intent, named) for each in messages]
     bounds = [each * math.prod(factors.values()) for each, factors in zip(sums, most, strict=True)]
 
     def ranked(place: int) -> RankedMessage:
@@ -157,24 +157,24 @@ def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
     return {session: total / best for session, total in sums.items()}
 
 
-def _find_speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
+def _find_speakers(messages: list[VisibleMessage], intent: QueryIntent) -> frozenset[str]:
     """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
     names = {each.name for each in messages if each.name}
-    named = frozenset(name for name in names if asked.has_name(name))
+    named = frozenset(name for name in names if intent.has_name(name))
     if named:
         return named
-    roles = (("user", asked.of_self), ("assistant", asked.of_other))
+    roles = (("user", intent.of_self), ("assistant", intent.of_other))
     return frozenset(role for role, is_meant in roles if is_meant)
 
 
-def _bound_factors(message: VisibleMessage, asked: QueryIntent, named: frozenset[str]) -> dict[str, float]:
+def _bound_factors(message: VisibleMessage, intent: QueryIntent, named: frozenset[str]) -> dict[str, float]:
     """Return upper bounds of a message's factors, without reading its text."""
     factors = {}
     if message.name in named or message.role in named:
         factors["speaker"] = NAMED
-    if any(day.includes(message.sent_at) for day in asked.days):
+    if any(day.includes(message.sent_at) for day in intent.days):
         factors["date"] = DATED
-    if asked.for_time:
+    if intent.for_time:
         factors["time"] = TIMED
     return factors
 

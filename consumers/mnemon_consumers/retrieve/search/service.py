@@ -85,7 +85,7 @@ class MemorySearch(NamedTuple):
     """A request to search one user's memory. `meaning` is None if the search uses words only."""
 
     owner: Owner
-    asked: QueryIntent
+    intent: QueryIntent
     meaning: Dense | None
     limit: int
     settings: Retrieval
@@ -103,11 +103,11 @@ _Answer: TypeAlias = tuple[list[RankedHit], int]
 class Search:
     """Finds facts, messages, documents and summaries."""
 
-    def __init__(self, database: Database, memory: Memory, finding: VectorIndex | None) -> None:
-        """Without `finding` no scope can be searched."""
+    def __init__(self, database: Database, memory: Memory, vector_index: VectorIndex | None) -> None:
+        """Without `vector_index` no scope can be searched."""
         self._memory = memory
-        self._vectors = finding.vectors if finding else None
-        self._embedder = finding.embedder if finding else None
+        self._vectors = vector_index.vectors if vector_index else None
+        self._embedder = vector_index.embedder if vector_index else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
@@ -210,9 +210,9 @@ class Search:
             self._vectors,
             collection,
             question.owner,
-            question.asked.text,
+            question.intent.text,
             question.meaning,
-            question.breadth.each_way,
+            question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
             ids,
         )
@@ -257,14 +257,14 @@ class Search:
             places = frozenset(point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
-        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
-        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
+        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
+        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value
         if ids is not None:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
-        ranked = rerank_messages(scores, around, question.asked, question.limit)
+        ranked = rerank_messages(scores, around, question.intent, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -361,12 +361,12 @@ def _read_position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
     return position
 
 
-def _measure_share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
+def _measure_share(question: MemorySearch, candidates: Sequence[tuple[FusedCandidate, str]]) -> float:
     """Return the share of the query's words that an item with overlap 1 has."""
-    if not shown:
+    if not candidates:
         return 0.0
-    best, text = max(shown, key=lambda each: each[0].overlap)
-    return min(1.0, measure_word_share(question.asked.text, text) / best.overlap) if best.overlap else 0.0
+    best, text = max(candidates, key=lambda each: each[0].overlap)
+    return min(1.0, measure_word_share(question.intent.text, text) / best.overlap) if best.overlap else 0.0
 
 
 def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:

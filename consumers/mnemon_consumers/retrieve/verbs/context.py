@@ -32,7 +32,7 @@ from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
-PATIENCE: Final = 1.2
+SEARCH_TIMEOUT: Final = 1.2
 """Seconds that an answer waits for the search, enough for one by words after a wait for an embedding."""
 
 READ_SECONDS: Final = 2.2
@@ -78,12 +78,12 @@ class ContextVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"context": self.context}
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
-        request = ContextV1.read(body or b"{}")
-        owner, settings = get_owner(address), self._settings.of(address.tenant)
+        request = ContextV1.parse(body or b"{}")
+        owner, settings = get_owner(address), self._settings.get_settings(address.tenant)
         if request.as_of is not None:
             return await_reply(self._read_as_of(request.as_of, owner, request, settings))
         turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)
@@ -100,7 +100,7 @@ class ContextVerb:
     def _find_cached(self, turn: ContextTurn) -> Reply | None:
         """Return the reply if all its parts are cached; the reply is cached until something changes."""
         owner, request, settings, moment, memory, _ = turn
-        shelf = memory.shelf(owner)
+        shelf = memory.get_shelf(owner)
         place = "context", request.conversation, request.format, request.budget
         made: _CachedReply | None = shelf.get(place)
         current_time = decide.format_current_time(settings, moment)
@@ -132,7 +132,7 @@ class ContextVerb:
         if not any(parts[:4]):
             raise missing["recent"]
         # The search starts after the reads: it needs the last message, and would slow the reads down.
-        found_by = min(time() + PATIENCE, started + ANSWER_SECONDS)
+        found_by = min(time() + SEARCH_TIMEOUT, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
             read_in_time(_search_turn(turn, parts), found_by, missing, *sections),
@@ -172,17 +172,17 @@ def _count_recent(turn: ContextTurn, parts: ContextParts) -> int:
 
 
 def _build_reply(
-    turn: ContextTurn, parts: ContextParts, found: SearchResult | None, missing: Missing
+    turn: ContextTurn, parts: ContextParts, result: SearchResult | None, missing: Missing
 ) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
-    degraded = _list_degraded(turn, found, missing)
+    degraded = _list_degraded(turn, result, missing)
     known = decide.ContextSources(
         view=parts.messages.value if parts.messages else None,
         counted=parts.counted,
         profile=parts.profile.value if parts.profile else {},
         facts=parts.facts.value if parts.facts else (),
         summaries=parts.summaries.value if parts.summaries else (),
-        hits=found.hits if found else (),
+        hits=result.hits if result else (),
         incomplete=bool(degraded),
     )
     context = decide.build_context(known, settings, turn.now)
@@ -199,8 +199,8 @@ def _build_reply(
     seen = [
         part.seq for part in (parts.messages, parts.profile, parts.facts, parts.summaries) if part is not None
     ]
-    if found is not None and not set(turn.scopes).issubset(found.degraded):
-        seen.append(found.seq)
+    if result is not None and not set(turn.scopes).issubset(result.degraded):
+        seen.append(result.seq)
     return ContextReplyV1.model_construct(
         seen_seq=min(seen),
         conversation=parts.messages.value.conversation if parts.messages else request.conversation,
@@ -215,7 +215,7 @@ def _build_reply(
     )
 
 
-def _list_degraded(turn: ContextTurn, found: SearchResult | None, missing: Missing) -> tuple[str, ...]:
-    unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
+def _list_degraded(turn: ContextTurn, result: SearchResult | None, missing: Missing) -> tuple[str, ...]:
+    unsearched = turn.scopes if turn.search is None else result.degraded if result else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding").index))

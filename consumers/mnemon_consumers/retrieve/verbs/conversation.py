@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
@@ -27,11 +27,11 @@ class ConversationVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
-        request = HistoryV1.read(body or b"{}")
+        request = HistoryV1.parse(body or b"{}")
         owner = get_owner(address)
         if request.as_of is not None:
             return await_reply(self._read_history_as_of(owner, request, request.as_of))
@@ -56,7 +56,7 @@ class ConversationVerbs:
             return _build_history_body(seen, request.limit)
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = StatusV1.read(body or b"{}")
+        request = StatusV1.parse(body or b"{}")
 
         async def read() -> Reply:
             end = await self._log.read_end()
@@ -85,7 +85,7 @@ class ConversationVerbs:
         return await_reply(read())
 
 
-def _build_history_body(seen: Seen[ConversationView], limit: int) -> bytes:
+def _build_history_body(seen: PositionedValue[ConversationView], limit: int) -> bytes:
     """Return the last messages of a conversation as the body of a reply."""
     return FastHistory(
         seen.seq, seen.value.conversation, decide.build_history(seen.value.messages, limit)

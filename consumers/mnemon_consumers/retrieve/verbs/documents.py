@@ -26,11 +26,11 @@ class DocumentVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = DocumentV1.read(body or b"{}")
+        request = DocumentV1.parse(body or b"{}")
         match request.action:
             case "list":
                 return await_reply(self._list_documents(address, request, request.min_seq))
@@ -72,7 +72,7 @@ class DocumentVerb:
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "has no words; send the whole text of the document")
-        limit = self._settings.of(address.tenant).documents.characters
+        limit = self._settings.get_settings(address.tenant).documents.characters
         if len(request.text) > limit:
             raise InvalidBody(
                 "text",

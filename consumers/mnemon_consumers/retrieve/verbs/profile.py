@@ -20,11 +20,11 @@ class ProfileVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"profile": self.profile}
 
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = ProfileV1.read(body or b"{}")
+        request = ProfileV1.parse(body or b"{}")
 
         async def read_or_set() -> Reply:
             min_seq = request.min_seq

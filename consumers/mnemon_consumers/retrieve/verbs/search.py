@@ -39,13 +39,13 @@ class SearchVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = SearchV1.read(body).upcast() if address.version == 1 else SearchV2.read(body)
+        request = SearchV1.parse(body).upcast() if address.version == 1 else SearchV2.parse(body)
         owner = get_owner(address)
-        settings = self._settings.of(address.tenant)
+        settings = self._settings.get_settings(address.tenant)
 
         async def find_as_of(moment: SnapshotMoment) -> Reply:
             async with self._snapshots.open_view(owner, moment, request.min_seq) as view:
@@ -84,7 +84,7 @@ async def _search_view(
     return build_search_reply(found, limit, seen, explain=request.explain)
 
 
-def build_search_reply(found: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+def build_search_reply(result: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
     """Return the best hits as a reply of either version: requests of version 1 exclude summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
@@ -96,9 +96,9 @@ def build_search_reply(found: SearchResult, limit: int, seen_seq: int, *, explai
             parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
             passage=_build_passage(hit),
         )
-        for hit in found.hits[:limit]
+        for hit in result.hits[:limit]
     )
-    return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
+    return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=result.degraded)
 
 
 def _build_passage(hit: RankedHit) -> DocumentPassage | None:

@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 from uuid import uuid4
 
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
@@ -25,11 +25,11 @@ class TaskVerb:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"tasks": self.tasks}
 
     def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = TasksV1.read(body or b"{}")
+        request = TasksV1.parse(body or b"{}")
         match request.action:
             case "list":
                 return await_reply(self._list_tasks(address, request.min_seq))
@@ -39,7 +39,7 @@ class TaskVerb:
                 return await_reply(self._end_task(address, request))
 
     async def _list_tasks(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
-        seen: Seen[list[StoredTask]] = await self._memory.load_tasks(get_owner(address), min_seq)
+        seen: PositionedValue[list[StoredTask]] = await self._memory.load_tasks(get_owner(address), min_seq)
         tasks = tuple(
             Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
             for task in seen.value

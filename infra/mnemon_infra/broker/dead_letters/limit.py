@@ -72,12 +72,12 @@ class DeadLimit:
         try:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
-            log.warning("consumer stop failed, too many dead letters", error=repr(error))
+            log.warning("consumer pause failed, too many dead letters", error=repr(error))
             return
         self._paused_until = now + PAUSE
         ((reason, count),) = Counter(reason for _, reason in self._recent).most_common(1)
         log.error(
-            "consumer stopped, too many dead letters",
+            "consumer paused, too many dead letters",
             consumer=self._consumer,
             letters=len(self._recent),
             within_seconds=WINDOW,

@@ -94,7 +94,7 @@ class LetterFilter:
 
 
 async def read_letters(
-    connection: Client, wanted: LetterFilter, after: int = 0
+    connection: Client, letter_filter: LetterFilter, after: int = 0
 ) -> AsyncGenerator[Letter, None]:
     """Yield the letters beyond a position that the filter covers, oldest first.
 
@@ -105,7 +105,7 @@ async def read_letters(
         async for page in pages:
             for message in page:
                 letter = parse_letter(message)
-                if wanted.covers(letter):
+                if letter_filter.covers(letter):
                     yield letter
 
 
@@ -129,13 +129,13 @@ async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 
 
 async def read_newest_letters(
-    connection: Client, wanted: LetterFilter, before: int | None, most: int
+    connection: Client, letter_filter: LetterFilter, before: int | None, most: int
 ) -> list[Letter]:
     """Return the newest letters that the filter covers, newest first. It reads little more than those.
 
     Args:
         connection: to the server.
-        wanted: the filter.
+        letter_filter: the filter.
         before: only letters older than the one of this id; None: all.
         most: how many at most.
 
@@ -147,7 +147,7 @@ async def read_newest_letters(
     span, found = _SPAN, list[Letter]()
     while end >= state.first_seq and len(found) < most:
         begin = max(end - span, state.first_seq - 1)
-        found += reversed(await _read_last_between(connection, wanted, begin, end, most - len(found)))
+        found += reversed(await _read_last_between(connection, letter_filter, begin, end, most - len(found)))
         end, span = begin, span * 2
     return found
 
@@ -170,10 +170,10 @@ async def read_rejected_events(connection: Client, tenant: str, user: str) -> li
 
 
 async def _read_last_between(
-    connection: Client, wanted: LetterFilter, after: int, up_to: int, most: int
+    connection: Client, letter_filter: LetterFilter, after: int, up_to: int, most: int
 ) -> deque[Letter]:
     found: deque[Letter] = deque(maxlen=most)
-    async with aclosing(read_letters(connection, wanted, after)) as following:
+    async with aclosing(read_letters(connection, letter_filter, after)) as following:
         async for each in following:
             if each.id > up_to:
                 break

@@ -191,13 +191,13 @@ async def _reconcile_bucket(
 
 
 async def _update_stream(
-    stream_context: JetStreamContext, actual: StreamConfig, wanted: StreamConfig, change: bool
+    stream_context: JetStreamContext, actual: StreamConfig, desired: StreamConfig, change: bool
 ) -> list[str]:
     """Return the differences; with `change`, update the stream."""
-    stated = _stated_fields(wanted)
+    stated = _stated_fields(desired)
     difference = _list_differences(stated, actual.as_dict())
     if difference and change:
-        await stream_context.update_stream(actual.evolve(**{name: getattr(wanted, name) for name in stated}))
+        await stream_context.update_stream(actual.evolve(**{name: getattr(desired, name) for name in stated}))
     return difference
 
 
@@ -207,10 +207,10 @@ def _stated_fields(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
     return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}
 
 
-def _list_differences(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+def _list_differences(desired: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
     return [
         f"{name}: {actual.get(name)!r} should be {value!r}"
-        for name, value in wanted.items()
+        for name, value in desired.items()
         if actual.get(name) != value
     ]
 

@@ -72,7 +72,7 @@ async def find_first_from(stream_context: JetStreamContext, position: int) -> tu
     return found.seq, found.time
 
 
-class Position:
+class AppliedPosition:
     """The applied position as this process knows it. It asks the server when a caller needs a newer one."""
 
     def __init__(self, consumer: str = "persist") -> None:
@@ -104,8 +104,8 @@ class Position:
         self.value = max(self.value, await asyncio.shield(self._asking))
         return self.value
 
-    async def reach(self, stream_context: JetStreamContext, seq: int, patience: float) -> int:
-        """Wait up to `patience` seconds until the position is `seq` or beyond. Return the position then.
+    async def wait_for(self, stream_context: JetStreamContext, seq: int, timeout_seconds: float) -> int:
+        """Wait until the position is `seq` or beyond, or until the timeout. Return the position then.
 
         It asks again if a server does not answer: another may be about to become the leader.
 
@@ -114,7 +114,7 @@ class Position:
         """
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_seconds):
                 while not await self._is_reached(stream_context, seq):
                     # The acknowledgement comes a moment after the notice of a commit.
                     self._change.clear()
@@ -125,7 +125,7 @@ class Position:
         return self.value
 
     async def _is_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
-        # nats-py's TimeoutError is also Python's: it must not count as the end of `patience`.
+        # nats-py's TimeoutError is also Python's: it must not count as the end of `timeout_seconds`.
         with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
             return await self.refresh(stream_context) >= seq
         return False

@@ -53,10 +53,10 @@ class ErasureScope(Protocol):
     def places(self) -> Sequence[LogRange]:
         """Return the ranges of the log that may hold events to remove."""
 
-    def takes(self, delivery: Delivery) -> bool:
+    def removes(self, delivery: Delivery) -> bool:
         """Return whether an event of the user is removed."""
 
-    def takes_letter(self, letter: Letter) -> bool:
+    def removes_letter(self, letter: Letter) -> bool:
         """Return whether a dead letter of the user is removed."""
 
 
@@ -74,10 +74,10 @@ class ErasedUser:
     def places(self) -> Sequence[LogRange]:
         return [LogRange(each, 1, self.below) for each in user_filters(*self.owner)]
 
-    def takes(self, delivery: Delivery) -> bool:
+    def removes(self, delivery: Delivery) -> bool:
         return delivery.sequence < self.below or find_first_source(delivery) < self.below
 
-    def takes_letter(self, letter: Letter) -> bool:
+    def removes_letter(self, letter: Letter) -> bool:
         begins = letter.sequence if letter.stream == LOG else _parse_window(letter).get("from_seq")
         return begins < self.below if isinstance(begins, int) else letter.at < self.at
 
@@ -102,7 +102,7 @@ class ErasedConversation:
     at: datetime
 
     @classmethod
-    def of(cls, owner: Owner, event: UserErasedV1, event_id: str, seq: int, at: datetime) -> Self:
+    def from_event(cls, owner: Owner, event: UserErasedV1, event_id: str, seq: int, at: datetime) -> Self:
         """Build it from an event that names a conversation."""
         return cls(
             owner,
@@ -126,31 +126,31 @@ class ErasedConversation:
             *(LogRange(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in _DERIVED),
         ]
 
-    def takes(self, delivery: Delivery) -> bool:
+    def removes(self, delivery: Delivery) -> bool:
         if delivery.sequence in self.derived:
             return True
         origin = find_origin(delivery.subject)
         if origin and origin.space == "chat":
-            return self.has_said(origin.conversation, delivery.sequence)
+            return self.removes_message(origin.conversation, delivery.sequence)
         try:
             event = decode_event(parse_subject(delivery.subject), delivery.body)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             return False
         if conversation := getattr(event, "conversation", None):
-            return self.has_stretch(conversation, getattr(event, "from_seq", delivery.sequence))
-        return self.has_learned(delivery.sequence, getattr(event, "lineage", None))
+            return self.removes_window(conversation, getattr(event, "from_seq", delivery.sequence))
+        return self.removes_fact(delivery.sequence, getattr(event, "lineage", None))
 
-    def takes_letter(self, letter: Letter) -> bool:
+    def removes_letter(self, letter: Letter) -> bool:
         if letter.stream == LOG:
             about = Delivery(letter.subject, letter.body, None, LOG, letter.sequence, 1, 0)
-            return self.takes(about)
+            return self.removes(about)
         if letter.kind == "answer":
             about_stretch = _parse_window(letter)
             conversation, begins = about_stretch.get("conversation"), about_stretch.get("from_seq")
-            return isinstance(begins, int) and self.has_stretch(str(conversation), begins)
+            return isinstance(begins, int) and self.removes_window(str(conversation), begins)
         return letter.at < self.at and _parse_trigger_conversation(letter) == self.conversation
 
-    def has_said(self, conversation: str | None, seq: int) -> bool:
+    def removes_message(self, conversation: str | None, seq: int) -> bool:
         """Return whether a message is removed.
 
         Args:
@@ -161,11 +161,11 @@ class ErasedConversation:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
         return seq < self.below and conversation == self.conversation
 
-    def has_stretch(self, conversation: str, from_seq: int) -> bool:
+    def removes_window(self, conversation: str, from_seq: int) -> bool:
         """Return whether a summary or another result of a window that begins at a position is removed."""
         return conversation == self.conversation and from_seq < self.below
 
-    def has_learned(self, seq: int, lineage: Lineage | None) -> bool:
+    def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
         """Return whether a fact is removed.
 
         A fact that is newer than the erasure is removed if all its sources are: a model may have been reading
@@ -174,7 +174,9 @@ class ErasedConversation:
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
         is_its = lineage.conversation == self.conversation
-        return all(each < self.below and (is_its or self.has_said(None, each)) for each in lineage.sources)
+        return all(
+            each < self.below and (is_its or self.removes_message(None, each)) for each in lineage.sources
+        )
 
 
 class Erasures(NamedTuple):
@@ -183,20 +185,20 @@ class Erasures(NamedTuple):
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()
 
-    def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is erased, with arguments as those of `ErasedConversation.has_said`."""
-        return seq < self.below or any(each.has_said(conversation, seq) for each in self.conversations)
+    def removes_message(self, conversation: str | None, seq: int) -> bool:
+        """Return whether a message is erased; arguments as of `ErasedConversation.removes_message`."""
+        return seq < self.below or any(each.removes_message(conversation, seq) for each in self.conversations)
 
-    def has_stretch(self, conversation: str, from_seq: int) -> bool:
+    def removes_window(self, conversation: str, from_seq: int) -> bool:
         """Return whether a summary or another result of a window of a conversation is erased."""
         return from_seq < self.below or any(
-            each.has_stretch(conversation, from_seq) for each in self.conversations
+            each.removes_window(conversation, from_seq) for each in self.conversations
         )
 
-    def has_learned(self, seq: int, lineage: Lineage | None) -> bool:
+    def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
         """Return whether a fact is erased."""
         begins = min([seq, *lineage.sources]) if lineage else seq
-        return begins < self.below or any(each.has_learned(seq, lineage) for each in self.conversations)
+        return begins < self.below or any(each.removes_fact(seq, lineage) for each in self.conversations)
 
 
 _DERIVED: Final = "fact", "summary", "window"

@@ -29,7 +29,7 @@ REQUEST_SECONDS: Final = 30.0
 HEARTBEAT_SECONDS: Final = 5.0
 """Seconds between two heartbeats of a server that has nothing to send."""
 
-PATIENCE: Final = 60.0
+TAIL_TIMEOUT: Final = 60.0
 """Seconds without an answer of the server before the tail raises an error."""
 
 _PAUSE: Final = 0.5
@@ -61,7 +61,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
 
 async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
     loop = asyncio.get_running_loop()
-    end = loop.time() + PATIENCE
+    end = loop.time() + TAIL_TIMEOUT
     while True:
         try:
             return await open_consumer(
@@ -136,4 +136,4 @@ class _Arrivals:
         self._taken += 1
         self._left -= 1
         self._is_lost = number != self._taken
-        return [] if self._is_lost else [Delivery.of(message)]
+        return [] if self._is_lost else [Delivery.from_message(message)]

@@ -64,7 +64,7 @@ def _add_erasure(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: 
     if event.conversation is None:
         return erased._replace(below=max(erased.below, min(event.up_to_seq, delivery.sequence)))
     at = datetime.fromtimestamp(delivery.stored_at, UTC)
-    new = ErasedConversation.of(owner, event, event.id or "", delivery.sequence, at)
+    new = ErasedConversation.from_event(owner, event, event.id or "", delivery.sequence, at)
     return erased._replace(conversations=(*erased.conversations, new))
 
 
@@ -98,12 +98,12 @@ async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGener
     for place in erased.places():
         async with aclosing(_read_range(connection, place)) as deliveries:
             async for delivery in deliveries:
-                if erased.takes(delivery):
+                if erased.removes(delivery):
                     yield LOG, delivery.sequence
     places = tuple(place.pattern.removesuffix(">") for place in erased.places())
     async with aclosing(_read_letters(connection, erased.owner)) as letters:
         async for letter in letters:
-            if not erased.takes_letter(letter):
+            if not erased.removes_letter(letter):
                 continue
             # The log's copy goes first: only the letter leads to a subject with another spelling.
             if not letter.subject.startswith(places) and await _find_event(connection, letter):

@@ -159,7 +159,7 @@ class _Pages:
             if number != self._taken:
                 self._remaining = 0
                 return read
-            read.append((message, Delivery.of(message)))
+            read.append((message, Delivery.from_message(message)))
         if not self._is_whole.is_set():
             self._remaining = 0
         elif read and self._remaining:

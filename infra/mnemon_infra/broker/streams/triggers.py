@@ -33,7 +33,7 @@ KEPT: Final = "24h"
 the user again."""
 
 
-async def publish_said(
+async def publish_user_triggers(
     connection: Client, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
     """Tell consumers which users, by tenant and user, said something, and up to which log position each.

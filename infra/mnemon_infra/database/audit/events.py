@@ -151,17 +151,17 @@ def is_erased(row: Row, erased: Erasures) -> bool:
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):
-        return row.table in _CONVERSATION_EVENT_TABLES and erased.has_said(
+        return row.table in _CONVERSATION_EVENT_TABLES and erased.removes_message(
             row.values["conversation"], row.seq
         )
     values = json.loads(row.values)
     if not isinstance(row, MemoryRow):
-        return erased.has_said(values["conversation"], row.seq)
+        return erased.removes_message(values["conversation"], row.seq)
     conversation, begins = values["conversation"], min(row.seq, values["body"].get("from_seq", row.seq))
     return (
         begins < erased.below
-        or erased.has_learned(row.seq, None)
-        or (conversation is not None and erased.has_stretch(conversation, begins))
+        or erased.removes_fact(row.seq, None)
+        or (conversation is not None and erased.removes_window(conversation, begins))
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import and_, not_, or_, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Database, Lookup, parameter
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, has_name

@@ -155,15 +155,15 @@ def _make_erasure(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
     return StoredErasure(erased, is_settled)
 
 
-async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
+async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return those windows whose conversation has no erasure that covers them."""
-    owners = list(dict.fromkeys(window.owner for window in held))
+    owners = list(dict.fromkeys(window.owner for window in windows))
     found = await load_conversation_erasures(owners)(connection)
     of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}
     return [
         window
-        for window in held
-        if not any(each.has_stretch(window.conversation, window.from_seq) for each in of[window.owner])
+        for window in windows
+        if not any(each.removes_window(window.conversation, window.from_seq) for each in of[window.owner])
     ]
 
 

@@ -195,12 +195,12 @@ async def load_erased_position(connection: Connection, tenant: str, user: str) -
 
 
 @query
-async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
+async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure covers."""
-    owners = list(dict.fromkeys(window.owner for window in held))
+    owners = list(dict.fromkeys(window.owner for window in windows))
     found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
     erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
-    left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
+    left = [window for window in windows if window.from_seq >= erased.get(window.owner, 0)]
     return await conversations.drop_erased_windows(connection, left)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Connection, Database, Lookup, parameter
 from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.projections.item_states import has_name

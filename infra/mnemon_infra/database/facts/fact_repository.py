@@ -135,13 +135,13 @@ async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[li
 
 @query
 async def load_facts_by_id(
-    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+    connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[FactRecord]]:
     """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
-    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     answers = []
-    for rows, (_, ids) in zip(found, wanted, strict=True):
+    for rows, (_, ids) in zip(found, keys, strict=True):
         known = {fact.id: fact for fact in _make_facts(rows)}
         answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
     return answers
@@ -149,10 +149,10 @@ async def load_facts_by_id(
 
 @query
 async def load_fact_histories(
-    connection: Connection, wanted: Sequence[tuple[Owner, str]]
+    connection: Connection, keys: Sequence[tuple[Owner, str]]
 ) -> list[FactHistory | None]:
     """Return facts with their former versions; None for a fact that does not exist."""
-    parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
+    parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in keys]
     versions = await _VERSIONS.fetch_each(connection, parameters)
     # Read the facts last: a fact that has ended since the first query then gets no history.
     found = await _BY_ID.fetch_each(connection, parameters)

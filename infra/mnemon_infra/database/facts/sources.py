@@ -21,7 +21,7 @@ _LINEAGE_EVENTS = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 
 
 async def find_events_from_conversation(
-    connection: Client, owner: Owner, conversation: str, below: int, said: Collection[int]
+    connection: Client, owner: Owner, conversation: str, below: int, seqs: Collection[int]
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
 
@@ -32,7 +32,7 @@ async def find_events_from_conversation(
         owner: the user.
         conversation: its id.
         below: only events below this log position count.
-        said: log positions of the conversation's messages.
+        seqs: log positions of the conversation's messages.
 
     Returns:
         The positions of all events of these facts, of these proposals, and of their rejections.
@@ -47,7 +47,7 @@ async def find_events_from_conversation(
     def is_drawn(lineage: Lineage) -> bool:
         is_its = lineage.conversation == conversation
         return bool(lineage.sources) and all(
-            each in said or (is_its and each < below) for each in lineage.sources
+            each in seqs or (is_its and each < below) for each in lineage.sources
         )
 
     proposals = {

@@ -66,9 +66,9 @@ async def load_documents(connection: Connection, owners: Sequence[Owner]) -> lis
 
 @query
 async def load_documents_by_id(
-    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+    connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[StoredDocument]]:
     """Return each user's documents with these ids, with texts, sorted by id; missing ones are left out."""
-    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     return [sorted(map(StoredDocument._make, rows)) for rows in found]

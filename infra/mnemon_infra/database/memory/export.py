@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Select, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
 from mnemon_infra.database.memory.user_memory import select_visible_messages
 from mnemon_infra.database.projections import event_order as parts

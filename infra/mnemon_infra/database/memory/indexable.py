@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.types.json import Jsonb
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Database, is_storable
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS
 from mnemon_infra.vectors.port import Collection
@@ -74,18 +74,18 @@ _SOURCES: Final = {
 
 
 async def find_indexable_events(
-    database: Database, collection: Collection, wanted: Sequence[tuple[Owner, str]]
+    database: Database, collection: Collection, keys: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
     """Return those of some events whose rows are searchable, each with its log position.
 
     Args:
         database: the generation to read.
         collection: the collection that the events belong to.
-        wanted: owners, each with an event id.
+        keys: owners, each with an event id.
     """
     rows = [
         {"tenant": tenant, "user_id": user, "event_id": event}
-        for (tenant, user), event in wanted
+        for (tenant, user), event in keys
         if is_storable(event)
     ]
     of = _SOURCES[collection]

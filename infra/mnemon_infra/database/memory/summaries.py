@@ -129,12 +129,12 @@ _BY_ID = Lookup(_select_summaries(IS_WANTED))
 
 @query
 async def load_newest_summaries(
-    connection: Connection, wanted: Sequence[NewestMessagesQuery]
+    connection: Connection, queries: Sequence[NewestMessagesQuery]
 ) -> list[list[StoredSummary]]:
     """Return the newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
-        for each in wanted
+        for each in queries
     ]
     found = await _NEWEST.fetch_each(connection, parameters)
     return [sorted(map(StoredSummary._make, rows)) for rows in found]
@@ -149,10 +149,10 @@ async def load_summaries(connection: Connection, owners: Sequence[Owner]) -> lis
 
 @query
 async def load_summaries_by_id(
-    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+    connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[ConversationSummary]]:
     """Return each user's current summaries with these ids, by log position."""
-    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     return [_make_summaries(rows) for rows in found]
 

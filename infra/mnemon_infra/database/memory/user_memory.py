@@ -185,24 +185,24 @@ _PROFILE = Lookup(_select_profile())
 
 @query
 async def load_newest_messages(
-    connection: Connection, wanted: Sequence[NewestMessagesQuery]
+    connection: Connection, queries: Sequence[NewestMessagesQuery]
 ) -> list[ConversationView]:
     """Return the newest messages of conversations."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
-        for each in wanted
+        for each in queries
     ]
     found = await _NEWEST_MESSAGES.fetch_each(connection, parameters)
-    return [_make_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
+    return [_make_view(rows, each.limit) for rows, each in zip(found, queries, strict=True)]
 
 
 @query
-async def load_task_results(connection: Connection, wanted: Sequence[TaskResultsQuery]) -> list[list[str]]:
+async def load_task_results(connection: Connection, queries: Sequence[TaskResultsQuery]) -> list[list[str]]:
     """Return the first `BEGINNING` characters of tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit}
-        for each in wanted
+        for each in queries
     ]
     found = await _TASK_RESULTS.fetch_each(connection, parameters)
     return [[beginning for *_, beginning in sorted(rows, key=itemgetter(1))] for rows in found]

@@ -77,16 +77,16 @@ _COUNTS = Lookup(_select_counts())
 
 @query
 async def count_messages(
-    connection: Connection, wanted: Sequence[CountedConversation]
+    connection: Connection, keys: Sequence[CountedConversation]
 ) -> list[list[MessageCount]]:
     """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}
-        for each in wanted
+        for each in keys
     ]
     found = await _COUNTS.fetch_each(connection, parameters)
     return [
         sorted(MessageCount((0, *each.edges)[edge - 1], count) for edge, count in rows)
-        for each, rows in zip(wanted, found, strict=True)
+        for each, rows in zip(keys, found, strict=True)
     ]

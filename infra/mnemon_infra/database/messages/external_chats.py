@@ -179,9 +179,9 @@ def _describe(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _format_column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
+def _format_column(table: str, columns: Sequence[str], names: Sequence[str]) -> Composable:
     """Return the first of some columns that a table has, as text; NULL without any."""
-    found = next((each for each in names if each in there), None)
+    found = next((each for each in names if each in columns), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 
 

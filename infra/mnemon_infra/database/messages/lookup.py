@@ -18,12 +18,12 @@ AROUND: Final = 2
 
 
 class MessageLookup(NamedTuple):
-    """A request for messages by event id, and for the surroundings of the first `surrounded` of them."""
+    """A request for messages by event id, and for the surroundings of the first `anchor_count` of them."""
 
     tenant: str
     user: str
     event_ids: Sequence[str]
-    surrounded: int = 0
+    anchor_count: int = 0
 
 
 class VisibleMessage(NamedTuple):
@@ -125,21 +125,21 @@ _NEIGHBOURS = Lookup(_select_neighbours())
 
 @query
 async def load_visible_messages(
-    connection: Connection, wanted: Sequence[MessageLookup]
+    connection: Connection, lookups: Sequence[MessageLookup]
 ) -> list[list[VisibleMessage]]:
     """Return those of the messages that are visible, by log position."""
-    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     return [sorted(_make_message(row) for row in rows) for rows in found]
 
 
 @query
-async def load_surroundings(connection: Connection, wanted: Sequence[MessageLookup]) -> list[Surroundings]:
+async def load_surroundings(connection: Connection, lookups: Sequence[MessageLookup]) -> list[Surroundings]:
     """Return those of the messages that are visible, with the messages around them."""
-    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     anchors = [
         {"of_tenant": each.tenant, "of_user": each.user}
         | {"seq": row[0], "conversation": row[6], "floor": row[7], "begun": row[8], "ended": row[9]}
-        for each, rows in zip(wanted, found, strict=True)
+        for each, rows in zip(lookups, found, strict=True)
         for row in _choose_surrounded(each, rows)
     ]
     beside = iter(await _NEIGHBOURS.fetch_each(connection, anchors))
@@ -148,28 +148,28 @@ async def load_surroundings(connection: Connection, wanted: Sequence[MessageLook
             map(_make_message, rows),
             [(_make_message(row), next(beside)) for row in _choose_surrounded(each, rows)],
         )
-        for each, rows in zip(wanted, found, strict=True)
+        for each, rows in zip(lookups, found, strict=True)
     ]
 
 
-def _bind_lookup(wanted: MessageLookup) -> dict[str, Any]:
-    return bind_owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
+def _bind_lookup(lookup: MessageLookup) -> dict[str, Any]:
+    return bind_owner(lookup.tenant, lookup.user) | {"event_ids": [*filter(is_storable, lookup.event_ids)]}
 
 
 def _make_message(row: Sequence[Any]) -> VisibleMessage:
     return VisibleMessage._make(row[: len(VisibleMessage._fields)])
 
 
-def _choose_surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    first = set(wanted.event_ids[: wanted.surrounded])
+def _choose_surrounded(lookup: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    first = set(lookup.event_ids[: lookup.anchor_count])
     return [row for row in rows if row[1] in first]
 
 
 def _make_surroundings(
-    found: Iterable[VisibleMessage], beside: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
+    messages: Iterable[VisibleMessage], neighbours: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
 ) -> Surroundings:
-    around = Surroundings({each.seq: each for each in found}, {})
-    for message, rows in beside:
+    around = Surroundings({each.seq: each for each in messages}, {})
+    for message, rows in neighbours:
         stretch = sorted((message, *map(_make_message, rows)))
         # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)

@@ -88,7 +88,7 @@ class Rows:
     events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, deliveries: Iterable[Delivery]) -> Self:
+    def from_deliveries(cls, deliveries: Iterable[Delivery]) -> Self:
         """Return the rows of events, without the invalid ones."""
         rows = cls()
         for row in build_rows(deliveries):

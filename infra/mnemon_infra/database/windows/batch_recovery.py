@@ -11,7 +11,7 @@ from sqlalchemy import Select, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.events.memory import BatchIntendedV1, Window
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.projections.item_states import extract_position
@@ -164,13 +164,14 @@ async def _recover_batch(
     )
 
 
-async def _drop_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
+async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> list[Window]:
     """Drop the windows of erased conversations: the batch's own event still names them."""
     held = [
-        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
+        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq)
+        for each in windows
     ]
     left = set(await drop_erased_windows(held)(connection))
-    return [each for each, window in zip(asked, held, strict=True) if window in left]
+    return [each for each, window in zip(windows, held, strict=True) if window in left]
 
 
 def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from sqlalchemy import bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import IS_OPEN, batches
 

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, selec
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import extract_position

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.models.language.port import (
     LanguageModel,
     ModelNotConfigured,

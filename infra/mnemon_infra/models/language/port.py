@@ -42,8 +42,8 @@ class ModelRequest:
     Attributes:
         purpose: the work that the answer is for: `extract` or `compact`.
         instructions: identical for every request of a purpose, so that providers can cache them.
-        text: the variable part; it contains `said` and `known`, written for a model.
-        said: the messages to read, oldest first; for a purpose `compact` that merges, the earlier summaries.
+        text: the variable part; it contains `messages` and `known`, written for a model.
+        messages: the messages to read, oldest first; a merge by `compact` reads the earlier summaries.
         known: facts that are known already.
         schema: JSON Schema of the answer; None for plain text.
         most_tokens: most tokens of the answer.
@@ -52,7 +52,7 @@ class ModelRequest:
     purpose: Purpose
     instructions: str
     text: str
-    said: Sequence[PromptMessage] = ()
+    messages: Sequence[PromptMessage] = ()
     known: Sequence[PromptFact] = ()
     schema: Mapping[str, Any] | None = None
     most_tokens: int = 2000
@@ -66,9 +66,9 @@ class Usage(NamedTuple):
     output: int = 0
 
     @classmethod
-    def from_counts(cls, asked: object, cached: object, output: object) -> Self:
+    def from_counts(cls, input_: object, cached: object, output: object) -> Self:
         """Return the counts that a provider gives; 0 for each that is no count."""
-        counted = _parse_count(asked)
+        counted = _parse_count(input_)
         return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
 

@@ -22,14 +22,21 @@ def shorten_name(name: str | None) -> str | None:
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
-def format_time(said: PromptMessage) -> str:
+def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
+    """Return a long text's first and last characters, with a mark between them."""
+    if len(text) <= beginning + ending:
+        return text
+    return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
+
+
+def format_time(message: PromptMessage) -> str:
     """Format the time of a message with date, time and weekday, so that models can resolve "next Friday"."""
-    return f"[{said.at:%Y-%m-%d %H:%M} {WEEKDAYS[said.at.weekday()]}]"
+    return f"[{message.at:%Y-%m-%d %H:%M} {WEEKDAYS[message.at.weekday()]}]"
 
 
-def format_speech(said: PromptMessage) -> str:
+def format_speech(message: PromptMessage) -> str:
     """Format a message with its speaker."""
-    speaker = f"{said.role} ({said.name})" if said.name else said.role
+    speaker = f"{message.role} ({message.name})" if message.name else message.role
     # Continuation lines are indented, so that they cannot pass for the beginning of another message.
-    text = "\n   ".join(said.text.splitlines())
+    text = "\n   ".join(message.text.splitlines())
     return f"{speaker}: {text}"

@@ -84,12 +84,12 @@ def remove_content(message: str, instructions: str, text: str) -> str:
     folded = text.casefold()
     places = iter(range(len(words)))
 
-    def shown(found: re.Match[str]) -> str:
-        word = found[0].casefold()
+    def shown(match: re.Match[str]) -> str:
+        word = match[0].casefold()
         is_shown = next(places, 0) not in repeated and (
             word in ours or (word.isascii() and word not in folded)
         )
-        return found[0] if is_shown else LEFT_OUT
+        return match[0] if is_shown else LEFT_OUT
 
     cleaned = _GAPS.sub(LEFT_OUT, " ".join(_WORD.sub(shown, message).split()))
     return cleaned[:LONGEST].encode("ascii", errors="replace").decode()

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from importlib import import_module
 from typing import assert_never
 
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import (
     BatchApi,

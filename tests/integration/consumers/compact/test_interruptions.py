@@ -13,14 +13,14 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
 from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
-from mnemon_infra.database.messages.unsummarised import (
+from mnemon_infra.database.messages.uncovered_messages import (
     CoveredBy,
-    UnsummarisedMessages,
-    UnsummarisedQuery,
+    UncoveredMessages,
+    UncoveredQuery,
     load_uncovered_messages,
 )
 from mnemon_producers.client import MemoryClient
-from tests.support.pipelines.compaction import KEY, PATIENCE, CompactionHarness
+from tests.support.pipelines.compaction import KEY, TIMEOUT, CompactionHarness
 from tests.support.stock_client import Stock
 
 
@@ -104,15 +104,15 @@ async def test_answer_survives_an_outage_of_the_log(
 async def test_answer_is_counted_during_an_outage_of_the_database(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[Sequence[UnsummarisedQuery]] = []
+    looked: list[Sequence[UncoveredQuery]] = []
 
     def looking(
-        wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
-    ) -> Query[list[list[UnsummarisedMessages]]]:
-        looked.append(wanted)
+        queries: Sequence[UncoveredQuery], covered_by: CoveredBy
+    ) -> Query[list[list[UncoveredMessages]]]:
+        looked.append(queries)
         if len(looked) == 2:
             raise DatabaseUnavailable("it restarts")
-        return load_uncovered_messages(wanted, covered_by)
+        return load_uncovered_messages(queries, covered_by)
 
     monkeypatch.setattr(module, "load_uncovered_messages", looking)
     async with compaction.running():
@@ -129,7 +129,7 @@ async def test_slow_call_delays_no_other_conversation(
     late.append(HttpFault(seconds=6))
     async with compaction.running():
         await compaction.talk(17, ["u1"])
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while late:
                 await asyncio.sleep(0.02)
         await compaction.talk(30, ["u2", "u3"])
@@ -191,7 +191,7 @@ async def test_refused_key_pauses_calls_until_it_is_replaced(
     async with compaction.running():
         await compaction.talk(17, ["u1", "u2", "u3"])
         await compaction.talk(1, ["u1", "u2", "u3"], first=17)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await compaction.waits(3):
                 await asyncio.sleep(0.05)
         provider.state.key = KEY
@@ -207,7 +207,7 @@ async def test_compaction_waits_for_budget_of_the_tenant(compaction: CompactionH
     await compaction.set(spending__prices=price, spending__usd_per_day=0.0)
     async with compaction.running():
         await compaction.talk(17)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await compaction.waits(1):
                 await asyncio.sleep(0.05)
         assert not compaction.server.state.questions
@@ -226,12 +226,12 @@ async def test_waiting_conversations_block_no_other_user(compaction: CompactionH
     await compaction.set(tenant="acme", spending__usd_per_day=0.0)
     async with compaction.running():
         await compaction.talk(3, many)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await compaction.waits(len(many)):
                 await asyncio.sleep(0.1)
         globex = MemoryClient(compaction.connection, tenant="globex")
         for number in range(3):
             await globex.publish("u1", "user", f"number {number}", conversation="talk")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await compaction.log_of("summary.written", tenant="globex"):
                 await asyncio.sleep(0.05)

@@ -20,7 +20,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
-from tests.support.pipelines.compaction import KEY, MODEL, PATIENCE, CompactionHarness, covers_once, live
+from tests.support.pipelines.compaction import KEY, MODEL, TIMEOUT, CompactionHarness, covers_once, live
 
 pytestmark = pytest.mark.long
 
@@ -139,7 +139,7 @@ async def test_stopping_worker_ends_all_calls_together(
     await compaction.set(**{f"extraction__{name}": value for name, value in asking.items()})
     async with compaction.running("persist", "compact", "extract"):
         await compaction.talk(17)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while state.most_in_flight < 2:
                 await asyncio.sleep(0.02)
         begun = time.monotonic()

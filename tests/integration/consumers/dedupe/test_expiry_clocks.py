@@ -15,13 +15,13 @@ from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.health import clock_skew
 from tests.support.stock_client import Stock
 
 HOURS = 2
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 class Fast:
@@ -57,7 +57,7 @@ async def save(stock: Stock, fact_id: str, expires_at: datetime) -> None:
     fact = {"text": f"Stays at {fact_id}", "tier": "working", "expires_at": expires_at.isoformat()}
     body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": fact_id}}
     seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
-    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) >= seq
+    assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, TIMEOUT) >= seq
 
 
 async def maintain(connection: Client) -> None:
@@ -66,7 +66,7 @@ async def maintain(connection: Client) -> None:
 
 
 async def ended(connection: Client, trigger: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             info = await connection.jetstream().consumer_info(WORK, "maintain")
             if info.ack_floor and info.ack_floor.stream_seq >= trigger:
@@ -93,7 +93,7 @@ async def test_process_with_fast_clock_expires_no_fact(
 
     clock.ahead = 0.0
     await maintain(connection)
-    assert b"past" in (await expired.next_msg(PATIENCE)).data
+    assert b"past" in (await expired.next_msg(TIMEOUT)).data
     await maintain(connection)
     assert expired.pending_msgs == 0
     assert not [each for each in (await examine_deployment(maintained)).problems if "clock" in each]
@@ -110,4 +110,4 @@ async def test_facts_expire_by_the_time_of_the_log(
         await ended(connection, trigger.seq)
         assert expired.pending_msgs == 0
         await maintain(connection)
-    assert b"since" in (await expired.next_msg(PATIENCE)).data
+    assert b"since" in (await expired.next_msg(TIMEOUT)).data

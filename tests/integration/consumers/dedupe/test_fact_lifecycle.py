@@ -22,7 +22,7 @@ from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -34,7 +34,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.stock_client import Stock
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 SIMILAR = (
     ("Живу в Москве", "Переехал в Санкт-Петербург", 0.7),
     ("Работаю программистом", "Работаю Python разработчиком", 0.9),
@@ -76,11 +76,11 @@ class Remembering:
     async def is_settled(self) -> None:
         """Wait until every consumer is through."""
         stream_context = self.stock.connection.jetstream()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 end = (await stream_context.stream_info("LOG")).state.last_seq
                 for consumer in ("persist", "index"):
-                    assert await Position(consumer).reach(stream_context, end, PATIENCE) >= end
+                    assert await AppliedPosition(consumer).wait_for(stream_context, end, TIMEOUT) >= end
                 waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
                 # Nobody here takes those that are for summaries and extraction.
                 for_us = [each for each in waiting or () if not each.startswith(("work.comp", "work.extr"))]
@@ -112,16 +112,16 @@ async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> Asy
     given = PresetEmbedder(SIMILAR)
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=given.model, dimension=given.dimension)
-        finding = VectorIndex(await ends.enter_async_context(opened), given)
+        vector_index = VectorIndex(await ends.enter_async_context(opened), given)
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)
         await ends.enter_async_context(PersistConsumer(database, located).run())
-        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
-        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(IndexConsumer(database, vector_index, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, vector_index, located).run())
         await ends.enter_async_context(MaintainConsumer(database, located).run())
-        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
-        yield Remembering(stock, located, finding.vectors)
+        await ends.enter_async_context(RetrieveConsumer(database, vector_index, located).run())
+        yield Remembering(stock, located, vector_index.vectors)
 
 
 @pytest_asyncio.fixture
@@ -179,7 +179,7 @@ async def test_paraphrase_is_kept_once(memory: Remembering) -> None:
         memory.stock.connection, SettingsV1.model_validate({"dedupe": {"on_duplicate": "confirm"}})
     )
     await memory.save("The user drinks green tea")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while (again := await memory.save("Tea that is green is what they have"))["decision"] != "confirmed":
             await memory.stock.ask("forget", id=again["id"])  # the settings are on their way
             await memory.save("The user drinks green tea")
@@ -234,13 +234,13 @@ async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Rememb
     removed = await memory.stock.connection.subscribe("memory.acme.u1.fact.expired.v1")
     await memory.stock.connection.flush()
 
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while datetime.now(UTC) < soon:
             await asyncio.sleep(0.05)
     assert await memory.facts() == {}
     assert await memory.found("thing-3 for now") == []
 
-    await removed.next_msg(PATIENCE)
+    await removed.next_msg(TIMEOUT)
     await memory.is_settled()
     assert await memory.points() == set()
     assert memory.rows_with("thing-3") == 0
@@ -278,7 +278,7 @@ async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) ->
         with suppress(nats.errors.TimeoutError):
             await evicted.next_msg(1)
             has_begun = True
-    await evicted.next_msg(PATIENCE)
+    await evicted.next_msg(TIMEOUT)
     await memory.is_settled()
     assert set((await memory.facts(min_seq=last["seen_seq"])).values()) == {
         "The user keeps a thing-3 somewhere",
@@ -305,7 +305,7 @@ async def test_lost_vectors_are_rebuilt(stock: Stock, deployment: Deployment, tm
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "others"})
     async with run_consumers(("index", "persist", "retrieve"), located):
         reply: dict[str, Any] = {"hits": ()}
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while {hit["id"] for hit in reply["hits"]} != {f"LOG:{said}", saved["id"]}:
                 reply = await stock.ask(
                     "search", query="lantern thing-1 garden", scope=["memories", "messages"]

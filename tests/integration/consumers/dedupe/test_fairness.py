@@ -26,7 +26,7 @@ from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.stock_client import Stock
 
 FLOOD = 700
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def proposals(user: str, number: int) -> list[LogEvent]:
@@ -40,7 +40,7 @@ def proposals(user: str, number: int) -> list[LogEvent]:
 
 async def decisions(connection: Client, user: str, number: int) -> Sequence[Delivery]:
     """The events of a user's facts beyond the proposals, once there are so many."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             found = [page async for page in read_pages(connection, thing_filter("acme", user, "fact"), 0)]
             decided = [each for page in found for each in page if "proposed" not in each.subject]
@@ -65,7 +65,7 @@ async def test_fact_is_decided_during_the_flood_of_another_user(
         # And each of the flood is decided, once, in its order, and acknowledged.
         saved = [json.loads(each.body)["fact"]["text"] for each in flood]
         assert saved == [f"flood keeps a notebook with the number {each}" for each in range(FLOOD)]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while await read_applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
                 await asyncio.sleep(0.05)
         assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
@@ -78,7 +78,7 @@ async def test_only_the_user_with_too_many_requests_is_refused(stock: Stock, dep
     seq = await stock.say("something that nobody has persisted yet")
     async with run_consumers(("retrieve",), deployment):
         asking = [asyncio.create_task(stock.ask("history", min_seq=seq)) for _ in range(3)]
-        done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
+        done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=TIMEOUT)
         (refused,) = [each.result()["error"] for each in done]
         assert (refused["code"], refused["retryable"]) == ("unavailable", True)
         assert "rates.requests_per_user" in refused["message"]

@@ -25,8 +25,8 @@ HARP = "Plays the harp in a small band"
 
 @pytest.fixture
 async def vector_index(tmp_path: Path) -> AsyncIterator[VectorIndex]:
-    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
-        yield finding
+    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as vector_index:
+        yield vector_index
 
 
 def kept(text: str, **said: Any) -> Fact:

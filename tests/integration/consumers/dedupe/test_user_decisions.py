@@ -37,7 +37,7 @@ class Anna:
     """A user in the log, whose proposals are decided when asked for."""
 
     connection: Client
-    finding: VectorIndex
+    vector_index: VectorIndex
     settings: LiveSettings
     deciding: ProposalProcessor
     numbers: Iterator[int] = field(default_factory=count)
@@ -64,9 +64,9 @@ class Anna:
 
 @pytest_asyncio.fixture
 async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncIterator[Anna]:
-    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
+    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as vector_index:
         settings = LiveSettings()
-        yield Anna(connection, finding, settings, ProposalProcessor(database, finding, settings))
+        yield Anna(connection, vector_index, settings, ProposalProcessor(database, vector_index, settings))
 
 
 async def test_unfinished_proposals_of_a_turn_stay_undecided(anna: Anna) -> None:
@@ -118,7 +118,7 @@ async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
 
 
 async def test_each_text_is_embedded_once(anna: Anna, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = anna.finding.embedder
+    embedder = anna.vector_index.embedder
     assert isinstance(embedder, WordLlama)
     embedded: list[str] = []
     embed = embedder.embed

@@ -10,12 +10,12 @@ from structlog.testing import capture_logs
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from tests.support.log.dead_letters import kept
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 Stopped = Callable[[], Awaitable[None]]
 
@@ -25,7 +25,7 @@ def stopped(connection: Client) -> Stopped:
     """Wait until the server has stopped `persist`."""
 
     async def wait() -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not (await connection.jetstream().consumer_info(LOG, "persist")).paused:
                 await asyncio.sleep(0.02)
 
@@ -54,7 +54,7 @@ async def test_consumer_stops_beyond_the_dead_letter_limit(
     # What was wrong is mended, say, and the pause is over.
     await jetstream.resume_consumer(LOG, "persist")
     async with run_consumers(("persist", "retrieve"), deployment):
-        assert await Position().reach(jetstream, late, PATIENCE) == late
+        assert await AppliedPosition().wait_for(jetstream, late, TIMEOUT) == late
         assert await stock.contents(min_seq=end) == ["before", "after", "while it is stopped"]
     letters = [each.sequence for each in await kept(connection)]
     assert sorted(letters) == list(range(2, 12)), "each once"
@@ -67,7 +67,7 @@ async def test_consumer_runs_at_the_dead_letter_limit(
         await stock.publish("chat.acme.u1.-.whispered.v1", {})
     end = await stock.say("after")
     async with run_consumers(("persist",), deployment.model_copy(update={"dead_limit": 3})):
-        assert await Position().reach(connection.jetstream(), end, PATIENCE) == end
+        assert await AppliedPosition().wait_for(connection.jetstream(), end, TIMEOUT) == end
     assert not (await connection.jetstream().consumer_info(LOG, "persist")).paused
     assert len(await kept(connection)) == 3
 

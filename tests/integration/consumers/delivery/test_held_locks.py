@@ -30,7 +30,7 @@ from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
 OWNER = "acme", "u1"
-PATIENCE = 30.0
+TIMEOUT = 30.0
 SUMMARIES = "memory.acme.u1.summary.written.v1"
 
 
@@ -49,7 +49,7 @@ async def waiters(database: Database, *of: str) -> int:
 
 async def is_waited_for(database: Database, *of: str) -> None:
     """Wait until somebody waits for a lock."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not await waiters(database, *of):
             await asyncio.sleep(0.01)
 
@@ -114,7 +114,7 @@ async def test_facts_expire_under_the_user_s_lock(
             await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
             await is_waited_for(database, *OWNER)
             assert not await read_last_position(connection, "memory.acme.u1.fact.expired.v1")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await read_last_position(connection, "memory.acme.u1.fact.expired.v1"):
                 await asyncio.sleep(0.02)
 

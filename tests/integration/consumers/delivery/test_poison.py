@@ -13,11 +13,11 @@ from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 MESSAGE = "chat.acme.u1.-.message.v1"
 TWO_MEGABYTES = b'{"role":"user","content":"%b"}' % (b"x" * 2_000_000)
 
@@ -64,7 +64,7 @@ async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await Position().reach(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 def headers(letter: RawStreamMsg) -> Mapping[str, str]:

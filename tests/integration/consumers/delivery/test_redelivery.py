@@ -14,7 +14,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
@@ -22,7 +22,7 @@ from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import texts_of
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 WATERMARKS = [
     pytest.param("-", "-", "cleared", {}, id="the current conversation is cleared"),
@@ -37,7 +37,7 @@ async def take(connection: Client, count: int) -> Sequence[Msg]:
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
     taken: list[Msg] = []
     while len(taken) < count:
-        taken += await subscription.fetch(count - len(taken), PATIENCE)
+        taken += await subscription.fetch(count - len(taken), TIMEOUT)
     await subscription.unsubscribe()
     return taken
 
@@ -52,13 +52,13 @@ async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await Position().reach(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def swept(connection: Client) -> None:
     """Wait until every sweep that was asked for is done."""
     stream_context = connection.jetstream()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while (await stream_context.stream_info(WORK, subjects_filter="work.persist.>")).state.subjects:
             pass
 
@@ -90,7 +90,7 @@ async def test_redelivered_message_below_the_watermark_stays_gone(
     changes = await connection.subscribe("changed.acme.u1")
 
     async with run_consumers(("persist", "retrieve"), deployment):
-        await changes.next_msg(PATIENCE)
+        await changes.next_msg(TIMEOUT)
         assert rows(deployment, "content") == [("new",)], "the watermark is there first"
         assert await stock.contents(min_seq=last) == ["new"]
         await give_back(taken)
@@ -136,7 +136,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
     taken = await take(connection, 4)
     database = Database(deployment)
     await database.open()
-    await write_rows(database, plan_batch([Delivery.of(message) for message in taken]).rows)
+    await write_rows(database, plan_batch([Delivery.from_message(message) for message in taken]).rows)
     await database.close()
     before = rows(deployment, "*")
     assert len(before) == 2

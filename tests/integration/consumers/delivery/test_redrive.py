@@ -27,7 +27,7 @@ from mnemon_infra.broker.dead_letters.redrive import (
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -36,7 +36,7 @@ from mnemon_infra.delivery import Delivery
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest_asyncio.fixture
@@ -55,11 +55,11 @@ async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) ->
 
 
 async def persisted(connection: Client, seq: int) -> None:
-    assert await Position().reach(connection.jetstream(), seq, PATIENCE) >= seq
+    assert await AppliedPosition().wait_for(connection.jetstream(), seq, TIMEOUT) >= seq
 
 
 def rows(deployment: Deployment) -> list[tuple[int, str, str]]:
-    """Position, event id and content of every message, in log order."""
+    """AppliedPosition, event id and content of every message, in log order."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
     with engine.connect() as connection:

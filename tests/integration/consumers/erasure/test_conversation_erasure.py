@@ -30,7 +30,7 @@ from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_n
 from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.rebuild.generations import open_exclusive_site, open_generation
+from mnemon_infra.rebuild.generations import open_exclusive_site, open_row_generation
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
@@ -126,7 +126,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)
         at = datetime.fromtimestamp(tombstone.stored_at, UTC)
-        taking = ErasedConversation.of(OWNER, event, "gone", tombstone.sequence, at)
+        taking = ErasedConversation.from_event(OWNER, event, "gone", tombstone.sequence, at)
         deliveries = {each.seq: delivery_of(each) for each in log} | {tombstone.sequence: tombstone}
         last = max(deliveries)
         await forget_all(database)
@@ -137,7 +137,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
         await forget_all(other_database)
-        kept = [each for each in deliveries.values() if not taking.takes(each)]
+        kept = [each for each in deliveries.values() if not taking.removes(each)]
         await write_rows(other_database, plan_batch(kept).rows)
         assert await state_of(other_database, log, last) == expected
         for table in PROJECTIONS:
@@ -200,9 +200,9 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
         async with (
             open_exclusive_site(deployment) as place,
-            open_generation(place, "as of", RebuildReport(), bad) as replay,
+            open_row_generation(place, "as of", RebuildReport(), bad) as replay,
         ):
-            await replay.reach(bad)
+            await replay.replay_until(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
         assert there["generations"] == 2
         assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 4)

@@ -65,7 +65,9 @@ async def bury_all(connection: Client) -> set[str]:
         messages = await subscription.fetch(count, timeout=5) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
-        await settle_batch(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
+        await settle_batch(
+            connection, durable, [(each, Delivery.from_message(each), dead) for each in messages]
+        )
         await subscription.unsubscribe()
     return await letters_on(connection)
 

@@ -108,10 +108,10 @@ async def test_redelivery_after_user_erasure_stores_nothing(
     # Whoever reads what is left of the log comes to the same.
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
-    anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
-    assert anew.database_url is not None
-    migrate_schema(anew.database_url, anew.database_schema)
-    async with run_consumers(("persist", "retrieve"), anew):
+    rebuilt = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
+    assert rebuilt.database_url is not None
+    migrate_schema(rebuilt.database_url, rebuilt.database_schema)
+    async with run_consumers(("persist", "retrieve"), rebuilt):
         await persisted(connection)
         await swept(connection)
         assert await stock.contents(min_seq=last) == ["new"]

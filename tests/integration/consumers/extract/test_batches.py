@@ -8,6 +8,7 @@ import pytest
 
 from mnemon_bench.provider_server.answers import write_answer
 from mnemon_bench.provider_server.faults import Damage, HttpFault
+from mnemon_consumers.extract.batch import lifecycle
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
@@ -222,8 +223,9 @@ async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: 
 
 
 async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
-    batch_extraction: ExtractionHarness,
+    batch_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 4.0)
     batch_extraction.server.state.faults.requests.append(HttpFault(is_half=True, path="POST /v1/batches"))
     async with batch_extraction.running():
         await batch_extraction.cut_of(5)

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from datetime import timedelta
 
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.domain.spending import budget
 from mnemon_infra.config import Deployment
-from tests.support.pipelines.extraction import MODEL, PATIENCE, ExtractionHarness
+from tests.support.pipelines.extraction import MODEL, TIMEOUT, ExtractionHarness
 from tests.support.stock_client import Stock
 
 LIMIT = 5.0
@@ -19,8 +21,9 @@ ANSWER = json.dumps({"facts": [{"text": f"The user likes tea of sort {number}"} 
 
 @pytest.fixture
 async def budgeted_extraction(
-    stock: Stock, deployment: Deployment, provider: ProviderServer
+    stock: Stock, deployment: Deployment, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> ExtractionHarness:
+    monkeypatch.setattr(budget, "CACHED_TENANTS", timedelta(seconds=0.5))
     provider.state.answering = lambda _: ANSWER
     provider.state.polls = 0
     extracting = ExtractionHarness.on(stock, deployment, provider)
@@ -36,7 +39,7 @@ async def spent(budgeted_extraction: ExtractionHarness) -> float:
 
 async def spend(budgeted_extraction: ExtractionHarness) -> None:
     """Go on until the budget is spent, and let extraction look a few times more."""
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * TIMEOUT):
         while await spent(budgeted_extraction) < LIMIT:
             await budgeted_extraction.time_passes()
             await asyncio.sleep(0.1)
@@ -81,6 +84,7 @@ async def test_budget_reserves_the_cost_of_a_batch(
     async with budgeted_extraction.running():
         await budgeted_extraction.cut_of(USERS)
         await budgeted_extraction.becomes("SELECT state FROM batches", ("submitted",))
+        await budgeted_extraction.is_projected()
     (batch,) = budgeted_extraction.server.state.batches("openai")
     assert 0 < len(batch.lines) < USERS
     await budgeted_extraction.set(mode="online")

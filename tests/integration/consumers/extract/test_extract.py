@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from mnemon_consumers.extract import handler, projection_lag, windowing
 from mnemon_contracts.streams import LOG, WORK
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 
@@ -51,14 +52,15 @@ async def test_active_conversation_is_checked_again_later(online_extraction: Ext
 
 
 async def test_a_conversation_that_has_grown_long_is_read_before_it_rests(
-    online_extraction: ExtractionHarness,
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (handler, windowing):
+        monkeypatch.setattr(module, "CHECK_PAUSE", 1.0)
     await online_extraction.set(idle_seconds=DAY, after_messages=5, window_messages=5)
     async with online_extraction.running():
         seqs = [await online_extraction.stock.say(f"I like thing {number}") for number in range(5)]
         await online_extraction.has(1, "window.answered")
-        # Nobody looks at a user more often than every few seconds.
-        await asyncio.sleep(5)
+        await asyncio.sleep(windowing.CHECK_PAUSE)
         seqs += [await online_extraction.stock.say(f"I like thing {number}") for number in range(5, 12)]
         answers = await online_extraction.has(2, "window.answered")
     assert [(each["from_seq"], each["to_seq"]) for each in answers] == [
@@ -161,13 +163,15 @@ async def test_two_processes_read_each_window_once(online_extraction: Extraction
 
 
 async def test_conversation_resting_before_settlement_is_read_afterwards(
-    online_extraction: ExtractionHarness,
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(projection_lag, "WAIT_SECONDS", 1.0)
     stream_context = online_extraction.connection.jetstream()
     async with online_extraction.running("extract"):
         async with online_extraction.running("persist"):
             await online_extraction.stock.say("I like bread", "acme.u1.-")
             await online_extraction.has(1, "window.answered")
+            await online_extraction.is_projected()
         await online_extraction.stock.say("I like coffee", "acme.u2.-")
         # Somebody has it who is in no hurry.
         held = await stream_context.pull_subscribe_bind("persist", LOG)

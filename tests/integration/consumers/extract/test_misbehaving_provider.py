@@ -14,7 +14,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language import circuit_breaker
-from tests.support.pipelines.extraction import MODEL, PATIENCE, ExtractionHarness
+from tests.support.pipelines.extraction import MODEL, TIMEOUT, ExtractionHarness
 from tests.support.stock_client import Stock
 
 pytestmark = pytest.mark.long
@@ -236,7 +236,7 @@ async def impatient_extraction(
 
 async def ended(impatient_extraction: ExtractionHarness, windows: int) -> None:
     """Wait until so many are done with, each asked for again as soon as it failed."""
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * TIMEOUT):
         while len(await impatient_extraction.log_of("window.answered")) < windows:
             await impatient_extraction.time_passes()
             await asyncio.sleep(0.1)

@@ -8,7 +8,7 @@ import pytest
 
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.streams.log_reader import read_pages
-from tests.support.pipelines.extraction import PATIENCE, ExtractionHarness
+from tests.support.pipelines.extraction import TIMEOUT, ExtractionHarness
 
 SECRETS = {
     "Sunflower77": "His Wi-Fi password at home is Sunflower77",
@@ -100,7 +100,7 @@ async def test_an_invalid_proposal_with_a_secret_leaves_a_letter_that_only_names
     body = {"text": SECRETS[secret], "kind": "no such kind"}
     async with vector_extraction.running("persist"):
         seq = await vector_extraction.stock.publish("memory.acme.u1.fact.proposed.v1", body)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not (letters := await dead_letters(vector_extraction)):
                 await asyncio.sleep(0.05)
     ((headers, kept),) = letters
@@ -117,7 +117,7 @@ async def test_an_invalid_proposal_without_a_secret_is_kept_whole(
     body = {"text": "Changes the password every month", "kind": "no such kind"}
     async with vector_extraction.running("persist"):
         await vector_extraction.stock.publish("memory.acme.u1.fact.proposed.v1", body)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not (letters := await dead_letters(vector_extraction)):
                 await asyncio.sleep(0.05)
     ((_, kept),) = letters

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from mnemon_consumers.domain.spending.budget import CACHED_TENANTS, Budgets
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Spending
+from mnemon_contracts.settings.language_models import Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -172,51 +172,51 @@ async def test_budget_left_is_the_limit_minus_spending_of_today(database: Databa
     yesterday = Call(1, "e1", MIDNIGHT - timedelta(microseconds=1), usd=100)
     await spend(database, yesterday, Call(2, "e2", usd=0.5), Call(3, "e3", tenant="globex", usd=1))
     budgets = Budgets(database, limited(1.0), clock)
-    assert await budgets.left("acme")
-    assert not await budgets.left("globex")
-    assert await budgets.left("who has asked nothing")
+    assert await budgets.has_budget("acme")
+    assert not await budgets.has_budget("globex")
+    assert await budgets.has_budget("who has asked nothing")
 
     await spend(database, Call(4, "e4", user="u2", usd=0.5))
     clock.now += CACHED_TENANTS - timedelta(microseconds=1)
-    assert await budgets.left("acme"), "the database is not asked all the time"
+    assert await budgets.has_budget("acme"), "the database is not asked all the time"
     clock.now += timedelta(microseconds=1)
-    assert not await budgets.left("acme")
+    assert not await budgets.has_budget("acme")
 
     clock.now = MIDNIGHT + 24 * HOUR
-    assert await budgets.left("acme")
-    assert await budgets.left("globex")
+    assert await budgets.has_budget("acme")
+    assert await budgets.has_budget("globex")
 
 
 async def test_own_spending_counts_at_once_and_once(database: Database) -> None:
     clock = Clock()
     budgets = Budgets(database, limited(1.0), clock)
-    assert await budgets.left("acme")
-    budgets.spent("acme", 0.75)
-    budgets.spent("acme", None)
-    assert await budgets.left("acme")
+    assert await budgets.has_budget("acme")
+    budgets.record_spending("acme", 0.75)
+    budgets.record_spending("acme", None)
+    assert await budgets.has_budget("acme")
     # Long after, persist still has not written it.
     clock.now += HOUR
-    assert await budgets.left("acme")
-    budgets.spent("acme", 0.25)
-    assert not await budgets.left("acme")
-    assert await budgets.left("globex")
+    assert await budgets.has_budget("acme")
+    budgets.record_spending("acme", 0.25)
+    assert not await budgets.has_budget("acme")
+    assert await budgets.has_budget("globex")
     await spend(database, Call(1, "e1", usd=0.75))
     limit_above_both = Budgets(database, limited(1.5), clock)
-    limit_above_both.spent("acme", 0.75)
-    assert await limit_above_both.left("acme"), "what the database has by now is not counted again"
+    limit_above_both.record_spending("acme", 0.75)
+    assert await limit_above_both.has_budget("acme"), "what the database has by now is not counted again"
 
 
 async def test_changed_limit_applies_at_once(database: Database) -> None:
     await spend(database, Call(1, "e1", usd=2))
     live = limited(1.0)
     budgets = Budgets(database, live, Clock())
-    assert not await budgets.left("acme")
+    assert not await budgets.has_budget("acme")
     live.value = limited(3.0).value
-    assert await budgets.left("acme")
+    assert await budgets.has_budget("acme")
     live.value = limited(0).value
-    assert not await budgets.left("acme")
+    assert not await budgets.has_budget("acme")
     live.value = limited(None).value
-    assert await budgets.left("acme")
+    assert await budgets.has_budget("acme")
 
 
 async def test_spent_budget_is_logged_once_a_day(database: Database) -> None:
@@ -224,21 +224,21 @@ async def test_spent_budget_is_logged_once_a_day(database: Database) -> None:
     clock = Clock()
     budgets = Budgets(database, limited(1.0), clock)
     with capture_logs() as logs:
-        assert not any(await asyncio.gather(*(budgets.left("acme") for _ in range(20))))
+        assert not any(await asyncio.gather(*(budgets.has_budget("acme") for _ in range(20))))
         clock.now += HOUR
-        assert not await budgets.left("acme")
+        assert not await budgets.has_budget("acme")
     assert [(each["log_level"], each["tenant"], each["usd"]) for each in logs] == [("warning", "acme", 2.0)]
     clock.now += 24 * HOUR
     await spend(database, Call(2, "e2", clock.now, usd=2))
     with capture_logs() as logs:
         for _ in range(3):
-            assert not await budgets.left("acme")
+            assert not await budgets.has_budget("acme")
     assert [each["tenant"] for each in logs] == ["acme"]
 
 
 async def test_budget_without_database_is_unknown(nowhere: Database) -> None:
-    assert await Budgets(nowhere, limited(None)).left("acme"), "without a limit it is not asked"
+    assert await Budgets(nowhere, limited(None)).has_budget("acme"), "without a limit it is not asked"
     budgets = Budgets(nowhere, limited(1.0))
     for _ in range(2):
-        ends = await asyncio.gather(*(budgets.left("acme") for _ in range(20)), return_exceptions=True)
+        ends = await asyncio.gather(*(budgets.has_budget("acme") for _ in range(20)), return_exceptions=True)
         assert {type(end) for end in ends} == {DatabaseUnavailable}

@@ -188,6 +188,7 @@ async def test_repeated_answer_counts_once(
         await vector_extraction.is_projected()
         await read_window(vector_extraction, 1)
         (compared,) = await vector_extraction.has(1, "fact.compared")
+        await vector_extraction.is_projected()
     async with remembering(vector_extraction, "persist", "index", "dedupe", "retrieve"):
         await vector_extraction.has(1, "fact.merged")
         await settled(vector_extraction)

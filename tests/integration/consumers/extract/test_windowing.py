@@ -290,7 +290,7 @@ async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None
         last[owner] = (await cutter.say(owner, "home", *range(2003, 2000, -1)))[-1]
     await cutter.project()
     await cutter.set("acme", enabled=False)
-    while cutter.cutting._settings.of("acme").extraction.enabled:
+    while cutter.cutting._settings.get_settings("acme").extraction.enabled:
         await cutter.connection.flush()
     assert await cutter.cutting.schedule_users(cutter.connection, last) == set()
     assert await triggered(cutter, last) == {CLARA}

@@ -17,7 +17,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_generation
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_row_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -34,8 +34,8 @@ class ToldOfBoth(RebuildReport):
 async def kept(site: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with open_generation(site, "as of", RebuildReport(), position) as replay:
-            await replay.reach(position)
+        async with open_row_generation(site, "as of", RebuildReport(), position) as replay:
+            await replay.replay_until(position)
             await replay.apply_later_erasures()
 
 
@@ -113,7 +113,7 @@ async def test_search_as_of_finds_the_state_of_that_moment(
         await indexed(stock, moments[-1][0])
         seq, town, _ = moments[0]
         async with made_with_vectors(place, "as of", told, seq) as generation:
-            await generation.rows.reach(seq)
+            await generation.rows.replay_until(seq)
             for verb, request in (("search", question), ("context", {})):
                 code, retryable, _ = await problem(stock, verb, as_of=seq, **request)
                 assert (code, retryable) == ("unavailable", True), "not made yet"
@@ -169,12 +169,12 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with open_generation(site, "as of", RebuildReport(), 2) as replay:
-        await replay.reach(1)
+    async with open_row_generation(site, "as of", RebuildReport(), 2) as replay:
+        await replay.replay_until(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
         assert "`mnemon rebuild --until 2` has ended" in said
-        await replay.reach(2)
+        await replay.replay_until(2)
     assert await stock.contents(as_of=2) == ["0", "1"]
 
 
@@ -220,13 +220,13 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with open_generation(site, "as of", RebuildReport(), said) as replay:
+    async with open_row_generation(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(
                 SQL("INSERT INTO {} SELECT * FROM messages").format(Identifier(replay.schema, "messages"))
             )
-            writing = asyncio.create_task(replay.reach(said))
+            writing = asyncio.create_task(replay.replay_until(said))
             async with asyncio.timeout(60):
                 while not await waits(site):
                     await asyncio.sleep(0.02)

@@ -22,7 +22,7 @@ from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -34,7 +34,7 @@ from mnemon_infra.embedded.process import ServerProcess
 from mnemon_producers.timeouts import DEFAULTS
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest_asyncio.fixture
@@ -46,7 +46,7 @@ async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
 
 async def crash(server: ServerProcess) -> None:
     """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
-    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -56,7 +56,7 @@ async def crash(server: ServerProcess) -> None:
 
 async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
     """Ask until somebody answers: both ends may have to find the server again first."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             try:
                 return await stock.ask(verb, owner, **request)
@@ -82,7 +82,7 @@ def tables(deployment: Deployment) -> dict[str, int]:
 async def persist(connection: Client, deployment: Deployment, up_to: int) -> None:
     """Project what the log has now."""
     async with run_consumers(("persist",), deployment):
-        assert await Position().reach(connection.jetstream(), up_to, PATIENCE) >= up_to
+        assert await AppliedPosition().wait_for(connection.jetstream(), up_to, TIMEOUT) >= up_to
 
 
 @pytest.mark.usefixtures("mnemon")
@@ -193,7 +193,7 @@ async def test_a_change_by_another_process_is_seen(connection: Client, stock: St
         assert await stock.contents() == expected, "and now it is at hand"
         seq = await stock.say(str(number))
         expected.append(str(number))
-        while int((await changes.next_msg(PATIENCE)).data.partition(b":")[2].rstrip(b"}")) < seq:
+        while int((await changes.next_msg(TIMEOUT)).data.partition(b":")[2].rstrip(b"}")) < seq:
             pass
         assert await stock.contents() == expected
 
@@ -262,11 +262,11 @@ async def test_stopped_database_is_named(connection: Client, nats_url: str, tmp_
             seq = await stock.say("meanwhile")
 
             await server.start()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while "error" in (reply := await stock.ask("history", min_seq=seq)):
                     assert reply["error"]["code"] == "unavailable"
             assert [message["content"] for message in reply["messages"]] == ["before", "meanwhile"]
-            assert await Position().reach(connection.jetstream(), seq, PATIENCE) == seq
+            assert await AppliedPosition().wait_for(connection.jetstream(), seq, TIMEOUT) == seq
             assert await stock.contents() == ["before", "meanwhile"]
     finally:
         await server.stop()
@@ -278,7 +278,7 @@ async def test_first_reply_has_a_position(
 ) -> None:
     async with run_consumers(["persist"], deployment):
         seq = await stock.say("said")
-        assert await Position().reach(connection.jetstream(), seq, 20) >= seq
+        assert await AppliedPosition().wait_for(connection.jetstream(), seq, 20) >= seq
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
     async with run_consumers(["retrieve"], deployment):

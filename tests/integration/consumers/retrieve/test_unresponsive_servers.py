@@ -21,7 +21,7 @@ from mnemon_producers.timeouts import DEFAULTS
 from tests.support.servers.embedding_server import Endpoint
 from tests.support.stock_client import Stock, indexed
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 SAVED = {
     "fact_id": "ar_001",
@@ -34,7 +34,7 @@ REPLY_TO = "What does Anna play, the violin?"
 @contextmanager
 def stopped(server: Postgres) -> Iterator[None]:
     """Connections stand, and nobody answers."""
-    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         process.suspend()
     try:
@@ -100,7 +100,7 @@ async def test_context_does_not_wait_for_a_hanging_database(
         assert (found["degraded"], [hit["id"] for hit in found["hits"]]) == ([], ["heard"])
         assert (unheld["degraded"], unheld["hits"]) == (["messages"], [])
 
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (await stock.ask("context", query=REPLY_TO)).get("degraded") != []:
                 await asyncio.sleep(0.05)
 

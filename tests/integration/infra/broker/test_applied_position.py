@@ -16,7 +16,7 @@ from mnemon_contracts.subjects import memory_subject, thing_filter
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams import log_reader
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.embedded.nats_server import NatsServer
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "TIMEOUT", 0.2)
-    monkeypatch.setattr(save, "PATIENCE", 60)
+    monkeypatch.setattr(save, "DECISION_TIMEOUT", 60)
     async with a_server(tmp_path) as server:
         context = server.connection.jetstream(timeout=0.2)
         subject = memory_subject("acme", "u1", "fact.rejected")
@@ -76,7 +76,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
         (message,) = await persist.fetch(1)
         await message.ack_sync()
 
-        assert await server.during(Position().reach(context, said.seq, 60)) == said.seq
+        assert await server.during(AppliedPosition().wait_for(context, said.seq, 60)) == said.seq
 
         woken = asyncio.Event()
         facts = thing_filter("acme", "u1", "fact")

@@ -50,7 +50,7 @@ async def test_acknowledgement_names_the_domain(connection: Client, stock: Stock
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
     [message] = await subscription.fetch(1)
     assert message.reply.startswith("$JS.ACK.hub.")
-    assert (Delivery.of(message).stream, Delivery.of(message).sequence) == (LOG, said)
+    assert (Delivery.from_message(message).stream, Delivery.from_message(message).sequence) == (LOG, said)
 
 
 async def test_the_log_is_read_page_by_page(connection: Client, stock: Stock) -> None:

@@ -42,7 +42,7 @@ class Durable:
         return taken
 
     async def end(self, messages: list[Msg], *outcomes: DeliveryOutcome) -> None:
-        deliveries = [Delivery.of(each) for each in messages]
+        deliveries = [Delivery.from_message(each) for each in messages]
         await settle_batch(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
 
     async def open(self) -> tuple[int, int]:
@@ -93,8 +93,8 @@ async def test_unburied_message_is_redelivered_and_buried_later(connection: Clie
     assert [line["event"] for line in logged] == ["dead letter store failed, retrying"] * 2
 
     again = await durable.take(2)
-    assert sorted(Delivery.of(each).sequence for each in again) == [1, 2]
-    assert {Delivery.of(each).deliveries for each in again} == {2}
+    assert sorted(Delivery.from_message(each).sequence for each in again) == [1, 2]
+    assert {Delivery.from_message(each).deliveries for each in again} == {2}
 
     await provision(connection)
     await durable.end(again, POISON, POISON)
@@ -107,14 +107,14 @@ async def test_unburied_message_blocks_no_other(connection: Client, durable: Dur
     await say(connection, b"1", b"2", b"3", b"4")
     await durable.end(await durable.take(4), ACK, POISON, Ack("no reason to"), Retry(0.0))
     again = await durable.take(2)
-    assert sorted(Delivery.of(each).sequence for each in again) == [2, 4]
+    assert sorted(Delivery.from_message(each).sequence for each in again) == [2, 4]
 
 
 async def test_each_outcome_ends_its_own_message(connection: Client, durable: Durable) -> None:
     await say(connection, b"1", b"2", b"3", b"4", b"5")
     await durable.end(await durable.take(5), POISON, ACK, Retry(0.0), Ack("no reason to"), POISON)
     (again,) = await durable.take()
-    assert Delivery.of(again).sequence == 3
+    assert Delivery.from_message(again).sequence == 3
     await durable.end([again], ACK)
     await nothing_open(durable)
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"1", b"5"]
@@ -124,11 +124,11 @@ async def test_retry_is_redelivered_after_its_delay(connection: Client, durable:
     await say(connection, b"1", b"2")
     await durable.end(await durable.take(2), Retry(3600.0), Retry())
     (again,) = await durable.take()
-    assert Delivery.of(again).sequence == 2
+    assert Delivery.from_message(again).sequence == 2
     await say(connection, b"3")
     await durable.end([again], ACK)
     (new,) = await durable.take()
-    assert Delivery.of(new).sequence == 3
+    assert Delivery.from_message(new).sequence == 3
     await durable.end([new], ACK)
     async with asyncio.timeout(SOON):
         while await durable.open() != (1, 0):

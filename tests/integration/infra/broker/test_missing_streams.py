@@ -16,7 +16,7 @@ from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.consistency import LogLost
@@ -25,7 +25,7 @@ from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.support.log.projected_state import contents_of
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 async def consumed(deployment: Deployment, *names: str) -> None:
@@ -36,7 +36,7 @@ async def consumed(deployment: Deployment, *names: str) -> None:
 async def persisted(stock: Stock) -> int:
     """One message, in a database that is up to it; returns the position."""
     seq = await stock.say("said before")
-    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) == seq
+    assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, TIMEOUT) == seq
     return seq
 
 
@@ -114,20 +114,20 @@ async def test_deleted_log_is_reported_once_and_not_recreated(
         with capture_logs() as lines:
             await connection.jetstream().delete_stream(LOG)
             asked = (await connection.jetstream().account_info()).api.total
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while (await connection.jetstream().account_info()).api.total < asked + 100:
                     await asyncio.sleep(0.05)
             with pytest.raises(NotFoundError):
                 await connection.jetstream().stream_info(LOG)
             assert not terminated.is_set()
             await provision(connection)
-            await asyncio.wait_for(terminated.wait(), PATIENCE)
+            await asyncio.wait_for(terminated.wait(), TIMEOUT)
     said = [line for line in lines if line["log_level"] in ("error", "critical")]
     assert [line["event"] for line in said] == [
         "log stream deleted, nothing is stored",
         "log stream recreated, ending this process",
     ]
-    assert said[0]["next_step"].startswith("If it was deleted, restore its")
+    assert said[0]["next_step"].startswith("if the stream was deleted, first restore")
 
 
 @pytest.mark.usefixtures("often")
@@ -139,12 +139,12 @@ async def test_deleted_work_and_dead_letter_streams_are_recreated(
         await persisted(stock)
         for stream in (WORK, DEAD):
             await jetstream.delete_stream(stream)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while await absent(connection):
                 await asyncio.sleep(0.02)
         await stock.publish("chat.acme.u1.-.cleared.v1")
         end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
-        assert await Position().reach(jetstream, end, PATIENCE) == end
+        assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
         assert [each.sequence async for each in read_letters(connection, LetterFilter())] == [end]
         await swept(connection)
         async with Database(deployment) as database:

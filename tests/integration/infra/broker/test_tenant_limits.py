@@ -18,22 +18,22 @@ IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
 
 def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:
     def limits() -> object:
-        with FolderLogins(tmp_path).edited() as users:
+        with FolderLogins(tmp_path).edit() as users:
             return {each.tenant: each.limits for each in users.permitted()}["A"]
 
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         users.issue_tenant("A")
         assert users.limit("A", Limits(payload=4096, connections=1))
         assert not users.limit("nobody", Limits(payload=4096))
         users.issue_tenant("A")
     assert limits() == {"payload": 4096, "connections": 1}
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         assert users.limit("A", Limits(subscriptions=10))
     assert limits() == {"subscriptions": 10}
 
 
 async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> None:
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         logins = {tenant: users.issue_tenant(tenant) for tenant in "AB"}
         users.limit("A", Limits(payload=4096, connections=1))
     server = NatsServer(tmp_path, None)

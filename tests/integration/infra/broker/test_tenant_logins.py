@@ -114,7 +114,7 @@ class Guarded:
 
 @pytest_asyncio.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         logins = {tenant: users.issue_tenant(tenant) for tenant in ("A", "B", "ä.b c")}
     server = NatsServer(tmp_path, None)
     await server.start()
@@ -240,11 +240,11 @@ async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: s
 
 def test_old_logins_file_limits_the_worker(tmp_path: Path) -> None:
     path = tmp_path / "auth" / "nats.conf"
-    with FolderLogins(tmp_path).edited():
+    with FolderLogins(tmp_path).edit():
         pass
     wide = path.read_text().replace("$JS.API.STREAM.PURGE.WORK", "$JS.API.>")
     path.write_text(wide)
-    with FolderLogins(tmp_path).edited():
+    with FolderLogins(tmp_path).edit():
         pass
     assert "$JS.API.>" not in path.read_text()
 
@@ -280,7 +280,7 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
 
         talking = asyncio.create_task(talk())
         for tenant in ("new", "newer"):
-            with FolderLogins(tmp_path).edited() as users:
+            with FolderLogins(tmp_path).edit() as users:
                 login = users.issue_tenant(tenant)
             assert await guarded.server.reload()
             before = len(said)
@@ -296,7 +296,7 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
 
 
 async def test_revoked_login_is_disconnected(guarded: Guarded, tmp_path: Path) -> None:
-    with FolderLogins(tmp_path).edited() as users:
+    with FolderLogins(tmp_path).edit() as users:
         assert users.revoke("A")
         assert not users.revoke("nobody")
     assert await guarded.server.reload()
@@ -323,7 +323,7 @@ async def test_events_stored_without_logins_stay_readable(tmp_path: Path) -> Non
     await anybody.jetstream().publish("chat.A.u.-.message.v1", SAID)
     await anybody.close()
     await server.stop()
-    with FolderLogins(tmp_path).edited():
+    with FolderLogins(tmp_path).edit():
         pass
     server = NatsServer(tmp_path, None, "a key")
     await server.start()

@@ -54,13 +54,13 @@ async def test_concurrent_reads_share_a_query(database: Database) -> None:
     await write_rows(database, plan_batch([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
-    def counted(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
-        round_trips.append(len(wanted))
-        return user_memory.load_newest_messages(wanted)
+    def counted(queries: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
+        round_trips.append(len(queries))
+        return user_memory.load_newest_messages(queries)
 
     together = QueryBatcher(database, counted)
     asked = [NewestMessagesQuery("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
-    views = await asyncio.gather(*map(together.ask, asked))
+    views = await asyncio.gather(*map(together.load, asked))
 
     for wanted, view in zip(asked, views, strict=True):
         assert [row.content.split()[0] for row in view.messages] == [wanted.user] * 10
@@ -72,7 +72,7 @@ async def test_cancelled_read_cancels_no_other(database: Database) -> None:
     await write_rows(database, plan_batch([said("anna", 1)]).rows)
     together = QueryBatcher(database, user_memory.load_newest_messages)
     asked = [
-        asyncio.create_task(together.ask(NewestMessagesQuery("acme", "anna", None, 5))) for _ in range(300)
+        asyncio.create_task(together.load(NewestMessagesQuery("acme", "anna", None, 5))) for _ in range(300)
     ]
     await asyncio.sleep(0)
     for task in asked[::2]:
@@ -88,16 +88,16 @@ async def test_reads_fail_without_database_and_recover(database: Database) -> No
     await write_rows(database, plan_batch([said("anna", 1)]).rows)
     gone = [True]
 
-    def query(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
+    def query(queries: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
         if gone[0]:
             raise psycopg.OperationalError("gone")
-        return user_memory.load_newest_messages(wanted)
+        return user_memory.load_newest_messages(queries)
 
     together = QueryBatcher(database, query)
     question = NewestMessagesQuery("acme", "anna", None, 5)
-    failed = await asyncio.gather(*(together.ask(question) for _ in range(200)), return_exceptions=True)
+    failed = await asyncio.gather(*(together.load(question) for _ in range(200)), return_exceptions=True)
     assert all(isinstance(each, psycopg.OperationalError | DatabaseUnavailable) for each in failed)
 
     gone[0] = False
-    views = await asyncio.gather(*(together.ask(question) for _ in range(ROUND_TRIPS + 1)))
+    views = await asyncio.gather(*(together.load(question) for _ in range(ROUND_TRIPS + 1)))
     assert [len(view.messages) for view in views] == [1] * (ROUND_TRIPS + 1)

@@ -9,11 +9,11 @@ import pytest
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Connection, Database, Lookup
-from mnemon_infra.database.messages import unsummarised as module
-from mnemon_infra.database.messages.unsummarised import (
+from mnemon_infra.database.messages import uncovered_messages as module
+from mnemon_infra.database.messages.uncovered_messages import (
     CoveredBy,
     SpokenRow,
-    UnsummarisedQuery,
+    UncoveredQuery,
     list_long_conversations,
     load_uncovered_messages,
 )
@@ -48,7 +48,7 @@ async def stretches(
     up_to: int = END,
     conversation: str | None = None,
 ) -> dict[str, list[int]]:
-    wanted = UnsummarisedQuery("acme", "anna", at_most, up_to, conversation)
+    wanted = UncoveredQuery("acme", "anna", at_most, up_to, conversation)
     (found,) = await database.run_query(load_uncovered_messages([wanted], covered_by))
     return {each.conversation: [message.seq for message in each.messages] for each in found}
 
@@ -92,7 +92,7 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
     assert await stretches(database, "summaries", up_to=4) == {"a": [2], "b": [3, 4]}
 
     ((a, _),) = await database.run_query(
-        load_uncovered_messages([UnsummarisedQuery("acme", "anna", 10, END)], "windows")
+        load_uncovered_messages([UncoveredQuery("acme", "anna", 10, END)], "windows")
     )
     first, second = a.messages
     at = datetime(2026, 3, 1, 7, tzinfo=UTC)
@@ -160,7 +160,7 @@ async def test_many_users_are_looked_through_together(database: Database) -> Non
         database, plan_batch([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows
     )
     await write_rows(database, plan_batch([summary(200, "a", 0, 90)]).rows)
-    wanted = [UnsummarisedQuery("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
+    wanted = [UncoveredQuery("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
 
     found = await database.run_query(load_uncovered_messages(wanted, "summaries"))
 
@@ -174,13 +174,13 @@ async def test_long_conversations_are_read_in_part(database: Database) -> None:
     events += [event(40, "started", "c"), *(said(seq) for seq in range(41, 50))]
     events += [said(seq, "c") for seq in range(50, 58)]
     await write_rows(database, plan_batch(events).rows)
-    wanted = [UnsummarisedQuery("acme", "anna", number, END) for number in (16, 17, 18)]
+    wanted = [UncoveredQuery("acme", "anna", number, END) for number in (16, 17, 18)]
 
     assert await database.run_query(list_long_conversations(wanted)) == [["a", "b", "c"], ["a", "c"], []]
-    assert await database.run_query(list_long_conversations([UnsummarisedQuery("acme", "anna", 16, 56)])) == [
+    assert await database.run_query(list_long_conversations([UncoveredQuery("acme", "anna", 16, 56)])) == [
         ["a", "b", "c"]
     ]
-    assert await database.run_query(list_long_conversations([UnsummarisedQuery("acme", "anna", 17, 56)])) == [
+    assert await database.run_query(list_long_conversations([UncoveredQuery("acme", "anna", 17, 56)])) == [
         ["a"]
     ]
     await write_rows(database, plan_batch([summary(60, "c", 41, 41)]).rows)

@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
 from mnemon_infra.models.language.registry import open_language_models

@@ -27,7 +27,7 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
         second = loop.time()
         await owner.pause()
         async with asyncio.timeout(LEASE * 5):
-            async with gate.passed():
+            async with gate.enter():
                 opened = loop.time()
     assert opened - second >= LEASE
 
@@ -37,7 +37,7 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
 ) -> None:
     monkeypatch.setattr(edge_owner, "_TIMEOUT", 0.2)
     gate = Gate()
-    async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.passed():
+    async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.enter():
         with pytest.raises(VectorsUnavailable, match="did not end in time"):
             await EdgeOwner(connection).pause()
         assert gate.is_open

@@ -14,12 +14,12 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.edge import open_edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
-from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 
 
@@ -43,7 +43,7 @@ async def filled(stock: Stock) -> None:
 
 async def whole(stock: Stock, facts: int = 1) -> None:
     """Wait for all that was said to have its points."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while await EdgeOwner(stock.connection).counts() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
 
@@ -81,7 +81,7 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
 
 
 async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
-    async with open_edge(folder, MadeBy(model="none", dimension=None)) as vectors:
+    async with open_edge(folder, EmbeddingMetadata(model="none", dimension=None)) as vectors:
         await vectors.require_present()
         shutil.rmtree(folder)
         with pytest.raises(VectorsLost, match="were deleted while they were open"):

@@ -16,7 +16,7 @@ from mnemon_infra.vectors.collections import (
     rename_collections,
     swap_collections,
 )
-from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import (
     Collection,
@@ -29,8 +29,8 @@ from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySui
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 
-MODELS = [pytest.param(MadeBy(model=MODEL, dimension=DIMENSION), id="dense and words")]
-MODELS += [pytest.param(MadeBy(model="none", dimension=None), id="words only")]
+MODELS = [pytest.param(EmbeddingMetadata(model=MODEL, dimension=DIMENSION), id="dense and words")]
+MODELS += [pytest.param(EmbeddingMetadata(model="none", dimension=None), id="words only")]
 
 
 @pytest_asyncio.fixture
@@ -59,7 +59,7 @@ class TestEdge(Suite, WordySuite):
 class TestServer(Suite, WordySuite):
     @pytest_asyncio.fixture
     async def vectors(self, client: AsyncQdrantClient) -> VectorStore:
-        return await open_collections(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+        return await open_collections(client, "test", EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
     @pytest_asyncio.fixture(params=MODELS)
     async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> VectorStore:
@@ -68,7 +68,7 @@ class TestServer(Suite, WordySuite):
 
 class TestServerKeeps:
     async def test_schemas_have_separate_collections(self, client: AsyncQdrantClient) -> None:
-        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         one, two = (
             await open_collections(client, "one", made_by),
             await open_collections(client, "two", made_by),
@@ -79,14 +79,14 @@ class TestServerKeeps:
         assert await (await open_collections(client, "one", made_by)).count(Collection.MEMORIES) == 0
 
     async def test_vectors_of_another_model_are_refused(self, client: AsyncQdrantClient) -> None:
-        await open_collections(client, "test", MadeBy(model="first", dimension=DIMENSION))
-        await open_collections(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        await open_collections(client, "test", EmbeddingMetadata(model="first", dimension=DIMENSION))
+        await open_collections(client, "test", EmbeddingMetadata(model="first", dimension=DIMENSION))
         with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
-            await open_collections(client, "test", MadeBy(model="second", dimension=DIMENSION))
+            await open_collections(client, "test", EmbeddingMetadata(model="second", dimension=DIMENSION))
 
     async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient) -> None:
         """There and back: whoever has them open finds the others from then on."""
-        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, other = (
             await open_collections(client, "test", made_by),
             await open_collections(client, "test_next", made_by),
@@ -104,7 +104,7 @@ class TestServerKeeps:
         assert await live.count(Collection.MEMORIES) == 1
 
     async def test_missing_collection_is_created(self, client: AsyncQdrantClient) -> None:
-        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, _ = (
             await open_collections(client, "test", made_by),
             await open_collections(client, "test_next", made_by),
@@ -122,7 +122,7 @@ class TestServerKeeps:
         assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
 
     async def test_collections_without_alias_are_adopted(self, client: AsyncQdrantClient) -> None:
-        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live = await open_collections(client, "test", made_by)
         await live.upsert(Collection.MEMORIES, [point("a")])
         former = [
@@ -138,7 +138,7 @@ class TestServerKeeps:
     async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient) -> None:
         await client.create_collection("test_memories", vectors_config={})
         with pytest.raises(VectorsOutdated, match="do not say"):
-            await open_collections(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+            await open_collections(client, "test", EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
 
 async def test_unreachable_vector_server_is_named() -> None:

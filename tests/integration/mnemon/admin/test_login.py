@@ -12,7 +12,7 @@ import pytest_asyncio
 from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import load_ended_sessions
+from mnemon.admin.session.revoked import read_ended_sessions
 from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"
@@ -22,7 +22,7 @@ ORIGIN = {"origin": "http://127.0.0.1:8765"}
 @pytest_asyncio.fixture
 async def browser(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A browser before its login; nothing answers behind the page."""
-    access = Access(TOKEN, ["a link"], ended=load_ended_sessions(tmp_path))
+    access = Access(TOKEN, ["a link"], ended=read_ended_sessions(tmp_path))
     page = create_application(ServerConnections(Deployment()), access, ["memory.example"])
     async with AsyncExitStack() as ends:
         transport = httpx.ASGITransport(page)
@@ -70,7 +70,7 @@ async def test_session_belongs_to_one_browser(browser: httpx.AsyncClient, tmp_pa
     browser.cookies.set(name, value, domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303, "a kept cookie of a session that was ended"
     assert Access(TOKEN).get_session(value)
-    assert not Access(TOKEN, ended=load_ended_sessions(tmp_path)).get_session(value), (
+    assert not Access(TOKEN, ended=read_ended_sessions(tmp_path)).get_session(value), (
         "by a process begun anew, too"
     )
     assert not Access("another token").get_session(value)

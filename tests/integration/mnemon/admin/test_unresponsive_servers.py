@@ -10,7 +10,7 @@ from tests.support.admin.http_browser import browsing, words
 
 
 async def test_page_times_out_on_hanging_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visiting, "PATIENCE", 0.2)
+    monkeypatch.setattr(visiting, "PAGE_TIMEOUT", 0.2)
     release = asyncio.Event()
 
     async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

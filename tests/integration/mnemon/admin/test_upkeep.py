@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from mnemon.admin.pages.dead_letters import PAGE_SIZE
-from mnemon_contracts.settings.models import Price
+from mnemon_contracts.settings.language_models import Price
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment

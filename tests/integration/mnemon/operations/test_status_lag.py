@@ -8,7 +8,7 @@ from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
@@ -16,7 +16,7 @@ from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def meant(document: Document) -> Document:
@@ -37,7 +37,7 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
     async def warned_while_saying(words: str) -> Health:
         saying = asyncio.create_task(say_on())
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while True:
                     seen = await examine_deployment(deployment)
                     if any(words in warning for warning in seen.warnings):
@@ -66,5 +66,5 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
 
     async with run_consumers(["persist"], deployment):
         last = await say(1)
-        assert await Position().reach(stock.connection.jetstream(), last, PATIENCE) >= last
+        assert await AppliedPosition().wait_for(stock.connection.jetstream(), last, TIMEOUT) >= last
     assert (await examine_deployment(deployment)).broker.consumers["persist"].waiting == 0

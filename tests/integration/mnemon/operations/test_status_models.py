@@ -8,12 +8,12 @@ import pytest
 from mnemon.operations.health import failing_models
 from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_bench.provider_server.faults import HttpFault
-from tests.support.pipelines.extraction import KEY, MODEL, PATIENCE, ExtractionHarness
+from tests.support.pipelines.extraction import KEY, MODEL, TIMEOUT, ExtractionHarness
 
 
 async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
     """Wait until a problem says all of this."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             health = await examine_deployment(online_extraction.deployment)
             if any(all(word in problem for word in words) for problem in health.problems):

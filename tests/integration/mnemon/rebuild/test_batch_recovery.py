@@ -10,7 +10,7 @@ import pytest
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
+from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.database.windows.batch_recovery import recover_batches
@@ -125,7 +125,7 @@ async def test_only_unanswered_windows_are_read_again(database: Database) -> Non
     ]
     await adopted(database, *events)
     (stretches,) = await database.run_query(
-        load_uncovered_messages([UnsummarisedQuery("acme", "u1", 100, END)], "windows")
+        load_uncovered_messages([UncoveredQuery("acme", "u1", 100, END)], "windows")
     )
     assert [message.seq for stretch in stretches for message in stretch.messages] == [16, 17, 18, 19, 20]
     assert [(first, is_answered) for first, _, _, is_answered in await held(database)] == [
@@ -163,20 +163,20 @@ async def test_rebuilt_database_continues_batches_without_paying_twice(
     (batch,) = batch_extraction.server.state.batches("openai")
     batch.polls = batch_extraction.server.state.polls = 0
     schema = f"test_{uuid4().hex[:12]}"
-    anew = ExtractionHarness(
+    rebuilt = ExtractionHarness(
         batch_extraction.stock,
         batch_extraction.deployment.model_copy(update={"database_schema": schema}),
         batch_extraction.server,
     )
-    assert anew.deployment.database_url is not None
-    migrate_schema(anew.deployment.database_url, schema)
-    jetstream = anew.connection.jetstream()
+    assert rebuilt.deployment.database_url is not None
+    migrate_schema(rebuilt.deployment.database_url, schema)
+    jetstream = rebuilt.connection.jetstream()
     await jetstream.delete_consumer("LOG", "persist")
-    async with anew.running():
-        await anew.has(10, "window.answered")
-        await anew.becomes("SELECT state FROM batches", ("completed",))
-        await anew.becomes("SELECT count(*) FROM windows WHERE is_answered", (10,))
-        await anew.stock.say("I like tea", "acme.u0.-")
-        await anew.has(11, "window.answered")
-    assert set(anew.server.state.asked.values()) == {1}
-    assert len(await anew.texts()) == 11
+    async with rebuilt.running():
+        await rebuilt.has(10, "window.answered")
+        await rebuilt.becomes("SELECT state FROM batches", ("completed",))
+        await rebuilt.becomes("SELECT count(*) FROM windows WHERE is_answered", (10,))
+        await rebuilt.stock.say("I like tea", "acme.u0.-")
+        await rebuilt.has(11, "window.answered")
+    assert set(rebuilt.server.state.asked.values()) == {1}
+    assert len(await rebuilt.texts()) == 11

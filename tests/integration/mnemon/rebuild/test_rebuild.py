@@ -18,7 +18,7 @@ from mnemon_infra.rebuild.generations import (
     Site,
     catch_up,
     open_exclusive_site,
-    open_generation,
+    open_row_generation,
 )
 from mnemon_infra.rebuild.verification import RowVerifier
 from tests.integration.consumers.delivery.test_poison import REFUSED
@@ -86,7 +86,7 @@ async def test_unprojected_events_are_no_difference(
         async with run_consumers(("persist",), deployment):
             await applied(place)
         await stock.publish("chat.acme.u1.-.cleared.v1")
-        verdict = await verdict_on(place, told, patience=0)
+        verdict = await verdict_on(place, told, timeout_seconds=0)
     assert (verdict.is_settled, verdict.position, verdict.counts) == (False, seq, {})
     assert verdict.rows["messages"] == 1
 
@@ -95,7 +95,7 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
     await fill_log(connection, EVENTS, users=USERS)
     await applied(site)
     with suppress(asyncio.CancelledError):
-        async with open_generation(site, "next", told) as replay:
+        async with open_row_generation(site, "next", told) as replay:
             task = asyncio.create_task(catch_up(site, replay, told))
 
             class Cut(RebuildReport):
@@ -106,7 +106,7 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
             await task
     assert 0 < replay.reached < EVENTS
     again = RebuildReport()
-    async with open_generation(site, "next", again) as other:
+    async with open_row_generation(site, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
         verdict = await RowVerifier(site, other, again).verify()
@@ -130,8 +130,8 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(
     assert await find_position(site.connection, between) == saved
     assert await find_position(site.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
-        async with open_generation(site, "as of", told, position) as replay:
-            await replay.reach(position)
+        async with open_row_generation(site, "as of", told, position) as replay:
+            await replay.replay_until(position)
             (found,) = await replay.database.run_query(fact_repository.load_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
     assert {each.schema: each.up_to for each in await site.list_generations() if each.kind == "as of"} == {
@@ -143,7 +143,7 @@ async def test_foreign_schemas_stay_untouched(site: Site, told: RebuildReport) -
     async with site.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{site.live}_next")))
     with pytest.raises(RebuildBlocked, match="was not created by a rebuild"):
-        async with open_generation(site, "next", told):
+        async with open_row_generation(site, "next", told):
             pass
 
 

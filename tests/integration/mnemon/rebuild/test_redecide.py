@@ -80,13 +80,13 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
     model = PresetEmbedder(similar=[(TEA, SENCHA, 0.9)])
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
-        finding = VectorIndex(await ends.enter_async_context(opened), model)
+        vector_index = VectorIndex(await ends.enter_async_context(opened), model)
         database = await ends.enter_async_context(Database(located))
         await ends.enter_async_context(PersistConsumer(database, located).run())
-        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
-        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
-        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
-        yield Decided(stock, located, database, finding.vectors, model)
+        await ends.enter_async_context(IndexConsumer(database, vector_index, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, vector_index, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, vector_index, located).run())
+        yield Decided(stock, located, database, vector_index.vectors, model)
 
 
 async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:

@@ -14,7 +14,7 @@ from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_former_generation, swap_rows
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_former_rows, swap_row_generations
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, rebuilt, verdict_on
 from tests.support.stock_client import Stock
 
@@ -28,7 +28,7 @@ async def test_a_rebuild_mends_what_was_changed(
     await applied(site)
     await change(site, "UPDATE messages SET content = 'false'")
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     assert await stock.contents(min_seq=await stock.say("and on")) == ["true", "and on"]
     assert (await verdict_on(site, told)).differences == 0
 
@@ -65,7 +65,7 @@ async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
 ) -> None:
     await spoiled(site, stock)
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     await mended(stock)
 
 
@@ -75,7 +75,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
     await spoiled(site, stock)
     await end_listeners(site)
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     await mended(stock)
 
 
@@ -109,7 +109,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
             group.create_task(work())
         for _ in range(2):
             async with rebuilt(site, told) as replay:
-                await swap_rows(site, replay, told)
+                await swap_row_generations(site, replay, told)
             await drop_schema(site.database, name_of(site.live, "former"))
         over.set()
     # There is nothing to search in here.
@@ -130,7 +130,7 @@ async def test_switch_keeps_open_work(site: Site, stock: Stock, told: RebuildRep
     async with site.database.transaction() as held:
         await insert_windows(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     async with site.database.transaction() as held:
         assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
 
@@ -140,19 +140,19 @@ async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Rebu
     await applied(site)
     await change(site, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     assert await stock.contents(min_seq=await stock.say("since")) == ["before", "since"]
     await applied(site)
-    async with open_former_generation(site) as old:
-        await swap_rows(site, old, told)
+    async with open_former_rows(site) as old:
+        await swap_row_generations(site, old, told)
     assert await stock.contents(min_seq=await stock.say("after")) == ["as it was", "since", "after"]
     await applied(site)
-    async with open_former_generation(site) as new:
-        await swap_rows(site, new, told)
+    async with open_former_rows(site) as new:
+        await swap_row_generations(site, new, told)
     assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
     await drop_schema(site.database, name_of(site.live, "former"))
     with pytest.raises(RebuildBlocked, match="no former generation"):
-        async with open_former_generation(site):
+        async with open_former_rows(site):
             pass
 
 
@@ -166,7 +166,7 @@ async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: Rebuild
             await asyncio.sleep(0.02)
     assert (await verdict_on(site, told)).differences == 0
     async with rebuilt(site, told) as replay:
-        await swap_rows(site, replay, told)
+        await swap_row_generations(site, replay, told)
     assert await settled(site)
     assert await stock.contents() == ["by somebody new"]
 
@@ -189,7 +189,7 @@ async def test_switch_waits_for_locks(site: Site, stock: Stock, told: RebuildRep
         site.database.transaction() as held,
     ):
         await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
-        switching = group.create_task(swap_rows(site, replay, told))
+        switching = group.create_task(swap_row_generations(site, replay, told))
         await free.wait()
         assert not switching.done()
     assert [each.kind for each in await site.list_generations()] == ["live", "former"]

@@ -11,7 +11,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
@@ -24,7 +24,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
-from mnemon_infra.rebuild.generations import swap_rows as rows_take_over
+from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.edge import lock_vectors
@@ -44,8 +44,8 @@ async def live_vectors(vectors_deployment: Deployment, connection: Client) -> As
     """The live vectors, as those have them who run in this process."""
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         embedding = (await read_settings(connection)).embedding
-        async with open_index(vectors_deployment, embedding) as finding:
-            yield finding
+        async with open_index(vectors_deployment, embedding) as vector_index:
+            yield vector_index
 
 
 @pytest_asyncio.fixture
@@ -57,7 +57,7 @@ async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deplo
 async def verdict_on(site_with_vectors: Site, told: RebuildReport) -> RowVerification:
     live = EdgeOwner(site_with_vectors.connection)
     async with open_generation(site_with_vectors, "next", told) as generation:
-        verification = GenerationVerification(site_with_vectors, generation, live, told, patience=60)
+        verification = GenerationVerification(site_with_vectors, generation, live, told, timeout_seconds=60)
         return await verification.compare_all()
 
 
@@ -209,7 +209,9 @@ async def test_stopped_deployment_switches_vectors(
     async with open_exclusive_site(vectors_deployment) as place:
         assert not is_folder_open(vectors_deployment)
         async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
-            verdict = await GenerationVerification(place, generation, live, told, patience=0).compare_all()
+            verdict = await GenerationVerification(
+                place, generation, live, told, timeout_seconds=0
+            ).compare_all()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
@@ -260,7 +262,7 @@ async def test_vectors_as_of_a_position(
         async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
     async with open_generation(site_with_vectors, "as of", told, first) as generation:
-        await generation.rows.reach(first)
+        await generation.rows.replay_until(first)
         assert not (
             await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
         ).is_complete
@@ -298,7 +300,7 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
     other = Embedding(provider="openai", model="eight")
     async with open_exclusive_site(vectors_deployment) as place:
         assert not await is_embedder_running(place)
-        former_model = await get_embedding(place, vectors_deployment)
+        former_model = await choose_embedding(place, vectors_deployment)
         async with open_generation(place, "next", told, embedding=other) as generation:
             await generation.replay_to_end(place, told)
             assert generation.vectors

@@ -14,9 +14,9 @@ from mnemon_consumers.compact.decide import (
     choose_next_step,
 )
 from mnemon_contracts.events.memory import SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 PLACE = ("acme", "anna", "trip")
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -92,7 +92,7 @@ class TestSummary:
     def test_summary_event_names_its_range_and_writer(self) -> None:
         event = build_summary_event(PLACE, SummaryStep(said(3, 7)), "They talked.", "openai/m")
         assert event.subject == "memory.acme.anna.summary.written.v1"
-        written = SummaryWrittenV1.read(event.body)
+        written = SummaryWrittenV1.parse(event.body)
         assert written.summary_id == event.id
         assert (written.conversation, written.from_seq, written.to_seq) == ("trip", 3, 7)
         assert written.text == "They talked."
@@ -109,7 +109,7 @@ class TestSummary:
             PLACE, MergeStep(stored((1, 6), (7, 12), (14, 19))), "They talked.", "openai/m"
         )
         assert event.subject == "memory.acme.anna.summary.merged.v1"
-        merged = SummaryMergedV1.read(event.body)
+        merged = SummaryMergedV1.parse(event.body)
         assert merged.merged == ("s6", "s12", "s19")
         assert (merged.from_seq, merged.to_seq, merged.lineage.sources) == (1, 19, ())
 

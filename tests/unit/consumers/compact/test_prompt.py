@@ -13,9 +13,9 @@ from mnemon_consumers.compact.prompt import (
 )
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1, TimeStamps
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.models.language.prompt_text import NAME_BEGINNING
 
 AT = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
@@ -39,7 +39,7 @@ def test_prompt_shows_speaker_and_local_time() -> None:
         "1. [2026-03-02 00:31 Monday] user (Анна): Привет!\n   Я Анна\n"
         "2. [2026-03-02 00:32 Monday] assistant: Hello\n"
     )
-    assert [(each.seq, each.role, each.text, each.name) for each in request.said] == [
+    assert [(each.seq, each.role, each.text, each.name) for each in request.messages] == [
         (1, "user", "Привет!\nЯ Анна", "Анна"),
         (2, "assistant", "Hello", None),
     ]
@@ -55,12 +55,12 @@ def test_a_line_of_a_message_cannot_pass_for_another_message() -> None:
 def test_prompt_shows_the_beginning_of_a_long_name() -> None:
     request = build_message_request([message(1, "user", "hi", "N" * 900_000)], SettingsV1())
     assert f"user ({'N' * NAME_BEGINNING}…): hi" in request.text
-    assert [each.name for each in request.said] == ["N" * NAME_BEGINNING + "…"]
+    assert [each.name for each in request.messages] == ["N" * NAME_BEGINNING + "…"]
 
 
 def test_prompt_shows_both_ends_of_a_long_message() -> None:
     content = "a" * BEGINNING + "b" * 5000 + "c" * ENDING
-    (said,) = build_message_request([message(1, "user", content)], SettingsV1()).said
+    (said,) = build_message_request([message(1, "user", content)], SettingsV1()).messages
     assert said.text == "a" * BEGINNING + "\n[...]\n" + "c" * ENDING
 
 
@@ -74,7 +74,7 @@ def test_prompt_shows_the_beginning_of_tool_output() -> None:
             message(3, "assistant", "Done.", tool_calls=[long_one]),
         ],
         SettingsV1(),
-    ).said
+    ).messages
     assert said[0].text == '(tools used: [{"name": "reserve_table", "arguments": {"at": "Берёза"}}])'
     assert said[1].text == "y" * TOOL_BEGINNING + "\n[...]"
     assert said[2].text.startswith("Done.\n(tools used: [{")
@@ -85,7 +85,7 @@ def test_prompt_lists_summaries_oldest_first() -> None:
     stored = [StoredSummary(n, n + 5, f"e{n}", 100 + n, AT, f"s{n}", f"They\ntalked of {n}.") for n in (1, 7)]
     request = build_summary_request(stored, SettingsV1())
     assert request.text == "Earlier summaries, oldest first:\n1. They talked of 1.\n2. They talked of 7.\n"
-    assert [(each.seq, each.role, each.text) for each in request.said] == [
+    assert [(each.seq, each.role, each.text) for each in request.messages] == [
         (6, "system", "They\ntalked of 1."),
         (12, "system", "They\ntalked of 7."),
     ]

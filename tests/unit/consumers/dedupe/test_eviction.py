@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
 from mnemon_consumers.dedupe.eviction import find_excess
-from mnemon_consumers.dedupe.state.decisions import UserFacts, fold_events
+from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -38,6 +38,13 @@ LOW, NORMAL, HIGH = 2, 5, 9
 
 Given = tuple[Tier, int]
 """A fact that is there already: its tier and importance."""
+
+
+def fold_events(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
+    facts = UserFacts()
+    for event, event_id, at in events:
+        facts.apply(event, event_id, at)
+    return facts
 
 
 def room_for(per_user: int) -> FactLimits:

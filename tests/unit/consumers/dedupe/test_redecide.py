@@ -175,8 +175,8 @@ def test_of_copies_of_an_event_the_first_counts() -> None:
     ]
     found = fold_log([*user.log, *copies])
     assert [(outcome, event_id) for outcome, event_id in found.decisions.values()] == [(saved, saved_id)]
-    anew = redecide_proposals([*user.log, *copies], found, APART, user.meanings)
-    assert anew.writers == {"p0": rewritten.model_copy(update={"fact_id": "p0"})}
+    redecided = redecide_proposals([*user.log, *copies], found, APART, user.meanings)
+    assert redecided.writers == {"p0": rewritten.model_copy(update={"fact_id": "p0"})}
 
 
 def test_what_was_merged_after_a_comparison_stays_merged_and_a_fact_of_its_own() -> None:
@@ -208,12 +208,12 @@ def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> N
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     found = fold_log(user.log)
-    anew = redecide_proposals(user.log, found, APART, FactVectors(LIKENESS, user.vectors))
-    saved = anew.decisions["p2"]
+    redecided = redecide_proposals(user.log, found, APART, FactVectors(LIKENESS, user.vectors))
+    saved = redecided.decisions["p2"]
     assert isinstance(saved, FactSavedV1)
     undecided = saved.decision.model_copy(update={"undecided": ("p0", "gone")})
-    anew.decisions["p2"] = saved.model_copy(update={"decision": undecided})
-    needed = build_corrections(OWNER, found, anew, APART.limits, user.now)
+    redecided.decisions["p2"] = saved.model_copy(update={"decision": undecided})
+    needed = build_corrections(OWNER, found, redecided, APART.limits, user.now)
     (event,) = (event for name, event in needed.decided if name == "fact.saved")
     assert isinstance(event, FactSavedV1)
     assert event.decision.undecided == ("pf_001",)

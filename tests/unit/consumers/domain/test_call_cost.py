@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost, find_price
-from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.port import ModelRequest, Usage

@@ -19,9 +19,9 @@ from mnemon_consumers.extract.decide import (
 )
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 IDLE = timedelta(seconds=60)
@@ -40,7 +40,7 @@ def rows(count: int, at: datetime = NOW) -> list[SpokenRow]:
 
 
 def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
-    return [(each.from_seq, each.to_seq, len(each.read)) for each in made.ranges]
+    return [(each.from_seq, each.to_seq, len(each.messages)) for each in made.ranges]
 
 
 def test_empty_conversation_has_no_window() -> None:
@@ -83,7 +83,7 @@ def test_unreadable_messages_belong_to_a_window_uncounted() -> None:
     messages = sorted([*rows(7, LONG_AGO), *tool])
     made = cut_windows(messages, NOW, SETTINGS)
     assert ranges(made) == [(1, 60, 6), (70, 99, 1)]
-    assert all(message.role == "user" for each in made.ranges for message in each.read)
+    assert all(message.role == "user" for each in made.ranges for message in each.messages)
 
 
 def test_window_without_readable_messages_is_marked() -> None:
@@ -125,12 +125,12 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         inside = [message for message in messages if each.from_seq <= message.seq <= each.to_seq]
         assert inside[0].seq == each.from_seq
         assert inside[-1].seq == each.to_seq
-        assert each.read == [
+        assert each.messages == [
             message
             for message in inside
             if is_worth_reading(message.role, message.content, message.metadata, message.name)
         ]
-        assert len(each.read) <= size
+        assert len(each.messages) <= size
         covered += [message.seq for message in inside]
     assert covered == positions[: len(covered)], "from the beginning, without a gap, nothing twice"
     left = messages[len(covered) :]
@@ -141,7 +141,8 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         assert NOW < made.look_at <= NOW + 2 * IDLE
         assert not rested
         assert (
-            sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].read) for each in left) < after
+            sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].messages) for each in left)
+            < after
         )
 
 
@@ -172,7 +173,7 @@ def opened(events: Sequence[LogEvent]) -> tuple[list[FactProposedV1], WindowAnsw
     *proposed, end = events
     assert {event.subject for event in proposed} <= {"memory.acme.u%2E1.fact.proposed.v1"}
     assert end.subject == "memory.acme.u%2E1.window.answered.v1"
-    return [FactProposedV1.read(event.body) for event in proposed], WindowAnsweredV1.read(end.body)
+    return [FactProposedV1.parse(event.body) for event in proposed], WindowAnsweredV1.parse(end.body)
 
 
 def test_facts_are_proposed_with_their_whole_lineage() -> None:

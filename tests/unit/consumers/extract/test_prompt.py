@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from mnemon_consumers.extract.answers.parser import parse_answer
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, build_request
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 from mnemon_infra.models.tokens import count_tokens
 
@@ -86,8 +86,8 @@ def test_long_message_is_shown_at_both_ends() -> None:
     text = "b" * BEGINNING + "m" * 100_000 + "e" * ENDING
     made = build_request([message(text), message("short", 9)], [], SETTINGS)
     assert len(made.text) < BEGINNING + ENDING + 200
-    assert "m" not in made.said[0].text
-    assert [len(each.text) for each in made.said] == [BEGINNING + ENDING + len("\n[...]\n"), len("short")]
+    assert "m" not in made.messages[0].text
+    assert [len(each.text) for each in made.messages] == [BEGINNING + ENDING + len("\n[...]\n"), len("short")]
 
 
 def test_the_schema_is_one_for_strict_modes() -> None:

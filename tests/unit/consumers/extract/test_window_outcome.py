@@ -16,7 +16,7 @@ from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -65,7 +65,7 @@ def test_event_ids_follow_from_window_and_attempt() -> None:
 
 
 def test_window_of_removed_messages_gives_only_its_cost() -> None:
-    judged = judge_answer(replace(QUESTION, said=[]), ModelAnswer(GOOD, USAGE), ASKED)
+    judged = judge_answer(replace(QUESTION, messages=[]), ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["window.answered", "model.called"]
     ended = read(judged.events[0])
@@ -156,7 +156,7 @@ MOVED = PromptMessage(
 
 
 def proposed(*facts: dict[str, object], known: Sequence[PromptFact] = ()) -> list[FactProposedV1]:
-    question = replace(QUESTION, said=[MOVED], known=known)
+    question = replace(QUESTION, messages=[MOVED], known=known)
     judged = judge_answer(question, ModelAnswer(json.dumps({"facts": facts}), USAGE), ASKED)
     events = [read(event) for event in judged.events]
     return [event for event in events if isinstance(event, FactProposedV1)]
@@ -185,7 +185,7 @@ def test_a_marked_fact_matters_no_more_than_usual_though_its_words_do() -> None:
 def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
     settings = SettingsV1(extraction=Extraction(known_facts=1))
     known = [PromptFact("pf_001", "Is called Ann"), PromptFact("pf_002", "Has a sister named Emma")]
-    question = replace(QUESTION, said=[MOVED], known=known, settings=settings)
+    question = replace(QUESTION, messages=[MOVED], known=known, settings=settings)
     answer = ModelAnswer(json.dumps({"facts": ["Ann moved", "Emma moved with the user"]}), USAGE)
     marks = [
         event.lineage.unsupported

@@ -8,7 +8,7 @@ import pytest
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import PromptMessage
 

@@ -28,11 +28,11 @@ def is_visible(seq: int) -> bool:
     return seq % 7 != 0
 
 
-def looked_up(wanted: MessageLookup) -> Surroundings:
+def looked_up(lookup: MessageLookup) -> Surroundings:
     """What PostgreSQL answers: two conversations take turns, and every seventh message is gone."""
-    found = sorted(int(each[1:]) for each in wanted.event_ids if is_visible(int(each[1:])))
+    found = sorted(int(each[1:]) for each in lookup.event_ids if is_visible(int(each[1:])))
     around = Surroundings({seq: message(seq) for seq in found}, {})
-    for event_id in wanted.event_ids[: wanted.surrounded]:
+    for event_id in lookup.event_ids[: lookup.anchor_count]:
         seq = int(event_id[1:])
         if is_visible(seq):
             talk = [each for each in range(seq % 2, 4 * MOST_HELD, 2) if is_visible(each)]
@@ -53,35 +53,35 @@ def test_cached_rows_equal_rows_of_postgresql() -> None:
     asked = 0
     for round_trip in range(200):
         wanted = wanting(random.sample(range(MESSAGES), 10), random.randrange(6))
-        missing = rows.missing(wanted)
+        missing = rows.find_missing(wanted)
         if missing is not None:
             asked += len(missing.event_ids)
-            rows = rows.joined(missing, looked_up(missing), 1000 + round_trip)
-        answer, expected = rows.answer(wanted), looked_up(wanted)
+            rows = rows.merge(missing, looked_up(missing), 1000 + round_trip)
+        answer, expected = rows.select(wanted), looked_up(wanted)
         assert answer == expected
         # Of messages that score the same, the first is taken.
         assert [*answer.messages][: len(wanted.event_ids)] == [*expected.messages][: len(wanted.event_ids)]
-        assert rows.missing(wanted) is None
+        assert rows.find_missing(wanted) is None
     assert asked <= 2 * MESSAGES, "once for itself, and once more for those beside it"
     assert rows.seq == 1000, "as old as the oldest"
 
 
 def test_empty_cache_has_no_rows() -> None:
     nothing = wanting([])
-    assert HitMessages().missing(nothing) is not None
-    assert HitMessages().joined(nothing, looked_up(nothing), 5).missing(nothing) is None
-    assert HitDocuments().missing((ANNA, [])) == (ANNA, [])
-    assert HitDocuments().joined((ANNA, []), [], 5).missing((ANNA, [])) is None
+    assert HitMessages().find_missing(nothing) is not None
+    assert HitMessages().merge(nothing, looked_up(nothing), 5).find_missing(nothing) is None
+    assert HitDocuments().find_missing((ANNA, [])) == (ANNA, [])
+    assert HitDocuments().merge((ANNA, []), [], 5).find_missing((ANNA, [])) is None
 
 
 def test_no_more_is_held_than_the_last_searches_found() -> None:
     rows = HitMessages()
     for first in range(0, 3 * MOST_HELD, 30):
         wanted = wanting(range(first, first + 30), 8)
-        rows = rows.joined(wanted, looked_up(wanted), 1).held(wanted)
+        rows = rows.merge(wanted, looked_up(wanted), 1).trim(wanted)
         assert len(rows.places) <= MOST_HELD
         assert len(rows.around.messages) <= 2 * MOST_HELD
-        assert rows.answer(wanted) == looked_up(wanted)
+        assert rows.select(wanted) == looked_up(wanted)
 
 
 def document(number: int, text: str = "") -> StoredDocument:
@@ -89,19 +89,19 @@ def document(number: int, text: str = "") -> StoredDocument:
 
 
 def test_documents_are_held_too() -> None:
-    rows = HitDocuments().joined((ANNA, ["d002", "d001", "d003"]), [document(1), document(2)], 7)
-    assert rows.missing((ANNA, ["d001", "d003"])) is None
-    assert rows.missing((ANNA, ["d001", "d004"])) == (ANNA, ["d004"])
-    assert rows.answer((ANNA, ["d003", "d002", "d001"])) == [document(1), document(2)]
+    rows = HitDocuments().merge((ANNA, ["d002", "d001", "d003"]), [document(1), document(2)], 7)
+    assert rows.find_missing((ANNA, ["d001", "d003"])) is None
+    assert rows.find_missing((ANNA, ["d001", "d004"])) == (ANNA, ["d004"])
+    assert rows.select((ANNA, ["d003", "d002", "d001"])) == [document(1), document(2)]
     ids = [document(number).id for number in range(MOST_HELD + 1)]
-    rows = rows.joined((ANNA, ids), [], 8).held((ANNA, ids[:5]))
+    rows = rows.merge((ANNA, ids), [], 8).trim((ANNA, ids[:5]))
     assert [*rows.documents] == ids[:5]
 
 
 def hold_document(kept: UserCache, owner: tuple[str, str], text: str) -> None:
-    shelf = kept.found_shelf(owner)
-    shelf[HitDocuments] = HitDocuments().joined((owner, ["d001"]), [document(1, text)], 1)
-    kept.weigh_found_shelf(owner, shelf)
+    shelf = kept.get_hit_shelf(owner)
+    shelf[HitDocuments] = HitDocuments().merge((owner, ["d001"]), [document(1, text)], 1)
+    kept.weigh_hit_shelf(owner, shelf)
 
 
 def test_the_memory_of_all_users_has_a_bound() -> None:
@@ -109,33 +109,33 @@ def test_the_memory_of_all_users_has_a_bound() -> None:
     owners = [("acme", f"u{number}") for number in range(20)]
     for owner in owners:
         hold_document(kept, owner, "x" * (cache.FOUND_ROWS // 8))
-    assert [owner for owner in reversed(owners) if kept.found_shelf(owner)][::-1] == owners[-7:]
+    assert [owner for owner in reversed(owners) if kept.get_hit_shelf(owner)][::-1] == owners[-7:]
 
 
 def test_a_user_with_more_than_the_bound_is_not_held() -> None:
     kept = UserCache(users=100)
     hold_document(kept, ANNA, "x" * cache.FOUND_ROWS)
-    assert kept.found_shelf(ANNA) == {}
+    assert kept.get_hit_shelf(ANNA) == {}
 
 
 def test_evicted_user_loses_its_rows() -> None:
     kept = UserCache(users=2)
     hold_document(kept, ANNA, "of Anna")
     for owner in ("acme", "boris"), ("acme", "clara"):
-        kept.shelf(owner)
-    assert kept.found_shelf(ANNA) == {}
+        kept.get_shelf(owner)
+    assert kept.get_hit_shelf(ANNA) == {}
 
 
 def test_rows_read_before_a_change_are_discarded() -> None:
     kept = UserCache(users=2)
-    shelf, revision = kept.found_shelf(ANNA), kept.revision("acme")
-    assert kept.revision("acme") is revision
+    shelf, revision = kept.get_hit_shelf(ANNA), kept.get_revision("acme")
+    assert kept.get_revision("acme") is revision
     kept.drop(ANNA)
     shelf[HitMessages] = HitMessages(seq=5)
-    kept.weigh_found_shelf(ANNA, shelf)
-    assert kept.found_shelf(ANNA) == {}
-    assert kept.revision("acme") is not revision
-    shelf, revision = kept.found_shelf(ANNA), kept.revision("acme")
+    kept.weigh_hit_shelf(ANNA, shelf)
+    assert kept.get_hit_shelf(ANNA) == {}
+    assert kept.get_revision("acme") is not revision
+    shelf, revision = kept.get_hit_shelf(ANNA), kept.get_revision("acme")
     kept.clear()
-    assert kept.found_shelf(ANNA) is not shelf
-    assert kept.revision("acme") is not revision
+    assert kept.get_hit_shelf(ANNA) is not shelf
+    assert kept.get_revision("acme") is not revision

@@ -13,7 +13,7 @@ from mnemon_infra.delivery import Delivery
 
 @given(st.integers(min_value=10**18, max_value=4 * 10**18))
 def test_a_header_and_a_reply_subject_give_the_same_time(nanoseconds: int) -> None:
-    of_a_consumer = Delivery.of(Msg(Client(), reply=f"$JS.ACK.LOG.persist.1.2.3.{nanoseconds}.0"))
+    of_a_consumer = Delivery.from_message(Msg(Client(), reply=f"$JS.ACK.LOG.persist.1.2.3.{nanoseconds}.0"))
     seconds, fraction = divmod(nanoseconds, 10**9)
     # As Go's RFC3339Nano writes it.
     ending = f".{fraction:09}".rstrip("0").rstrip(".")

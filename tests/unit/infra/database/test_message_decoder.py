@@ -40,7 +40,7 @@ def test_fast_decoder_agrees_with_the_contract(body: bytes) -> None:
     fast = message_parser.parse_message(body)
     if fast is None:
         return
-    whole = MessageV1.read(body)
+    whole = MessageV1.parse(body)
     assert (fast.role, fast.content, fast.id, fast.name, fast.task_id) == (
         whole.role,
         whole.content,
@@ -80,7 +80,7 @@ def test_fast_decoder_accepts_ordinary_messages(body: bytes) -> None:
 def test_what_cannot_be_stored_is_left_to_the_contract_which_names_the_field(body: bytes, field: str) -> None:
     assert message_parser.parse_message(body) is None
     with pytest.raises(InvalidBody) as caught:
-        MessageV1.read(body)
+        MessageV1.parse(body)
     assert caught.value.field == field
 
 

@@ -7,13 +7,13 @@ from mnemon_infra.database.erasure import users
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.memory import documents, scan_cursor, summaries, tasks, user_memory
 from mnemon_infra.database.messages import lookup as found
-from mnemon_infra.database.messages import sample, unsummarised
+from mnemon_infra.database.messages import sample, uncovered_messages
 from mnemon_infra.database.windows import batch_recovery, batches, contents, pending, window_repository
 
 LOOKUPS = [
     value
     for module in (
-        *(user_memory, fact_repository, summaries, tasks, documents, found, sample, unsummarised),
+        *(user_memory, fact_repository, summaries, tasks, documents, found, sample, uncovered_messages),
         *(window_repository, pending, contents, batches, scan_cursor, batch_recovery, users),
     )
     for value in vars(module).values()

@@ -34,19 +34,19 @@ async def test_simultaneous_result_does_not_hide_cancellation() -> None:
         await task
 
 
-@pytest.mark.parametrize("patience", [0.001, 0, -1])
-async def test_missing_result_times_out(patience: float) -> None:
+@pytest.mark.parametrize("timeout", [0.001, 0, -1])
+async def test_missing_result_times_out(timeout: float) -> None:
     never = asyncio.get_running_loop().create_future()
     with pytest.raises(TimeoutError):
-        await wait_for(never, patience)
+        await wait_for(never, timeout)
     assert never.cancelled()
 
 
-@pytest.mark.parametrize("patience", [60, 0, None])
-async def test_available_result_is_returned(patience: float | None) -> None:
+@pytest.mark.parametrize("timeout", [60, 0, None])
+async def test_available_result_is_returned(timeout: float | None) -> None:
     there = asyncio.get_running_loop().create_future()
     there.set_result("an answer")
-    assert await wait_for(there, patience) == "an answer"
+    assert await wait_for(there, timeout) == "an answer"
 
 
 async def test_swallowed_cancellation_is_raised() -> None:

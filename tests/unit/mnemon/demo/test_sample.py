@@ -77,7 +77,7 @@ def test_broken_sample_events_are_refused_with_the_cause(sample: tuple[SampleLin
     for line in sample:
         if isinstance(line.event, bytes):
             with pytest.raises(InvalidBody) as refused:
-                MessageV1.read(line.event)
+                MessageV1.parse(line.event)
             problems.append(refused.value)
     truncated, unknown_role = problems
     assert truncated.field == "body"

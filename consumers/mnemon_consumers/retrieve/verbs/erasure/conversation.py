@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
-    PATIENCE,
+    ERASURE_TIMEOUT,
     count_matches_by_store,
     count_old_points,
     count_points_of,
@@ -23,7 +23,7 @@ from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
@@ -48,12 +48,12 @@ class ConversationEraser:
     """Erases conversations and verifies erasures."""
 
     def __init__(
-        self, connection: Client, log: UserLog, database: Database, finding: VectorIndex | None
+        self, connection: Client, log: UserLog, database: Database, vector_index: VectorIndex | None
     ) -> None:
         self._connection = connection
         self._log = log
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
         """Erase a conversation: everything that the log has of it now.
@@ -105,7 +105,7 @@ class ConversationEraser:
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
-        if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
+        if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:
             raise Refusal(
                 "unavailable", "the projections are behind the log; nothing was erased", retryable=True
             )
@@ -118,27 +118,27 @@ class ConversationEraser:
             discarded_seq=discarded,
         )
         at = datetime.max.replace(tzinfo=UTC)
-        of_messages = ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+        of_messages = ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
         said = await self._database.run_query(list_message_positions(of_messages))
         derived = await find_events_from_conversation(self._connection, owner, conversation, below, said)
         event = event.model_copy(update={"derived": tuple(derived)})
-        return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+        return event, ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
 
     async def _count_contents(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         """Count by store what an erasure would remove."""
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
-            if self._finding is not None:
+            if self._vector_index is not None:
                 events = await self._database.run_query(list_event_ids(erased))
-                counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
+                counts["vectors"] = await count_points_of(self._vector_index, erased.owner, events)
         return counts
 
     async def _count_left(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
-            if self._finding is not None:
+            if self._vector_index is not None:
                 counts["vectors"] = await count_old_points(
-                    self._database, self._finding, erased.owner, erased.below
+                    self._database, self._vector_index, erased.owner, erased.below
                 )
         return counts
 

@@ -23,7 +23,7 @@ from mnemon_infra.database.tables import windows
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-PATIENCE: Final = 5.0
+ERASURE_TIMEOUT: Final = 5.0
 """Seconds to wait until all stores have finished; after that they continue without a waiting request."""
 
 PAUSE: Final = 0.05
@@ -38,10 +38,10 @@ GENERATIONS: Final = "generations"
 """Name for the counts of other generations, if there are any."""
 
 
-def select_removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
+def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
     """Return the counts of the stores that have finished."""
     not_done = {*left, *([GENERATIONS] if "log" in left else [])}
-    return {name: count for name, count in there.items() if name not in not_done}
+    return {name: count for name, count in before.items() if name not in not_done}
 
 
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
@@ -53,7 +53,7 @@ async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) ->
     """Wait for the stores to finish; return those that have not after the longest wait of a bot."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
-        stop=stop_after_delay(PATIENCE),
+        stop=stop_after_delay(ERASURE_TIMEOUT),
         wait=wait_fixed(PAUSE),
         retry_error_callback=_read_last_result,
     )
@@ -94,7 +94,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
 
 
 async def count_stores(
-    connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
+    connection: Client, database: Database, scope: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
     """Count by store what an erasure would remove; `rows` has the counts of each table.
 
@@ -102,10 +102,10 @@ async def count_stores(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await count_left(connection, taking),
+        **await count_left(connection, scope),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
-        **sum_generations(await database.run_query(count_in_inactive_generations(taking))),
+        **sum_generations(await database.run_query(count_in_inactive_generations(scope))),
     }
 
 
@@ -125,7 +125,7 @@ async def count_matches_by_store(
     }
 
 
-async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
+async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
     """Count the points of some events.
 
     Raises:
@@ -133,12 +133,12 @@ async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collect
     """
     count = 0
     for collection in port.Collection:
-        async for page in finding.vectors.scroll(collection, owner):
+        async for page in vector_index.vectors.scroll(collection, owner):
             count += sum(str(each.payload["event_id"]) in event_ids for each in page)
     return count
 
 
-async def count_old_points(database: Database, finding: VectorIndex, owner: Owner, below: int) -> int:
+async def count_old_points(database: Database, vector_index: VectorIndex, owner: Owner, below: int) -> int:
     """Count the points of events below a log position that have no rows any more.
 
     Raises:
@@ -146,7 +146,7 @@ async def count_old_points(database: Database, finding: VectorIndex, owner: Owne
     """
     count = 0
     for collection in port.Collection:
-        async for page in finding.vectors.scroll(collection, owner):
+        async for page in vector_index.vectors.scroll(collection, owner):
             # Points of messages have a position; others count as old, and the check for a row decides.
             old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
             events = [str(payload["event_id"]) for payload in old]

@@ -41,22 +41,26 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 class EraseVerb:
     """Answers `erase` for users, and passes conversations on to `ConversationEraser`."""
 
-    def __init__(self, broker: Broker, log: UserLog, database: Database, finding: VectorIndex | None) -> None:
+    def __init__(
+        self, broker: Broker, log: UserLog, database: Database, vector_index: VectorIndex | None
+    ) -> None:
         self._broker = broker
         self._log = log
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = EraseV1.read(body or b"{}")
+        request = EraseV1.parse(body or b"{}")
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "is valid only with `verify`")
         if request.conversation is not None:
-            of_one = ConversationEraser(self._broker.connection, self._log, self._database, self._finding)
+            of_one = ConversationEraser(
+                self._broker.connection, self._log, self._database, self._vector_index
+            )
             if request.verify:
                 return await_reply(
                     of_one.verify_conversation(get_owner(address), request.conversation, request.text)
@@ -102,11 +106,11 @@ class EraseVerb:
         rows = await self._database.run_query(count_covered_rows(taking))
         counts = await count_stores(self._broker.connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
-            if self._finding is not None:
+            if self._vector_index is not None:
                 counts["vectors"] = (
-                    await count_old_points(self._database, self._finding, owner, below)
+                    await count_old_points(self._database, self._vector_index, owner, below)
                     if erased
-                    else sum([await self._finding.vectors.count(each, owner) for each in Collection])
+                    else sum([await self._vector_index.vectors.count(each, owner) for each in Collection])
                 )
         return counts
 

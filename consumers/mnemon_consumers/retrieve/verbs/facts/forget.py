@@ -34,21 +34,21 @@ class ForgetVerb:
         log: UserLog,
         projection: EagerProjection,
         database: Database,
-        finding: VectorIndex | None,
+        vector_index: VectorIndex | None,
     ) -> None:
         self._memory = memory
         self._query = query
         self._log = log
         self._projection = projection
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"forget": self.forget}
 
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = ForgetV1.read(body)
+        request = ForgetV1.parse(body)
         if request.id is not None and request.query is None:
             return await_reply(self._forget_by_id(address, request.id))
         if request.query is not None and request.id is None:
@@ -85,12 +85,12 @@ class ForgetVerb:
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
 
     async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
-        if self._finding is None:
+        if self._vector_index is None:
             return
         with suppress(VectorsUnavailable):
             place = point_id(*owner, "fact", fact_id)
-            async with self._finding.gate.passed():
-                await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
+            async with self._vector_index.gate.enter():
+                await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
 
 
 def _build_restore(fact: FactRecord) -> SaveV1:

@@ -41,11 +41,11 @@ class GetVerb:
         self._memory = memory
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"get": self.get}
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = GetV1.read(body) if address.version == 1 else GetV2.read(body)
+        request = GetV1.parse(body) if address.version == 1 else GetV2.parse(body)
         return await_reply(self._find_item(get_owner(address), request))
 
     async def _find_item(self, owner: Owner, request: GetV2) -> Reply:

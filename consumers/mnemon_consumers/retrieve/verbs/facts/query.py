@@ -73,7 +73,7 @@ class FactQuery:
         Raises:
             Refusal: there are no such facts, or facts cannot be searched now.
         """
-        settings = self._settings.of(owner[0]).retrieval
+        settings = self._settings.get_settings(owner[0]).retrieval
         found = await self._search.find(
             owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, now()
         )

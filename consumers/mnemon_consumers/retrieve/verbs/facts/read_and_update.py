@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
@@ -39,7 +39,7 @@ from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, build_points
 from mnemon_infra.vectors.vector_index import build_fact_item as findable
 
-EMBEDDING_PATIENCE: Final = 1.0
+EMBEDDING_TIMEOUT: Final = 1.0
 """Seconds that a change waits for its vector; after that the index consumer writes it."""
 
 
@@ -54,7 +54,7 @@ class FactVerbs:
         log: UserLog,
         projection: EagerProjection,
         database: Database,
-        finding: VectorIndex | None,
+        vector_index: VectorIndex | None,
     ) -> None:
         self._memory = memory
         self._query = query
@@ -62,17 +62,17 @@ class FactVerbs:
         self._log = log
         self._projection = projection
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
-        request = ReadV1.read(body or b"{}")
+        request = ReadV1.parse(body or b"{}")
         owner = get_owner(address)
 
-        def reply(seen: Seen[list[FactRecord]]) -> Reply:
+        def reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
             page = build_page(select_unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
@@ -90,9 +90,9 @@ class FactVerbs:
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         if address.version == 1:
-            by_id = UpdateV1.read(body)
+            by_id = UpdateV1.parse(body)
             return await_reply(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
-        request = UpdateV2.read(body)
+        request = UpdateV2.parse(body)
         if request.id is not None and request.query is None:
             return await_reply(self._update_by_id(address, request.id, request, UpdateReplyV2))
         if request.query is not None and request.id is None:
@@ -130,7 +130,7 @@ class FactVerbs:
     ) -> int:
         """Change a fact; return the log position that reflects the change."""
         owner, former = get_owner(address), _build_fact(stored)
-        fact = rewrite_fact(former, changes, now(), self._settings.of(address.tenant))
+        fact = rewrite_fact(former, changes, now(), self._settings.get_settings(address.tenant))
         if fact == former:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
@@ -154,7 +154,7 @@ class FactVerbs:
     async def _check_change(
         self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int
     ) -> None:
-        settings = self._settings.of(address.tenant)
+        settings = self._settings.get_settings(address.tenant)
         if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
@@ -164,13 +164,13 @@ class FactVerbs:
             raise Refusal("refused", problem)
 
     async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
-        if self._finding is None:
+        if self._vector_index is None:
             return
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
-            async with asyncio.timeout(EMBEDDING_PATIENCE):
-                new = await build_points(self._finding, [findable(owner, fact_id, event_id, text)])
-            async with self._finding.gate.passed():
-                await self._finding.vectors.upsert(Collection.MEMORIES, new)
+            async with asyncio.timeout(EMBEDDING_TIMEOUT):
+                new = await build_points(self._vector_index, [findable(owner, fact_id, event_id, text)])
+            async with self._vector_index.gate.enter():
+                await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
 
 
 def _build_fact(fact: FactRecord) -> Fact:

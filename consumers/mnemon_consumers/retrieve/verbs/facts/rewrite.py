@@ -6,7 +6,7 @@ from datetime import datetime
 from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_until
 from mnemon_consumers.domain.policy.expiry.text import find_expiry
 from mnemon_consumers.domain.policy.wording import join_lines, split_words
-from mnemon_consumers.retrieve.verbs.facts.view import read_importance
+from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
@@ -28,7 +28,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
     wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
     if request.text is not None:
         wanted["text"] = join_lines(request.text)
-    importance = read_importance(request.importance)
+    importance = convert_importance(request.importance)
     if importance is not None:
         wanted["importance"] = importance
     text, tier = wanted.get("text", former.text), request.tier or former.tier

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import read_importance
+from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
@@ -31,7 +31,7 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.broker.streams.log_reader import read_pages
 
-PATIENCE: Final = 5.0
+DECISION_TIMEOUT: Final = 5.0
 """Seconds to wait for a decision."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
@@ -46,16 +46,16 @@ class SaveVerb:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"save": self.save}
 
     def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = SaveV1.read(body)
+        request = SaveV1.parse(body)
         proposal = FactProposedV1.create_strict(
             text=request.text,
             kind=request.kind,
             tier=request.tier,
-            importance=read_importance(request.importance),
+            importance=convert_importance(request.importance),
             expires_at=request.expires_at,
             lineage=Lineage(extractor="tool"),
         )
@@ -93,7 +93,7 @@ async def _wait_for_decision(
 ) -> tuple[int, SaveReplyV1]:
     pause = _FIRST_PAUSE
     with suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DECISION_TIMEOUT):
             while True:
                 # nats-py's TimeoutError is also Python's: it must not end the wait for the decision.
                 with suppress(nats.errors.TimeoutError):
@@ -112,7 +112,7 @@ async def _wait_for_decision(
                 pause = min(pause * 2, _LONGEST_PAUSE)
     raise Refusal(
         "unavailable",
-        f"dedupe did not decide within {PATIENCE:.0f} s; it decides later, so do not save the fact again",
+        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s; it decides later: do not repeat the save",
         retryable=True,
     )
 

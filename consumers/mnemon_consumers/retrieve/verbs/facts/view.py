@@ -23,9 +23,9 @@ class FactPage(NamedTuple):
     next: str | None
 
 
-def read_importance(asked: int | Importance | None) -> int | None:
+def convert_importance(importance: int | Importance | None) -> int | None:
     """Return the importance that a word means; a number is returned unchanged."""
-    return IMPORTANCE[asked] if isinstance(asked, str) else asked
+    return IMPORTANCE[importance] if isinstance(importance, str) else importance
 
 
 def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:

@@ -92,7 +92,7 @@ class KnownStatement:
     slots: frozenset[Slot]
 
     @classmethod
-    def of(cls, fact: PromptFact) -> "KnownStatement":
+    def from_fact(cls, fact: PromptFact) -> "KnownStatement":
         """Derive stems, slots and denial from a known fact."""
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None

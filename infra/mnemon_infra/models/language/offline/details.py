@@ -53,7 +53,7 @@ class TokenizedSentence(NamedTuple):
     details: Sequence[Detail]
 
     @classmethod
-    def of(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
+    def from_text(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
         """Split a sentence; `names` are known from elsewhere, and count at its beginning too."""
         spans = _split_tokens(text)
         tokens = [text[start:end] for start, end in spans]
@@ -89,7 +89,7 @@ class TokenizedSentence(NamedTuple):
 
 def find_names(texts: Collection[str]) -> frozenset[str]:
     """Find the names in sentences by their capital letters; titles with capitals throughout have none."""
-    found = (detail.core for text in texts for detail in TokenizedSentence.of(text).details)
+    found = (detail.core for text in texts for detail in TokenizedSentence.from_text(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 
 

@@ -115,13 +115,13 @@ class _Line(NamedTuple):
     worth: float
 
 
-def split_exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
+def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
     """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
-    of_messages = any(message.role in ("user", "assistant") for message in said)
-    found = list(_split_messages(said) if of_messages else _split_summaries(said))
+    of_messages = any(message.role in ("user", "assistant") for message in messages)
+    found = list(_split_messages(messages) if of_messages else _split_summaries(messages))
     lines = [line for each in found if (line := _remove_courtesy(each))] or found
     names = find_names([line.text for line in lines])
-    read = [(line, TokenizedSentence.of(line.text, names), find_stems(line.text)) for line in lines]
+    read = [(line, TokenizedSentence.from_text(line.text, names), find_stems(line.text)) for line in lines]
     common = Counter(stem for _, _, of_line in read for stem in of_line)
     gathered: dict[int, list[Utterance]] = {}
     earlier: set[str] = set()
@@ -140,11 +140,11 @@ def split_exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
     return [Exchange(utterances) for utterances in gathered.values()]
 
 
-def _split_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
-    by_users = " ".join(message.text for message in said if message.role == "user")
-    names = _SPEAKERS[is_cyrillic(by_users or " ".join(message.text for message in said))]
+def _split_messages(messages: Sequence[PromptMessage]) -> Iterator[_Line]:
+    by_users = " ".join(message.text for message in messages if message.role == "user")
+    names = _SPEAKERS[is_cyrillic(by_users or " ".join(message.text for message in messages))]
     exchange = 0
-    for message in said:
+    for message in messages:
         if message.role not in names:
             continue
         exchange += message.role == "user"
@@ -156,9 +156,9 @@ def _split_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
             yield _Line(exchange, day, speaker, message.role, write_dates(text, find_dates(text, day)), worth)
 
 
-def _split_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
-    names = _SPEAKERS[is_cyrillic(" ".join(_MARK.sub(" ", message.text) for message in said))]
-    for exchange, message in enumerate(said):
+def _split_summaries(messages: Sequence[PromptMessage]) -> Iterator[_Line]:
+    names = _SPEAKERS[is_cyrillic(" ".join(_MARK.sub(" ", message.text) for message in messages))]
+    for exchange, message in enumerate(messages):
         text = " ".join(message.text.split())
         marks = list(_MARK.finditer(text))
         begins = [*(mark.start() for mark in marks), len(text)]

@@ -21,12 +21,12 @@ class _FoundStatement(NamedTuple):
         return (slot, self.speaker) if slot else None
 
 
-def find_facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
+def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
     """Return users' new statements about themselves, each as the JSON object that a prompt asks for."""
     kept: list[_FoundStatement] = []
-    facts_known = [KnownStatement.of(fact) for fact in known]
-    for found in _find_statements(said):
-        earlier = [KnownStatement.of(PromptFact("", other.statement.text)) for other in kept]
+    facts_known = [KnownStatement.from_fact(fact) for fact in known]
+    for found in _find_statements(messages):
+        earlier = [KnownStatement.from_fact(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # Of a slot with one value, the last statement counts.
@@ -35,8 +35,8 @@ def find_facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> li
     return [_build_fact(found, facts_known) for found in kept]
 
 
-def _find_statements(said: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
-    users = [(number, message) for number, message in enumerate(said, 1) if message.role == "user"]
+def _find_statements(messages: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
+    users = [(number, message) for number, message in enumerate(messages, 1) if message.role == "user"]
     several = len({message.name for _, message in users}) > 1
     for number, message in users:
         for statement in find_statements(message):
@@ -45,8 +45,12 @@ def _find_statements(said: Sequence[PromptMessage]) -> Iterator[_FoundStatement]
                 yield _FoundStatement(statement, number, speaker)
 
 
-def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
-    statement, rule, speaker = found.statement, found.statement.rule, found.speaker
+def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
+    statement, rule, speaker = (
+        found_statement.statement,
+        found_statement.statement.rule,
+        found_statement.speaker,
+    )
     return {
         "text": statement.write_fact(speaker),
         "memory_type": rule.kind,
@@ -55,5 +59,5 @@ def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
         # If several people speak, the owner of the known facts is unknown.
         "supersedes": None if speaker else find_replaced(statement, known),
-        "sources": [found.number],
+        "sources": [found_statement.number],
     }

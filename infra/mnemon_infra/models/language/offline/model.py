@@ -25,9 +25,9 @@ class _Rules:
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         if request.purpose == "extract":
-            text = json.dumps({"facts": find_facts(request.said, request.known)}, ensure_ascii=False)
+            text = json.dumps({"facts": find_facts(request.messages, request.known)}, ensure_ascii=False)
         else:
-            text = write_summary(request.said)
+            text = write_summary(request.messages)
         read = tokens.count_tokens(request.instructions) + tokens.count_tokens(request.text)
         return ModelAnswer(text, Usage(input=read, output=tokens.count_tokens(text)))
 

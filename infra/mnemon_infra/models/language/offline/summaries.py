@@ -57,15 +57,15 @@ class _ShownSentence(NamedTuple):
         return f"{self.text} ({', '.join(self.added)})." if self.added else self.text
 
 
-def write_summary(said: Sequence[PromptMessage]) -> str:
+def write_summary(messages: Sequence[PromptMessage]) -> str:
     """Summarise every exchange of messages, or every earlier summary (role `system`).
 
     The summary has at most `USUAL_WORDS`, or up to `MOST_WORDS` if names or numbers would be lost otherwise.
     """
-    found = split_exchanges(said)
+    found = split_exchanges(messages)
     if not found:
         return NOTHING_SAID
-    merges = not any(message.role in ("user", "assistant") for message in said)
+    merges = not any(message.role in ("user", "assistant") for message in messages)
     usual = _fit_exchanges(found, USUAL_WORDS, merges=merges)
     if usual is None or _has_missing(found, usual):
         usual = _fit_exchanges(found, MOST_WORDS, merges=merges) or _fit_newest(found)
@@ -73,19 +73,19 @@ def write_summary(said: Sequence[PromptMessage]) -> str:
 
 
 def _fit_exchanges(
-    found: Sequence[Exchange], most_words: int, *, merges: bool
+    exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
     """Return as much of each exchange as has room; None if not even a word of each has room."""
-    if len(found) > most_words:
+    if len(exchanges) > most_words:
         return None
     for share in _SHARES:
         pieces = []
-        for place, exchange in enumerate(found):
-            age = len(found) - 1 - place
+        for place, exchange in enumerate(exchanges):
+            age = len(exchanges) - 1 - place
             own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
             pieces += _choose_sentences(exchange, max(1, own))
         text = _write_text(pieces)
-        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in found):
+        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in exchanges):
             return pieces
     return None
 
@@ -96,9 +96,9 @@ def _leaves_trace(exchange: Exchange, text: str) -> bool:
     return not cores or any(core in text for core in cores)
 
 
-def _fit_newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
+def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
     """Return a word of as many exchanges as have room: those with names or numbers first, then the newest."""
-    ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
+    ranked = sorted(enumerate(exchanges), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
         pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _choose_sentences(exchange, 1)]
         if _fits(_write_text(pieces), MOST_WORDS):
@@ -150,18 +150,18 @@ def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Itera
         yield from (found for core, found in list(details.items())[:most] if core not in text)
 
 
-def _has_missing(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
-    return any(any(_find_missing(exchange, pieces)) for exchange in found)
+def _has_missing(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
+    return any(any(_find_missing(exchange, pieces)) for exchange in exchanges)
 
 
-def _add_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
+def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
     """Add missing names and numbers to the pieces, newest exchange first and in turns, while there is room.
 
     The whole sentence is added. If it has no room, the name or number alone is added after a shown sentence
     of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
-    waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(found)]
+    waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(exchanges)]
     while any(missing for _, missing in waiting):
         for exchange, missing in waiting:
             if not missing:

@@ -19,7 +19,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuild.generations import open_exclusive_site, swap_rows
+from mnemon_infra.rebuild.generations import open_exclusive_site, swap_row_generations
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, rebuilt
@@ -41,7 +41,7 @@ class Quiet:
     deployment: Deployment
     stock: Stock
     database: Database
-    finding: VectorIndex
+    vector_index: VectorIndex
 
     async def statements(self) -> set[tuple[Any, ...]]:
         """Of each connection of retrieve the last statement, and when PostgreSQL began it."""
@@ -69,7 +69,7 @@ class Quiet:
 
     @asynccontextmanager
     async def indexing(self) -> AsyncIterator[None]:
-        async with IndexConsumer(self.database, self.finding, self.deployment).run():
+        async with IndexConsumer(self.database, self.vector_index, self.deployment).run():
             yield
 
 
@@ -78,12 +78,12 @@ async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> Async
     """Retrieve alone: nothing is written yet."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
-        open_index(with_vectors, Embedding()) as finding,
+        open_index(with_vectors, Embedding()) as vector_index,
         Database(with_vectors) as database,
         Database(with_vectors, name=ASKING) as asking,
-        RetrieveConsumer(asking, finding, with_vectors).run(),
+        RetrieveConsumer(asking, vector_index, with_vectors).run(),
     ):
-        yield Quiet(with_vectors, stock, database, finding)
+        yield Quiet(with_vectors, stock, database, vector_index)
 
 
 @pytest_asyncio.fixture
@@ -319,7 +319,7 @@ async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: S
     assert "no train" in shown(await quiet.settle())
     told = RebuildReport()
     async with open_exclusive_site(quiet.deployment) as place, rebuilt(place, told) as replay:
-        await swap_rows(place, replay, told)
+        await swap_row_generations(place, replay, told)
     await reached(stock, lambda text: "no train" not in text and TRAIN in text)
 
 

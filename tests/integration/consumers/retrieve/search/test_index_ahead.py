@@ -34,15 +34,15 @@ async def test_message_without_row_keeps_its_point(
         async with asyncio.timeout(60):
             while await read_applied_position(context, "index") < last:
                 await asyncio.sleep(0.02)
-        async with open_index(located, (await read_settings(stock.connection)).embedding) as finding:
-            assert not await sweep_points(stock.connection, database, finding, OWNER, cleared)
+        async with open_index(located, (await read_settings(stock.connection)).embedding) as vector_index:
+            assert not await sweep_points(stock.connection, database, vector_index, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
-                assert await finding.vectors.count(collection) == 1
+                assert await vector_index.vectors.count(collection) == 1
             async with run_consumers(("persist",), located):
                 await indexed(stock, last)
-            assert await sweep_points(stock.connection, database, finding, OWNER, cleared)
+            assert await sweep_points(stock.connection, database, vector_index, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
-                assert await finding.vectors.count(collection) == 1
+                assert await vector_index.vectors.count(collection) == 1
 
 
 async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_one(
@@ -52,12 +52,12 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
     async with run_consumers(("index", "persist"), located), Database(located) as database:
         body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
         last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))
-        async with open_index(located, (await read_settings(stock.connection)).embedding) as finding:
-            vectors = finding.vectors
+        async with open_index(located, (await read_settings(stock.connection)).embedding) as vector_index:
+            vectors = vector_index.vectors
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
             older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
             await vectors.upsert(
-                Collection.DOCUMENTS, await build_points(finding, await build_document_entries(older))
+                Collection.DOCUMENTS, await build_points(vector_index, await build_document_entries(older))
             )
-            assert await sweep_points(stock.connection, database, finding, OWNER, last)
+            assert await sweep_points(stock.connection, database, vector_index, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before

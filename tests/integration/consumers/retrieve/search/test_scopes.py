@@ -135,7 +135,7 @@ async def test_search_version_1_is_unchanged(stock: Stock, mnemon_with_short_win
         old = await ask(stock, "search", 1, query="walrus", **request)
         new = await ask(stock, "search", 2, query="walrus", **request)
         assert old == new
-        assert SearchReplyV1.read(json.dumps(old).encode()).hits
+        assert SearchReplyV1.parse(json.dumps(old).encode()).hits
         assert "s1" not in [hit["id"] for hit in old["hits"]]
     for level in ("summaries", "short", "medium", "long"):
         refused = await ask(stock, "search", 1, query="walrus", scope=[level])

@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactEventRecord, load_fact_events
@@ -126,7 +126,7 @@ async def test_forget_without_database_fails(connection: Client, nats_url: str, 
     try:
         async with run_consumers(("persist", "retrieve"), deployment):
             seq = await saved(stock, "ar_001", SECRETIVE)
-            assert await Position().reach(connection.jetstream(), seq, 60) >= seq
+            assert await AppliedPosition().wait_for(connection.jetstream(), seq, 60) >= seq
             await crash(server)
             reply = await stock.ask("forget", id="ar_001")
             assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)

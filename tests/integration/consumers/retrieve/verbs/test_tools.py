@@ -377,7 +377,7 @@ async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp
 async def test_undecided_save_reports_pending(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save, "PATIENCE", 0.3)
+    monkeypatch.setattr(save, "DECISION_TIMEOUT", 0.3)
     async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("save", text="Anna is allergic to nuts")
         assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
@@ -388,7 +388,7 @@ async def test_undecided_save_reports_pending(
 async def test_request_in_progress_is_answered_before_shutdown(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save, "PATIENCE", 2)
+    monkeypatch.setattr(save, "DECISION_TIMEOUT", 2)
     proposed = await stock.connection.subscribe("memory.acme.u1.fact.proposed.v1")
     with suppress(InterruptedError):
         async with run_consumers(("retrieve",), deployment):

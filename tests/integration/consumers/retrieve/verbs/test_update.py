@@ -64,14 +64,14 @@ async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> Asy
     model = Stuck()
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
-        finding = VectorIndex(await ends.enter_async_context(opened), model)
+        vector_index = VectorIndex(await ends.enter_async_context(opened), model)
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)
         await ends.enter_async_context(PersistConsumer(database, located).run())
-        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
-        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
-        yield Unindexed(stock, finding.vectors)
+        await ends.enter_async_context(DedupeConsumer(database, vector_index, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, vector_index, located).run())
+        yield Unindexed(stock, vector_index.vectors)
 
 
 async def test_an_updated_fact_is_found_by_its_new_words_at_once(unindexed: Unindexed) -> None:
@@ -95,7 +95,7 @@ async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
 async def test_unanswered_embedding_delays_no_update(
     unindexed: Unindexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_and_update, "EMBEDDING_PATIENCE", 0.1)
+    monkeypatch.setattr(read_and_update, "EMBEDDING_TIMEOUT", 0.1)
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
     reply = await unindexed.stock.ask("update", id=saved["id"], text="Anna has seen a comet")
     assert reply["fact"]["text"] == "Anna has seen a comet"

@@ -2,11 +2,16 @@
 
 import pytest
 
-from mnemon_consumers.domain.alignment.query import choose_fact, measure_fit
+from mnemon_consumers.domain.alignment.query import choose_fact
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT, Case
 
 LANGUAGES = sorted(FACTS)
 SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
+
+
+def measure_fit(query: str, text: str) -> float:
+    ranked = choose_fact(query, [("ar_001", text)]).ranked
+    return ranked[0].fit if ranked else 0.0
 
 
 def facts(language: str, number: int) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUA
 from mnemon_consumers.retrieve.search.service import RankedHit
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
 from mnemon_infra.database.messages.counts import MessageCount

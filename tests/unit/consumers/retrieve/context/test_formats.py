@@ -298,7 +298,7 @@ def test_recent_messages_are_given_word_for_word(context: Context) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "shown"),
     [
         (ContextMessage("m", "tool", "42"), system("Tool result: 42")),
         (
@@ -322,8 +322,8 @@ def test_recent_messages_are_given_word_for_word(context: Context) -> None:
         (ContextMessage("m", "user", "hi", ""), RenderedMessage(role="user", content="hi")),
     ],
 )
-def test_every_provider_takes_the_messages(said: ContextMessage, shown: RenderedMessage) -> None:
-    assert MESSAGES.rendered(Context(recent=[said])).messages == (shown,)
+def test_every_provider_takes_the_messages(message: ContextMessage, shown: RenderedMessage) -> None:
+    assert MESSAGES.rendered(Context(recent=[message])).messages == (shown,)
 
 
 def test_every_format_of_the_contract_is_there() -> None:

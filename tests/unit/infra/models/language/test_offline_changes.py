@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.extract.prompt import build_request
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 

@@ -13,7 +13,7 @@ from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.extract.answers.parser import parse_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
@@ -25,12 +25,12 @@ def spoken(*texts: str, at: datetime = SATURDAY) -> list[PromptMessage]:
     return [PromptMessage(10 * number, "user", text, at) for number, text in enumerate(texts, 1)]
 
 
-async def answer(said: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
-    return await build_offline_model().complete(build_request(said, known, Extraction()))
+async def answer(messages: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
+    return await build_offline_model().complete(build_request(messages, known, Extraction()))
 
 
-async def found(said: Sequence[PromptMessage]) -> list[dict[str, Any]]:
-    facts: list[dict[str, Any]] = json.loads((await answer(said)).text)["facts"]
+async def found(messages: Sequence[PromptMessage]) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = json.loads((await answer(messages)).text)["facts"]
     return facts
 
 

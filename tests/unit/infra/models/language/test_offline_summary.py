@@ -23,8 +23,8 @@ def earlier(*summaries: str) -> list[PromptMessage]:
     return spoken(*(("system", text) for text in summaries))
 
 
-async def summary(said: Sequence[PromptMessage]) -> str:
-    return (await build_offline_model().complete(ModelRequest("compact", "Sum it up.", "...", said))).text
+async def summary(messages: Sequence[PromptMessage]) -> str:
+    return (await build_offline_model().complete(ModelRequest("compact", "Sum it up.", "...", messages))).text
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ async def test_of_a_long_sentence_the_part_with_names_and_numbers_is_shown(sente
     assert kept in await summary(spoken(("user", sentence)))
 
 
-@pytest.mark.parametrize("said", [[], spoken(("user", "👍"), ("assistant", "🙂 !!"))])
-async def test_summary_without_words_says_so(said: list[PromptMessage]) -> None:
-    assert await summary(said) == "There were no words."
+@pytest.mark.parametrize("messages", [[], spoken(("user", "👍"), ("assistant", "🙂 !!"))])
+async def test_summary_without_words_says_so(messages: list[PromptMessage]) -> None:
+    assert await summary(messages) == "There were no words."
 
 
 async def test_merged_they_keep_who_said_what_and_what_tells_most() -> None:

@@ -53,9 +53,11 @@ RUSSIAN = spoken(
 )
 
 
-def on_days(said: Sequence[PromptMessage], *days: int) -> list[PromptMessage]:
+def on_days(messages: Sequence[PromptMessage], *days: int) -> list[PromptMessage]:
     """Each exchange of two messages so many days after the first one."""
-    return [each._replace(at=SATURDAY + timedelta(days=days[place // 2])) for place, each in enumerate(said)]
+    return [
+        each._replace(at=SATURDAY + timedelta(days=days[place // 2])) for place, each in enumerate(messages)
+    ]
 
 
 async def test_every_exchange_is_covered_with_its_names_and_numbers() -> None:
@@ -74,9 +76,9 @@ async def test_every_exchange_is_covered_in_russian_too() -> None:
     assert "Что ей подарить?" in text
 
 
-@pytest.mark.parametrize(("said", "user"), [(ENGLISH, "User"), (RUSSIAN, "Пользователь")])
-async def test_the_date_is_told_where_the_day_changes(said: list[PromptMessage], user: str) -> None:
-    text = await summary(on_days(said, 0, 0, 3))
+@pytest.mark.parametrize(("messages", "user"), [(ENGLISH, "User"), (RUSSIAN, "Пользователь")])
+async def test_the_date_is_told_where_the_day_changes(messages: list[PromptMessage], user: str) -> None:
+    text = await summary(on_days(messages, 0, 0, 3))
     assert re.findall(r"\[[^]]+\] \w+:", text) == [f"[2026-11-21] {user}:", f"[2026-11-24] {user}:"]
 
 
@@ -88,14 +90,14 @@ async def test_greetings_thanks_and_offers_of_help_are_left_out() -> None:
         assert courtesy not in russian
 
 
-@pytest.mark.parametrize("said", [ENGLISH, RUSSIAN])
-async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(said: list[PromptMessage]) -> None:
+@pytest.mark.parametrize("messages", [ENGLISH, RUSSIAN])
+async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(messages: list[PromptMessage]) -> None:
     days = range(0, 60, 10)
     summaries = []
     for number, day in enumerate(days):
         of_a_day = [
             each._replace(at=each.at + timedelta(days=day), text=each.text.replace("19:30", f"1{number}:30"))
-            for each in said
+            for each in messages
         ]
         summaries.append(await summary(of_a_day))
     text = await summary(earlier(*summaries))

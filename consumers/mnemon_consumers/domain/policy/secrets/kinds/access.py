@@ -351,15 +351,15 @@ def _is_credential(value: str) -> bool:
     return not re.search(r"^\W*\d+-|^\d+[^\W\d_]{1,5}$", token) and not UNIT.match(value[len(token) :])
 
 
-def _is_opened(found: re.Match[str]) -> bool:
+def _is_opened(match: re.Match[str]) -> bool:
     """Return whether the number that opens a thing is neither a quantity nor a year."""
-    place = next(name for name, value in found.groupdict().items() if value is not None)
-    rest = found.string[found.end(place) :]
+    place = next(name for name, value in match.groupdict().items() if value is not None)
+    rest = match.string[match.end(place) :]
     if any(rule.match(rest) for rule in (UNIT, _MONEY, COUNTED)):
         return False
-    before = found.string[: found.start(place)].split()[-1:]
+    before = match.string[: match.start(place)].split()[-1:]
     return not (
-        _YEAR.fullmatch(found[place]) and before and before[0].lower() in ("by", "on", "after", "for")
+        _YEAR.fullmatch(match[place]) and before and before[0].lower() in ("by", "on", "after", "for")
     )
 
 

@@ -354,12 +354,12 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
     return not is_aside and _THING_CUE.search(text) is not None and _ACCESS_VERB.search(text) is not None
 
 
-def _is_told(found: re.Match[str]) -> bool:
+def _is_told(match: re.Match[str]) -> bool:
     """Return whether a number has a code's place, after a sign or "with", and counts nothing."""
-    before, number, rest = found["before"].strip().lower(), found["number"], found.string[found.end() :]
+    before, number, rest = match["before"].strip().lower(), match["number"], match.string[match.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
         return False
-    if _ELSEWHERE.search(found.string[max(0, found.start() - 24) : found.start("number")]):
+    if _ELSEWHERE.search(match.string[max(0, match.start() - 24) : match.start("number")]):
         return False
     if re.fullmatch(r"(?:19|20)\d\d", number) and before not in (
         "with",
@@ -422,10 +422,10 @@ def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
     return digits >= 4 or (digits == 3 and (is_cvv or has_sign))
 
 
-def _is_given_before(found: re.Match[str]) -> bool:
-    noun = found["noun"]
+def _is_given_before(match: re.Match[str]) -> bool:
+    noun = match["noun"]
     named = _NOUN.match(noun) or (re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _named_within(noun))
-    return bool(named) and _is_code(found["value"], is_cvv=False, has_sign=True)
+    return bool(named) and _is_code(match["value"], is_cvv=False, has_sign=True)
 
 
 def _named_within(noun: str) -> bool:

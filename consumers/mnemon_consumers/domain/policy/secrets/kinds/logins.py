@@ -61,10 +61,10 @@ def _says_pair(text: str) -> bool:
     )
 
 
-def _is_assigned(found: re.Match[str]) -> bool:
-    value = found["value"] or found["option"] or found["short"] or found["curl"]
+def _is_assigned(match: re.Match[str]) -> bool:
+    value = match["value"] or match["option"] or match["short"] or match["curl"]
     if is_placeholder(value):
         return False
-    if found["value"] is None:
+    if match["value"] is None:
         return True
-    return "=" in found[0] or is_strong(value)
+    return "=" in match[0] or is_strong(value)

@@ -398,25 +398,25 @@ def _is_listed(before: str) -> bool:
     return named is not None and named["service"].lower() in SERVICES
 
 
-def _is_service_pass(found: re.Match[str]) -> bool:
-    value = found["value"] or found["bare"]
+def _is_service_pass(match: re.Match[str]) -> bool:
+    value = match["value"] or match["bare"]
     return trim_word(value).lower() not in SERVICES and english.is_plain_value(value)
 
 
-def _is_value_of(found: re.Match[str]) -> bool:
-    value = found["value"]
+def _is_value_of(match: re.Match[str]) -> bool:
+    value = match["value"]
     bare = trim_word(value)
     if quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
         return True
-    if not found["owner"].strip() and not is_strong(value):
+    if not match["owner"].strip() and not is_strong(value):
         return False
     if is_strong(value):
-        return not re.search(r"\ba(?:n)?\s", found[0][len(value) :])
+        return not re.search(r"\ba(?:n)?\s", match[0][len(value) :])
     if bare.isdigit():
         return len(bare) >= 4
-    if found["owner"].strip().lower() in ("the", "новый", "старый") or len(bare) < 4:
+    if match["owner"].strip().lower() in ("the", "новый", "старый") or len(bare) < 4:
         return False
     if bare.isascii():
-        is_first = found.start() == 0
+        is_first = match.start() == 0
         return is_first and english.is_plain_value(bare) and bare.lower() not in ("friend", "love")
-    return found.start() == 0 and russian.is_value_like(bare)
+    return match.start() == 0 and russian.is_value_like(bare)

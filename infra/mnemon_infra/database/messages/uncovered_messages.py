@@ -38,7 +38,7 @@ from mnemon_infra.database.tables import messages, windows
 CoveredBy = Literal["summaries", "windows"]
 
 
-class UnsummarisedQuery(NamedTuple):
+class UncoveredQuery(NamedTuple):
     """A request for the oldest messages of each conversation that are not covered.
 
     Attributes:
@@ -71,7 +71,7 @@ class SpokenRow(NamedTuple):
     sent_at: datetime
 
 
-class UnsummarisedMessages(NamedTuple):
+class UncoveredMessages(NamedTuple):
     """The oldest messages of a conversation that are neither covered nor removed, oldest first."""
 
     conversation: str
@@ -208,51 +208,51 @@ _COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(
 
 @query
 async def load_uncovered_messages(
-    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
-) -> list[list[UnsummarisedMessages]]:
+    connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy
+) -> list[list[UncoveredMessages]]:
     """Return for each request its uncovered messages by conversation; no conversation is empty."""
-    places = await _list_scans(connection, wanted, covered_by)
+    places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
-    stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
+    stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]
     for number, conversation, _ in places:
         if rows := next(found):
             said = stretches[number].setdefault(conversation, [])
             said += [SpokenRow._make(row) for row in rows]
     return [
         [
-            UnsummarisedMessages(conversation, sorted(said)[: request.at_most])
+            UncoveredMessages(conversation, sorted(said)[: request.at_most])
             for conversation, said in sorted(of.items())
         ]
-        for request, of in zip(wanted, stretches, strict=True)
+        for request, of in zip(queries, stretches, strict=True)
     ]
 
 
 @query
 async def list_long_conversations(
-    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
+    connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy = "summaries"
 ) -> list[list[str]]:
     """Return for each request the conversations with at least `at_most` uncovered messages."""
-    places = await _list_scans(connection, wanted, covered_by)
+    places = await _list_scans(connection, queries, covered_by)
     found = await _COUNT_BETWEEN.fetch_each(connection, [scan for _, _, scan in places])
-    numbers: list[Counter[str]] = [Counter() for _ in wanted]
+    numbers: list[Counter[str]] = [Counter() for _ in queries]
     for (number, conversation, _), ((count,),) in zip(places, found, strict=True):
         numbers[number][conversation] += count
     return [
         [conversation for conversation in sorted(of) if of[conversation] >= request.at_most]
-        for request, of in zip(wanted, numbers, strict=True)
+        for request, of in zip(queries, numbers, strict=True)
     ]
 
 
 async def _list_scans(
-    connection: Connection, wanted: Sequence[UnsummarisedQuery], by: CoveredBy
+    connection: Connection, queries: Sequence[UncoveredQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
     """List the scans to run: number of the request, conversation, and parameters of `_select_between`."""
     begun = await _UNCOVERED_SPANS[by].fetch_each(
         connection,
-        [bind_owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
+        [bind_owner(each.tenant, each.user) | {"conversation": each.conversation} for each in queries],
     )
     scans: list[tuple[int, str, dict[str, Any]]] = []
-    for number, (request, rows) in enumerate(zip(wanted, begun, strict=True)):
+    for number, (request, rows) in enumerate(zip(queries, begun, strict=True)):
         bounds = {"of_tenant": request.tenant, "of_user": request.user, "at_most": request.at_most}
         high = request.up_to + 1
         for conversation, beyond in {row[:2] for row in rows}:

@@ -1,17 +1,16 @@
-"""Actions of `mnemon rebuild`: rebuild, verify, go back, list and drop generations."""
+"""Actions of `mnemon rebuild`: rebuild, verify, swap back, list and drop generations."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from mnemon.cli.target import open_deployment
-from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
 if TYPE_CHECKING:
@@ -168,70 +167,45 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
             yield ExclusiveSite(place, servers.is_running, progress, is_finished)
 
 
-async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
+async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     """Rebuild a generation, and swap it with the live one."""
-    from mnemon.operations.rebuild.generations import open_generation
-    from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
+    from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import catch_up
 
     async with open_exclusive_site(data) as (place, _, progress, is_finished):
-        former = name_of(place.live, "former")
         if is_finished:
             tell(
                 as_json,
-                {"live": place.live, "former": former},
+                {"live": place.live, "former": name_of(place.live, "former")},
                 f"{place.live} has the rebuilt rows and vectors.",
             )
-            return Ending.DONE
-        await require_no_former(place)
-        async with open_generation(place, "next", progress) as generation:
-            rows, vectors = generation
-            begun = perf_counter()
-            await catch_up(place, rows, progress)
-            events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
-            await generation.replay_to_end(place, progress)
-            vector_seconds = perf_counter() - begun
-            await swap_rows(place, generation, progress)
-        await swap_vectors(place, progress)
-    indexed = f"\nIts vectors were indexed in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
+            return ExitCode.DONE
+        result = await rebuild_generation(place, progress)
+    former, position, events, seconds, vector_seconds = result
+    per_second = events / seconds
+    indexed = "It has no vectors."
+    if vector_seconds is not None:
+        indexed = f"Its vectors were indexed in {vector_seconds:.1f} s."
     tell(
         as_json,
         {
             "live": place.live,
             "former": former,
-            "position": rows.reached,
+            "position": position,
             "events": events,
             "seconds": round(seconds, 3),
-            "events_per_second": round(events / seconds),
-            "vector_seconds": round(vector_seconds, 3) if vectors else None,
+            "events_per_second": round(per_second),
+            "vector_seconds": None if vector_seconds is None else round(vector_seconds, 3),
         },
-        f"{events:,} events replayed into rows in {seconds:.1f} s, {events / seconds:,.0f} per second.\n"
-        f"{place.live} has the rebuilt generation, up to position {rows.reached:,} and later.{indexed}\n"
+        f"{events:,} events replayed into rows in {seconds:.1f} s, {per_second:,.0f} per second.\n"
+        f"{place.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
         f"The former generation is {former}: `mnemon rebuild --back` returns to it, `mnemon rebuild"
         " --drop before` drops it.",
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def require_no_former(place: "Site") -> None:
-    """Check that no former generation exists, which a rebuild would replace.
-
-    Raises:
-        RebuildBlocked: a former generation exists.
-    """
-    from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import RebuildBlocked
-
-    former = name_of(place.live, "former")
-    if await place.find_generation(former):
-        raise RebuildBlocked(
-            f"the former generation, {former}, still exists",
-            "Drop the generation: mnemon rebuild --drop before. Or swap back: mnemon rebuild --back",
-        )
-
-
-async def swap_back(data: Path | None, as_json: bool) -> Ending:
+async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     """Swap back to the former generation."""
     from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 
@@ -246,10 +220,10 @@ async def swap_back(data: Path | None, as_json: bool) -> Ending:
         f"{place.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
         f" {rows.reached:,} and later. The generation that was live is {rows.schema} now.",
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Ending:
+async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
     """Compare the live generation with one rebuilt from the log."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
@@ -262,7 +236,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> End
         async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
             patience = SETTLE_WAIT if is_running else 0
             verdict = await GenerationVerification(
-                place, generation, live, progress, patience=patience
+                place, generation, live, progress, timeout_seconds=patience
             ).compare_all()
         schema = generation.rows.schema
         if not keep:
@@ -273,10 +247,10 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> End
     else:
         show_verdict(verdict)
         typer.echo(f"The rebuilt generation is {'kept as' if keep else 'dropped:'} {schema}.")
-    return Ending.NOT_SO if verdict.differences else Ending.DONE
+    return ExitCode.NEGATIVE_RESULT if verdict.differences else ExitCode.DONE
 
 
-async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
+async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> ExitCode:
     """Make a snapshot as of a log position or a time."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import find_position
@@ -286,7 +260,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
         end = await place.load_log_end()
         if not 0 < up_to <= end:
             refuse(
-                Ending.WRONG_USE,
+                ExitCode.USAGE_ERROR,
                 f"the log has no position {up_to:,}",
                 f"The log goes from 1 to {end:,}" if end else "The log is empty",
             )
@@ -300,10 +274,10 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
         f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. It does"
         f" not change;\nremove it with `mnemon rebuild --drop {schema}`.",
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def show_generations(data: Path | None, as_json: bool) -> Ending:
+async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
     """List the generations."""
     from mnemon.operations.rebuild.listing import list_generations
     from mnemon.operations.rebuild.live_vectors import count_points
@@ -324,7 +298,7 @@ async def show_generations(data: Path | None, as_json: bool) -> Ending:
         ]
     if as_json:
         typer.echo(json.dumps(rows))
-        return Ending.DONE
+        return ExitCode.DONE
     show_table(
         ("generation", "kind", "up to position", "MB of rows", "points", "MB of vectors"),
         [
@@ -339,17 +313,17 @@ async def show_generations(data: Path | None, as_json: bool) -> Ending:
             for row in rows
         ],
     )
-    return Ending.DONE
+    return ExitCode.DONE
 
 
-async def drop_generation(data: Path | None, name: str, as_json: bool) -> Ending:
+async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCode:
     """Remove a generation."""
     from mnemon.operations.rebuild.listing import remove_generation
 
     async with open_exclusive_site(data) as (place, _, _, _):
         schema = await remove_generation(place, name)
     tell(as_json, {"dropped": schema}, f"{schema} is removed.")
-    return Ending.DONE
+    return ExitCode.DONE
 
 
 def _format_megabytes(number: int | None) -> Figure | str:

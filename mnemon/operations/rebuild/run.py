@@ -1,0 +1,66 @@
+"""Rebuild: replay the log into a new generation, and swap it with the live one."""
+
+from time import perf_counter
+from typing import NamedTuple
+
+from mnemon.operations.rebuild.generations import GenerationProgress, open_generation
+from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
+from mnemon_infra.generation_names import name_of
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up
+
+
+class RebuildResult(NamedTuple):
+    """The new live generation.
+
+    Attributes:
+        former: schema of the generation that was live before.
+        position: log position that the rows had reached at the swap.
+        events: events replayed into rows.
+        seconds: duration of the replay into rows, in seconds.
+        vector_seconds: duration of the replay into vectors, in seconds; None if the generation has none.
+    """
+
+    former: str
+    position: int
+    events: int
+    seconds: float
+    vector_seconds: float | None
+
+
+async def rebuild_generation(place: Site, progress: GenerationProgress) -> RebuildResult:
+    """Replay the log into a new generation, and swap it with the live one.
+
+    The new generation goes live when it has reached the end of the log while writers wait. It is not compared
+    with the live one: `GenerationVerification` does that.
+
+    Raises:
+        RebuildBlocked: a former generation exists.
+        nats.errors.Error, DatabaseUnavailable: a server does not answer; the next call goes on where this one
+            ended.
+    """
+    await require_no_former(place)
+    async with open_generation(place, "next", progress) as generation:
+        rows, vectors = generation
+        begun = perf_counter()
+        await catch_up(place, rows, progress)
+        events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
+        await generation.replay_to_end(place, progress)
+        vector_seconds = perf_counter() - begun if vectors else None
+        await swap_rows(place, generation, progress)
+    await swap_vectors(place, progress)
+    former = name_of(place.live, "former")
+    return RebuildResult(former, rows.reached, events, seconds, vector_seconds)
+
+
+async def require_no_former(place: Site) -> None:
+    """Check that no former generation exists, which a rebuild would replace.
+
+    Raises:
+        RebuildBlocked: a former generation exists.
+    """
+    former = name_of(place.live, "former")
+    if await place.find_generation(former):
+        raise RebuildBlocked(
+            f"the former generation, {former}, is still there",
+            "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
+        )
