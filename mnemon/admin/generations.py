@@ -81,7 +81,7 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
         if await VECTORS.load_position(place.database, place.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
-                "Complete it first: mnemon rebuild",
+                "Complete the swap first: mnemon rebuild",
             )
         try:
             return await remove_generation(place, name)

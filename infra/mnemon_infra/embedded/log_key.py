@@ -54,7 +54,7 @@ def check_log_key(home: Path, key: str | None) -> None:
     if record is not None:
         if not compare_digest(_hash_key(key, record["salt"]), record["scrypt"]):
             raise LogKeyRefused(
-                f"the log in {home} is encrypted with another key than the one in {VARIABLE}: set {VARIABLE} "
+                f"the log in {home} is encrypted with another key than {VARIABLE} has: set {VARIABLE} "
                 "to the key that encrypted the log"
             )
         return

@@ -149,7 +149,7 @@ async def test_expiry_is_judged_as_of_that_moment(site: Site, stock: Stock) -> N
 
 
 async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
-    assert "the log is empty" in (await problem(stock, as_of=1))[2]
+    assert "the log, which is empty" in (await problem(stock, as_of=1))[2]
     for number in range(3):
         await stock.say(str(number))
     for verb, request in (("history", {}), ("context", {}), ("search", {"query": "tea"})):

@@ -86,7 +86,7 @@ async def test_status_advises_the_backup_before_a_new_log(
     for stream in (LOG, WORK):
         await connection.jetstream().delete_stream(stream)
     first, *others = (await examine_deployment(deployment)).problems
-    assert "restore its newest backup first" in first
+    assert "first restore its newest backup" in first
     assert not any("provision" in each for each in others)
 
 
