@@ -165,7 +165,7 @@ def _get_user(context: object) -> str:
     if isinstance(user, str) and user:
         return user
     raise ValueError(
-        f"the run does not say whose memory it is about: its runtime context is {context!r:.80}. Pass "
+        f"the run names no user: its runtime context is {context!r:.80}. Pass "
         '`context=MemoryUser("u42")` to `ainvoke` or `astream`, and `context_schema=MemoryUser` to '
         "`create_agent`"
     )

@@ -85,10 +85,10 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
                 said = await process.stdout.readline()
         except TimeoutError:
             raise BackgroundFailed(
-                f"{', '.join(names)}: not ready within {START_TIMEOUT} s; the log says why"
+                f"{', '.join(names)} not ready within {START_TIMEOUT} s; read the log messages above"
             ) from None
         if said.strip() != _READY:
-            raise BackgroundFailed(f"{', '.join(names)}: they do not start; the log says why")
+            raise BackgroundFailed(f"{', '.join(names)} did not start; read the log messages above")
     except BaseException:
         await _end_process(process)
         raise

@@ -36,7 +36,7 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
         elif seed := _file(environment, NKEY_SEED):
             options["nkeys_seed"] = seed
         if options and not find_spec("nkeys"):
-            raise LoginUnusable("login with keys needs another package: pip install 'mnemon[nkeys]'")
+            raise LoginUnusable("login with keys needs the package nkeys: pip install 'mnemon[nkeys]'")
     authority = _file(environment, AUTHORITY)
     certificate, key = _file(environment, CERTIFICATE), _file(environment, CERTIFICATE_KEY)
     if authority or certificate:
@@ -65,6 +65,6 @@ def _context(authority: str | None, certificate: str | None, key: str | None) ->
             context.load_cert_chain(certificate, key)
         except ssl.SSLError as error:
             raise LoginUnusable(
-                f"{CERTIFICATE}: {certificate} holds no certificate, or {CERTIFICATE_KEY} not its key"
+                f"{CERTIFICATE}: {certificate} has no certificate, or {CERTIFICATE_KEY} does not fit"
             ) from error
     return context

@@ -27,19 +27,22 @@ class Deployment(BaseSettings):
         env_ignore_empty=True,  # an env file may name variables without a value
     )
 
-    nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
+    nats_url: str | None = Field(default=None, description="Addresses of the NATS servers, comma-separated.")
     log_key: SecretStr | None = Field(
-        default=None, description="Key that the embedded broker encrypts what it stores with."
+        default=None, description="Key with which the embedded NATS server encrypts its streams."
     )
-    replicas: int = Field(default=1, description="NATS servers that keep a copy of all streams: 1, 3 or 5.")
-    qdrant_url: str | None = Field(default=None, description="Qdrant server.")
-    qdrant_api_key: SecretStr | None = Field(default=None, description="Key of the Qdrant server.")
+    replicas: int = Field(
+        default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
+    )
+    qdrant_url: str | None = Field(default=None, description="Address of the Qdrant server.")
+    qdrant_api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server.")
     vectors_folder: Path | None = Field(
-        default=None, description="Folder of the embedded vector engine, where there is no Qdrant server."
+        default=None,
+        description="Folder of the embedded vector engine, which is used without a Qdrant server.",
     )
     embedding_url: str | None = Field(
         default=None,
-        description="URL of an embedding endpoint with OpenAI's API, such as http://host:11434/v1.",
+        description="Address of an OpenAI-compatible embedding endpoint, such as http://host:11434/v1.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
@@ -48,21 +51,18 @@ class Deployment(BaseSettings):
 
     model_url: str | None = Field(
         default=None,
-        description="URL of an endpoint with OpenAI's API, such as http://host:11434/v1.",
+        description="Address of an OpenAI-compatible endpoint for language models, such as "
+        "http://host:11434/v1.",
     )
     model_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
     )
-    anthropic_url: str | None = Field(
-        default=None, description="URL of Anthropic's API, or of a compatible endpoint."
-    )
+    anthropic_url: str | None = Field(default=None, description="Address of Anthropic's API.")
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
     )
-    google_url: str | None = Field(
-        default=None, description="URL of Google's API, or of a compatible endpoint."
-    )
+    google_url: str | None = Field(default=None, description="Address of Google's API.")
     google_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
     )
@@ -70,10 +70,13 @@ class Deployment(BaseSettings):
         default=60,
         gt=0,
         le=3600,
-        description="Seconds to wait for an answer of a language model, per attempt.",
+        description="Maximum wait for the answer of a language model, in seconds per attempt.",
     )
     model_requests: int = Field(
-        default=8, ge=1, le=1000, description="Calls of language models in flight per process."
+        default=8,
+        ge=1,
+        le=1000,
+        description="Maximum number of concurrent calls of language models per process.",
     )
 
     database_dsn: str | None = Field(
@@ -86,59 +89,87 @@ class Deployment(BaseSettings):
     pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
 
     database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
-    pg_pool_min: int = Field(default=1, ge=0, description="Connections to keep open per process.")
-    pg_pool_max: int = Field(default=10, ge=1, description="Connections per process, at most.")
-
-    persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction, at most.")
-    persist_linger_ms: int = Field(
-        default=20, ge=1, le=5000, description="Milliseconds that a batch collects messages."
+    pg_pool_min: int = Field(
+        default=1, ge=0, description="Number of database connections that each process keeps open."
     )
-    persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
+    pg_pool_max: int = Field(
+        default=10, ge=1, description="Maximum number of database connections per process."
+    )
+
+    persist_batch: int = Field(
+        default=1000, ge=1, le=5000, description="Maximum number of messages per transaction of `persist`."
+    )
+    persist_linger_ms: int = Field(
+        default=20,
+        ge=1,
+        le=5000,
+        description="Maximum wait of a batch of `persist` for more messages, in milliseconds.",
+    )
+    persist_writers: int = Field(
+        default=2, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
+    )
     index_batch: int = Field(
-        default=500, ge=1, le=5000, description="Events per batch of the index, at most."
+        default=500, ge=1, le=5000, description="Maximum number of events per batch of `index`."
     )
     index_linger_ms: int = Field(
-        default=20, ge=1, le=5000, description="Milliseconds that a batch for the index collects events."
+        default=20,
+        ge=1,
+        le=5000,
+        description="Maximum wait of a batch of `index` for more events, in milliseconds.",
     )
     index_writers: int = Field(
-        default=2, ge=1, le=16, description="Batches for the index in flight per process."
+        default=2, ge=1, le=16, description="Number of concurrent batches of an `index` process."
     )
     dedupe_users: int = Field(
-        default=2, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
+        default=2,
+        ge=1,
+        le=64,
+        description="Maximum number of users whose facts a `dedupe` process decides on at the same time.",
     )
     maintain_seconds: float = Field(
         default=60,
         ge=1,
         le=86_400,
-        description="Seconds between removals of expired facts; the process that started last sets it.",
+        description="Interval between removals of expired facts, in seconds; the process that "
+        "starts last sets it.",
     )
     extract_seconds: float = Field(
         default=5,
         ge=1,
         le=3600,
-        description="Seconds between checks of batches; the process that started last sets it.",
+        description="Interval between checks of batches, in seconds; the process that starts last sets it.",
     )
     extract_resume_seconds: float = Field(
         default=60,
         ge=0,
         le=86_400,
-        description="Seconds that a batch may take to appear after the process that submitted it was killed.",
+        description="Maximum time until the provider lists a batch that a killed process was "
+        "submitting, in seconds.",
     )
     dead_limit: int = Field(
         default=1000,
         ge=1,
-        description="Dead letters within a minute at which a consumer pauses.",
+        description="Maximum number of dead letters of one consumer within a minute; above it, the "
+        "consumer pauses for five minutes.",
     )
     admin_token: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="Key for the admin page; without it, a generated key is kept.",
+        description="Token for the login to the admin page. Default: a token that is stored in the "
+        "data folder.",
     )
     metrics_port: int | None = Field(
-        default=None, ge=1, le=65_535, description="Port of `/metrics`, `/healthz` and `/readyz`."
+        default=None,
+        ge=1,
+        le=65_535,
+        description="Port of `/metrics`, `/healthz` and `/readyz`. Default: none, the paths are not served.",
     )
-    metrics_host: str = Field(default="127.0.0.1", description="Address at which the metrics port listens.")
-    cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve caches.")
+    metrics_host: str = Field(
+        default="127.0.0.1", description="Address on which `/metrics`, `/healthz` and `/readyz` listen."
+    )
+    cached_users: int = Field(
+        default=10_000, ge=1, description="Maximum number of users whose memory `retrieve` caches."
+    )
 
     def to_json(self) -> str:
         """Return all values as JSON, secrets included, for another mnemon process only."""
@@ -155,7 +186,7 @@ class Deployment(BaseSettings):
     def _can_be_asked(cls, url: str | None) -> str | None:
         if url is None or re.match(r"https?://[^/?#]", url):
             return url
-        raise ValueError("expected something like http://host:11434/v1")
+        raise ValueError("expected an address such as http://host:11434/v1")
 
     @field_validator("replicas")
     @classmethod
@@ -183,7 +214,9 @@ class Deployment(BaseSettings):
         try:
             return make_url(dsn).render_as_string(hide_password=False)
         except ArgumentError as error:
-            raise ValueError("expected something like postgresql://user:password@host:5432/name") from error
+            raise ValueError(
+                "expected an address such as postgresql://user:password@host:5432/name"
+            ) from error
 
     @cached_property
     def database_url(self) -> "URL | None":

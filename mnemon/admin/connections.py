@@ -48,7 +48,7 @@ class ServerConnections:
                 connection = await connect(self.deployment.nats_url, name="mnemon-admin")
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:
-            raise BrokerUnreachable("the NATS server does not answer; it is tried again and again")
+            raise BrokerUnreachable("the NATS server does not answer; mnemon retries until it answers")
         return self._connection
 
     async def get_database(self) -> Database:

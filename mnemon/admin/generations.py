@@ -81,12 +81,12 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
         if await VECTORS.load_position(place.database, place.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
-                "Complete it first: mnemon rebuild",
+                "Complete the swap first: mnemon rebuild",
             )
         try:
             return await remove_generation(place, name)
         except VectorsUnavailable as error:
-            raise RebuildBlocked(str(error), "Try again when the vectors' engine answers") from error
+            raise RebuildBlocked(str(error), "Try again when the vector engine answers") from error
 
 
 async def _count_points(place: Site, live: ListedGeneration) -> int | None:

@@ -150,7 +150,9 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
         visit = Visit(request, session, section, query, form)
         return await _await_page(handler(visit))
     except (InvalidId, InvalidBody) as error:
-        return visit.render_error(PageError(400, "Invalid request", str(error), "Go back and correct it."))
+        return visit.render_error(
+            PageError(400, "Invalid request", str(error), "Go back and correct the request.")
+        )
     except HTTPException:
         raise
     except Exception as error:
@@ -161,7 +163,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
         log.error("admin page failed", path=request.url.path, exc_info=error)
         said = f"{type(error).__name__}: an internal error."
         return visit.render_error(
-            PageError(500, "This page failed", said, "See the log of mnemon for details.")
+            PageError(500, "The page failed", said, "Read the log messages of mnemon for details.")
         )
 
 

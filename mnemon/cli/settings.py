@@ -24,7 +24,7 @@ app = typer.Typer(
 
 SettingsTenantOption = Annotated[
     str | None,
-    typer.Option(help="Settings of this tenant; without it: the settings of all tenants."),
+    typer.Option(help="Tenant of the settings. Default: the settings of all tenants."),
 ]
 
 
@@ -59,7 +59,7 @@ def get(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Settings or groups of settings; without it: all.",
+            help="Settings or groups of settings, such as limits. Default: all settings.",
             autocompletion=_complete_names,
         ),
     ] = None,
@@ -67,7 +67,7 @@ def get(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the settings in force, with the default and source of each.
+    """Show the settings in force, each with its default and source.
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
@@ -105,7 +105,7 @@ def find_preset(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Preset to apply; without it: list all presets.",
+            help="Preset to apply. Default: list all presets.",
             autocompletion=_complete_presets,
         ),
     ] = None,
@@ -141,7 +141,7 @@ def unset(
 def history(
     tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """List the last 64 changes, oldest first, with time and program.
+    """List the last 64 changes of settings, oldest first, with time and program.
 
     Example: `mnemon settings history --data ./memory`
     """
@@ -150,7 +150,9 @@ def history(
 
 @app.command("rollback")
 def rollback(
-    revision: Annotated[int, typer.Argument(min=1, help="Revision, as `mnemon settings history` shows it.")],
+    revision: Annotated[
+        int, typer.Argument(min=1, help="Number of the revision, as `mnemon settings history` shows it.")
+    ],
     tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,

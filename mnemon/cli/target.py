@@ -17,7 +17,7 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Folder of the stack that `mnemon up` runs; without it: the configured servers.",
+        help="Folder of the stack that `mnemon up` runs. Default: the configured servers.",
     ),
 ]
 
@@ -110,9 +110,9 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
             refuse(
                 ExitCode.UNAVAILABLE,
                 f"the stack in {data} ({holder}) does not answer",
-                f"Find the cause: mnemon status --data {data}",
+                f"Show the cause: mnemon status --data {data}",
             )
-        refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
+        refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
     database = endpoints.database if "database" in needed else None

@@ -64,7 +64,7 @@ async def derive_memory(
         async with asyncio.timeout(LEARNING_TIMEOUT), run_consumers(MODEL_CONSUMERS, deployment):
             await _wait_for_decisions(connection)
     except TimeoutError as error:
-        raise NotDerived("the conversations were not read to their end in time") from error
+        raise NotDerived("extract did not read all conversations in time") from error
     drawn, decisions = await _load_extracted(connection, tenant, before)
     return DerivedMemory(
         model=model,

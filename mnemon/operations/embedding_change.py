@@ -47,7 +47,7 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
     `index` then makes the vectors again from the log.
 
     Returns:
-        The number of events of the log that `index` has to read again; None if no reset was needed.
+        The number of events of the log that `index` has to read again; None if no change was necessary.
 
     Raises:
         mnemon_infra.broker.connection.BrokerUnreachable: no server answers.

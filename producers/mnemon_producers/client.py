@@ -330,7 +330,7 @@ class MemoryClient(MemoryTools):
         """
         contract = VERBS.get(verb)
         if contract is None:
-            raise InvalidBody("verb", f"{verb!r} is no verb; use one of {', '.join(VERBS)}")
+            raise InvalidBody("verb", f"{verb!r} is not a verb; use one of {', '.join(VERBS)}")
         request = contract.requests[-1].create_strict(**fields)
         return await self._questioner.ask(
             user, verb, request, contract.replies[-1], version=contract.version_of(request)

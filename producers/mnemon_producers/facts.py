@@ -290,6 +290,6 @@ class FactTools:
         if forgotten.restore is None:
             raise InvalidBody(
                 "restore",
-                "the reply has no fact to restore: none was removed, or its date had passed; `save` its text",
+                "the reply has no fact to restore: no fact was removed, or its date has passed; `save` it",
             )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

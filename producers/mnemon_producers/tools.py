@@ -49,7 +49,7 @@ class MemoryTools(FactTools):
         """
         function = TOOLS.get(tool)
         if function is None:
-            raise InvalidBody("tool", f"{tool!r} is no tool; use one of {', '.join(TOOLS)}")
+            raise InvalidBody("tool", f"{tool!r} is not a tool; use one of {', '.join(TOOLS)}")
         contract = VERBS[function.verb]
         request = function.build_request(arguments)
         if min_seq is not None and not function.changes:

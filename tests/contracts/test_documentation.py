@@ -75,7 +75,7 @@ def test_page_names_the_latest_version_of_each_verb() -> None:
 
 def test_the_pages_name_the_budget_that_a_context_has() -> None:
     budget = f"{SettingsV1().context.budget:,}"
-    assert f"`context.budget` of the settings, {budget} unless it is set" in PAGE
+    assert f"the setting `context.budget`, {budget} unless changed" in PAGE
     authors = (ROOT / "docs" / "bot-authors.md").read_text(encoding="utf-8")
     assert f"It has at most `budget` tokens, else {budget}," in authors
 

@@ -75,7 +75,7 @@ class SnapshotResolver:
         """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
-                raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is yet to come")
+                raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future")
             position = await find_position(self._broker.connection, moment)
         else:
             position = moment
@@ -83,7 +83,7 @@ class SnapshotResolver:
         if not 0 < position <= end:
             raise InvalidBody(
                 "as_of",
-                f"there is nothing as of position {position}: the log "
+                f"position {position} is not in the log, which "
                 + (f"goes from 1 to {end}" if end else "is empty"),
             )
         if isinstance(moment, datetime):
@@ -97,7 +97,7 @@ class SnapshotResolver:
         if erased > position:
             raise Refusal(
                 "refused",
-                f"as_of: something of the user was erased at position {erased}; nothing from before is shown",
+                f"as_of: content of the user was erased at position {erased}; give a later position",
             )
 
     async def _find_snapshot(self, position: int) -> int:
@@ -111,14 +111,14 @@ class SnapshotResolver:
         if fitting is None or generation is None or not generation.is_made_here:
             raise Refusal(
                 "not_found",
-                f"as_of: there are no rows as of position {position}; they are made by "
+                f"as_of: no snapshot exists as of position {position}; an operator makes it with "
                 f"`mnemon rebuild --until {position}`",
             )
         if not generation.is_complete or generation.revision != find_head_revision():
             raise Refusal(
                 "unavailable",
-                f"as_of: the rows as of position {fitting} are not complete, or of another version; they are "
-                f"once `mnemon rebuild --until {fitting}` has ended",
+                f"as_of: the snapshot as of position {fitting} is incomplete or of another version; repeat "
+                f"the request after `mnemon rebuild --until {fitting}`",
                 retryable=True,
             )
         return fitting

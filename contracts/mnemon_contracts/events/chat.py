@@ -25,21 +25,24 @@ class MessageV1(Event):
     """A message of a conversation."""
 
     role: Role = Field(description="Role of the speaker.")
-    content: Text = Field(description="Text of the message; may be empty if `tool_calls` is given.")
+    content: Text = Field(description="Text of the message; can be empty if `tool_calls` is given.")
     sent_at: Moment | None = Field(
-        default=None, description="Time of the message; without it: the time at which the log received it."
+        default=None,
+        description="Time of the message. Default: the time at which the log received the message.",
     )
     name: Text | None = Field(default=None, description="Name of the speaker, if several people speak.")
     task_id: Identifier | None = Field(
-        default=None, description="Task that a tool result belongs to; `context` accepts it as `task_id`."
+        default=None,
+        description="Id of the task that a tool result belongs to; `context` accepts the id as `task_id`.",
     )
     tool_calls: tuple[ToolCall, ...] | None = Field(
         default=None, description="Tools that the assistant called for this answer."
     )
     metadata: JsonObject | None = Field(
         default=None,
-        description="Any data of the bot. It is stored and not read, except for `from_memory`: if that "
-        "is true, no facts are extracted from the message.",
+        description="Arbitrary data of the bot. mnemon stores the data and reads only "
+        "`from_memory`: if `from_memory` is true, no facts are extracted from the "
+        "message.",
     )
 
 

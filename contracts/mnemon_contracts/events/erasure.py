@@ -19,20 +19,23 @@ class UserErasedV1(Event):
     """A user, or one conversation, was erased for good. The event holds no content."""
 
     up_to_seq: Sequence = Field(
-        description="Everything below this log position is erased, and nothing after this event."
+        description="Log position below which all content is erased. Events after the erasure stay."
     )
     conversation: Identifier | None = Field(
-        default=None, description="Conversation that was erased; without it: the whole user."
+        default=None, description="Conversation that was erased. Default: the whole user."
     )
     spans: tuple[Span, ...] = Field(
         default=(),
-        description="For one conversation: ranges in which it was the current one, to which `-` refers.",
+        description="For one conversation: ranges of the log in which `-` referred to the erased "
+        "conversation.",
     )
     discarded_seq: Sequence | None = Field(
         default=None,
-        description="For one conversation: position of its last start that discarded earlier messages.",
+        description="For one conversation: log position of the last start of the conversation that "
+        "discarded earlier messages.",
     )
     derived: tuple[Sequence, ...] = Field(
         default=(),
-        description="For one conversation: positions of facts and proposals that were derived from it alone.",
+        description="For one conversation: log positions of facts and proposals that were derived "
+        "from this conversation alone.",
     )

@@ -10,22 +10,22 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
 class FactComparedV1(FactPair, Event):
-    """A language model has compared two undecided facts; dedupe decides what follows."""
+    """A language model has compared two undecided facts; dedupe decides whether to merge them."""
 
     relation: Relation | None = Field(
         default=None,
-        description="`same`: both say the same; `update`: the newer fact replaces the older one; "
-        "`different`: both are kept. Absent: the answer was not usable, and the pair is "
-        "compared again, three times in all.",
+        description="`same`: both facts say the same; `update`: the newer fact replaces the older "
+        "fact; `different`: both facts are kept. Absent: the answer was unusable, and "
+        "the pair is compared again, at most three times in total.",
     )
     lineage: Lineage = Field(default=Lineage(), description="Model and prompt of the comparison.")
 
 
 class FactMergedV1(FactEvent):
-    """Two facts were merged after a language model compared them. The other's `fact.forgotten` follows."""
+    """Two facts were merged after a language model compared them; `fact.forgotten` of one fact follows."""
 
-    fact_id: Identifier = Field(description="Id of the fact that is kept: the one with the older text.")
-    merged_id: Identifier = Field(description="Id of the fact that was merged into it.")
+    fact_id: Identifier = Field(description="Id of the fact that is kept: the fact with the older text.")
+    merged_id: Identifier = Field(description="Id of the fact that was merged into the kept fact.")
     relation: Literal["same", "update"] = Field(description="Relation of the two facts.")
     fact: Fact = Field(description="The fact after the merge.")
     former: Fact = Field(description="The fact before the merge.")

@@ -29,20 +29,21 @@ class Lineage(Contract):
     """Origin of a fact or summary: its sources, and the program or model that derived it."""
 
     sources: tuple[Sequence, ...] = Field(
-        default=(), description="Log positions of the messages it was derived from."
+        default=(), description="Log positions of the messages that the fact or summary was derived from."
     )
-    conversation: Identifier | None = Field(default=None, description="Conversation of these messages.")
+    conversation: Identifier | None = Field(default=None, description="Conversation of the source messages.")
     extractor: Text | None = Field(
-        default=None, description="`tool`, `import`, or the name of the extractor."
+        default=None, description="Origin of the text: `tool`, `import`, or the name of the extractor."
     )
     prompt_version: Text | None = Field(
-        default=None, description="Version of the prompt, if a model was asked."
+        default=None, description="Version of the prompt, if a language model was called."
     )
-    model: Text | None = Field(default=None, description="Model that was asked.")
-    batch_id: Identifier | None = Field(default=None, description="Batch of the answer.")
+    model: Text | None = Field(default=None, description="Language model that was called.")
+    batch_id: Identifier | None = Field(default=None, description="Id of the batch with the model's answer.")
     answer: Identifier | None = Field(
         default=None,
-        description="Answer of the model that it came in: facts of one answer do not replace each other.",
+        description="Id of the model's answer that contained the fact. Facts of one answer do not "
+        "replace each other.",
     )
     unsupported: tuple[Text, ...] | None = Field(
         default=None, description="Names and numbers in the text that no source contains."
@@ -53,13 +54,17 @@ class Decision(Contract):
     """Reasons of a decision by dedupe."""
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
-    nearest: Identifier | None = Field(default=None, description="Id of the fact it was compared with last.")
-    similarity: float | None = Field(default=None, description="Cosine similarity with that fact, -1 to 1.")
+    nearest: Identifier | None = Field(
+        default=None, description="Id of the fact that the proposal was compared with last."
+    )
+    similarity: float | None = Field(
+        default=None, description="Cosine similarity of the proposal and the `nearest` fact, -1 to 1."
+    )
     duplicate_threshold: float | None = Field(
-        default=None, description="Similarity above which both are the same fact."
+        default=None, description="Similarity above which the proposal and the fact say the same."
     )
     update_threshold: float | None = Field(
-        default=None, description="Similarity above which the fact is rewritten."
+        default=None, description="Similarity above which the proposal updates the fact."
     )
     embedding_model: Text | None = Field(
         default=None, description="Embedding model that measured the similarity."
@@ -68,12 +73,13 @@ class Decision(Contract):
         default=None, description="Relation of the proposal to the nearest fact."
     )
     evidence: Text | None = Field(
-        default=None, description="Reason of the decision, for a person; it never quotes a fact."
+        default=None, description="Human-readable reason of the decision; never quotes a fact."
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="Ids of facts that may say the same. All are kept; a model may decide later.",
+        description="Ids of facts that may say the same as the proposal. All these facts are kept; "
+        "a language model can decide later.",
     )
 
 
@@ -97,7 +103,9 @@ class FactProposedV1(Event):
     tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
     importance: int | None = Field(default=None, ge=1, le=10, description="Importance, 1 to 10.")
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
-    supersedes: Identifier | None = Field(default=None, description="Id of the fact that it replaces.")
+    supersedes: Identifier | None = Field(
+        default=None, description="Id of the fact that the proposal replaces."
+    )
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 
@@ -108,7 +116,7 @@ class FactEvent(Event):
         default=None, description="`redecide`, if the decision was repeated with other settings or rules."
     )
     at: Moment | None = Field(
-        default=None, description="Time of the original event, if it was imported later."
+        default=None, description="Time of the original event, if the event was imported."
     )
 
 
@@ -116,7 +124,7 @@ class FactSavedV1(FactEvent):
     """A new fact is saved."""
 
     fact_id: Identifier = Field(description="Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.")
-    fact: Fact = Field(description="The fact.")
+    fact: Fact = Field(description="Content of the fact.")
     decision: Decision = Field(description="Reasons of the decision.")
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
@@ -124,7 +132,7 @@ class FactSavedV1(FactEvent):
 class FactUpdatedV1(FactEvent):
     """A fact is updated; its former version is kept."""
 
-    fact_id: Identifier = Field(description="The fact.")
+    fact_id: Identifier = Field(description="Id of the fact.")
     fact: Fact = Field(description="The fact after the change.")
     former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
@@ -145,68 +153,78 @@ class FactRejectedV1(Event):
     """A proposal was refused."""
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
-    reason: Reason = Field(description="Rule that refused it.")
-    detail: Text | None = Field(default=None, description="Reason for a person; it never repeats a secret.")
-    fact_id: Identifier | None = Field(default=None, description="Id of the fact concerned, if there is one.")
+    reason: Reason = Field(description="Rule that refused the proposal.")
+    detail: Text | None = Field(default=None, description="Human-readable reason; never contains a secret.")
+    fact_id: Identifier | None = Field(
+        default=None, description="Id of the known fact that the refusal concerns, if any."
+    )
 
 
 class FactForgottenV1(FactEvent):
     """A fact is removed on request, or because another fact replaced it."""
 
-    fact_id: Identifier = Field(description="The fact.")
+    fact_id: Identifier = Field(description="Id of the fact.")
     reason: Reason = Field(default="requested", description="Reason of the removal.")
 
 
 class FactExpiredV1(Event):
     """A fact is removed because its date has passed."""
 
-    fact_id: Identifier = Field(description="The fact.")
-    expires_at: Moment = Field(description="Date that has passed.")
+    fact_id: Identifier = Field(description="Id of the fact.")
+    expires_at: Moment = Field(description="Expiry date of the fact.")
 
 
 class FactEvictedV1(Event):
     """A fact is evicted because the user's limit was reached."""
 
-    fact_id: Identifier = Field(description="The fact.")
-    tier: Tier = Field(description="Tier that was full.")
-    limit: int = Field(ge=0, description="Facts that it may hold, at most.")
+    fact_id: Identifier = Field(description="Id of the fact.")
+    tier: Tier = Field(description="Tier of the fact.")
+    limit: int = Field(
+        ge=0, description="Maximum number of facts that was reached: of the tier, or of the user."
+    )
 
 
 class SummaryWrittenV1(Event):
     """A summary of a range of messages was written."""
 
-    summary_id: Identifier = Field(description="The summary.")
-    conversation: Identifier = Field(description="The conversation.")
+    summary_id: Identifier = Field(description="Id of the summary.")
+    conversation: Identifier = Field(description="Id of the conversation.")
     from_seq: Sequence = Field(description="First log position that the summary covers.")
     to_seq: Sequence = Field(description="Last log position that the summary covers.")
-    text: Text = Field(description="The summary.")
-    lineage: Lineage = Field(default=Lineage(), description="Model that wrote it.")
+    text: Text = Field(description="Text of the summary.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Origin of the summary: the model that wrote the summary, with its sources.",
+    )
 
 
 class SummaryMergedV1(Event):
     """Several summaries were merged into one."""
 
     summary_id: Identifier = Field(description="Id of the new summary.")
-    conversation: Identifier = Field(description="The conversation.")
-    merged: tuple[Identifier, ...] = Field(description="Ids of the summaries that it replaces.")
+    conversation: Identifier = Field(description="Id of the conversation.")
+    merged: tuple[Identifier, ...] = Field(description="Ids of the summaries that the new summary replaces.")
     from_seq: Sequence = Field(description="First log position that the summary covers.")
     to_seq: Sequence = Field(description="Last log position that the summary covers.")
-    text: Text = Field(description="The summary.")
-    lineage: Lineage = Field(default=Lineage(), description="Model that wrote it.")
+    text: Text = Field(description="Text of the summary.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Origin of the summary: the model that wrote the summary, with its sources.",
+    )
 
 
 class ProfileSetV1(Event):
     """Fields of the user's data are set; other fields stay. `null` removes a field."""
 
     fields: JsonObject = Field(
-        min_length=1, description="Fields with their values; a value is any JSON value."
+        min_length=1, description="Fields with their values; a value can be any JSON value."
     )
 
 
 class TaskAddedV1(Event):
     """A task of the user is added."""
 
-    task_id: Identifier = Field(description="The task.")
+    task_id: Identifier = Field(description="Id of the task.")
     text: Text = Field(description="Text of the task.")
     due_at: Moment | None = Field(default=None, description="Time at which the task is due.")
 
@@ -214,13 +232,13 @@ class TaskAddedV1(Event):
 class TaskDoneV1(Event):
     """A task is done."""
 
-    task_id: Identifier = Field(description="The task.")
+    task_id: Identifier = Field(description="Id of the task.")
 
 
 class TaskRemovedV1(Event):
     """A task is removed."""
 
-    task_id: Identifier = Field(description="The task.")
+    task_id: Identifier = Field(description="Id of the task.")
 
 
 Origin = Literal["folder", "repository"]
@@ -229,17 +247,17 @@ Origin = Literal["folder", "repository"]
 class DocumentAddedV1(Event):
     """A document, or a new version of it, is added for search."""
 
-    document_id: Identifier = Field(description="The document.")
+    document_id: Identifier = Field(description="Id of the document.")
     text: Text = Field(description="Whole text of the document.")
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
         default=None, description="Collection of the document, such as a repository."
     )
-    metadata: JsonObject | None = Field(default=None, description="Any data of the sender.")
+    metadata: JsonObject | None = Field(default=None, description="Arbitrary data of the sender.")
     origin: Origin | None = Field(
         default=None,
-        description="Kind of folder, if the document is a file that was indexed with its folder.",
+        description="Kind of the indexed folder, if the document is a file of a folder.",
     )
     digest: Text | None = Field(
         default=None,
@@ -250,7 +268,7 @@ class DocumentAddedV1(Event):
 class DocumentRemovedV1(Event):
     """A document is removed from search."""
 
-    document_id: Identifier = Field(description="The document.")
+    document_id: Identifier = Field(description="Id of the document.")
 
 
 class Window(Contract):
@@ -258,65 +276,68 @@ class Window(Contract):
 
     tenant: Identifier = Field(description="Tenant of the conversation.")
     user: Identifier = Field(description="User of the conversation.")
-    conversation: Identifier = Field(description="The conversation.")
+    conversation: Identifier = Field(description="Id of the conversation.")
     from_seq: Sequence = Field(description="First log position of the window.")
     to_seq: Sequence = Field(description="Last log position of the window.")
-    line: int | None = Field(default=None, ge=0, description="Number of its line in the batch.")
+    line: int | None = Field(
+        default=None, ge=0, description="Line number of the window in the batch, from 0."
+    )
     pairs: tuple[FactPair, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="Undecided pairs of facts that the same request also compares.",
+        description="Undecided pairs of facts that the request of this window also compares.",
     )
 
 
 class BatchIntendedV1(Event):
-    """A batch is about to be submitted. Written before the call, so that a crash is detected."""
+    """A batch is about to be submitted. The event precedes the call, so that a crash is detected."""
 
-    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
-    provider: Text = Field(description="The provider.")
-    model: Text = Field(description="The model.")
+    batch_id: Identifier = Field(description="Id of the batch in mnemon.")
+    provider: Text = Field(description="Name of the provider.")
+    model: Text = Field(description="Name of the model.")
     purpose: Literal["extract", "compact"] = Field(description="Purpose of the batch.")
     windows: tuple[Window, ...] = Field(
-        description="Windows of this user in the batch; windows of other users are in events of their own."
+        description="Windows of this user in the batch; separate events list the windows of other users."
     )
     usd: float | None = Field(
         default=None,
         ge=0,
-        description="Cost of these windows at most, in US dollars, if the tenant has a budget.",
+        description="Maximum cost of these windows in US dollars; absent if the tenant has no budget.",
     )
 
 
 class BatchSubmittedV1(Event):
     """The provider accepted the batch."""
 
-    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
+    batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     provider_batch_id: Text = Field(description="Id of the batch at the provider.")
 
 
 class BatchCompletedV1(Event):
     """The batch is complete."""
 
-    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
-    answered: int = Field(ge=0, description="Lines with an answer.")
-    failed: int = Field(default=0, ge=0, description="Lines without an answer.")
+    batch_id: Identifier = Field(description="Id of the batch in mnemon.")
+    answered: int = Field(ge=0, description="Number of lines with an answer.")
+    failed: int = Field(default=0, ge=0, description="Number of lines without an answer.")
 
 
 class BatchFailedV1(Event):
     """The batch failed at the provider."""
 
-    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
-    error: Text = Field(description="Error of the provider.")
+    batch_id: Identifier = Field(description="Id of the batch in mnemon.")
+    error: Text = Field(description="Error message of the provider.")
 
 
 class WindowAnsweredV1(Event):
-    """A window of a conversation was read for facts; it is not read again."""
+    """A window of a conversation was read for facts, and is not read again."""
 
-    conversation: Identifier = Field(description="The conversation.")
+    conversation: Identifier = Field(description="Id of the conversation.")
     from_seq: Sequence = Field(description="First log position of the window.")
     to_seq: Sequence = Field(description="Last log position of the window.")
     outcome: Literal["proposed", "nothing", "gone", "dead"] = Field(
-        description="`proposed`: facts were proposed; `nothing`: there were none; `gone`: the messages "
-        "were removed; `dead`: the window could not be read and is a dead letter."
+        description="`proposed`: facts were proposed; `nothing`: the answer had no facts; `gone`: "
+        "the messages were removed; `dead`: the window could not be read and is a dead "
+        "letter."
     )
     proposed: int = Field(default=0, ge=0, description="Number of facts that were proposed.")
     repaired: bool = Field(
@@ -328,18 +349,18 @@ class WindowAnsweredV1(Event):
     beyond_limit: int | None = Field(
         default=None,
         ge=1,
-        description="Number of usable facts above the limit, which are kept in a dead letter.",
+        description="Number of usable facts above the limit; a dead letter keeps these facts.",
     )
     reason: Text | None = Field(
         default=None, description="Reason in the dead letter, if the outcome is `dead`."
     )
     model: Text | None = Field(
-        default=None, description="Provider and model that were asked last, if the outcome is `dead`."
+        default=None, description="Provider and model of the last request, if the outcome is `dead`."
     )
     attempts: int | None = Field(
         default=None, ge=0, description="Failed attempts before the last one, if the outcome is `dead`."
     )
-    batch_id: Identifier | None = Field(default=None, description="Batch of the answer.")
+    batch_id: Identifier | None = Field(default=None, description="Id of the batch with the model's answer.")
 
 
 class Tokens(Contract):
@@ -353,8 +374,8 @@ class Tokens(Contract):
 class ModelCalledV1(Event):
     """A language model was called, with its tokens and cost."""
 
-    provider: Text = Field(description="The provider.")
-    model: Text = Field(description="The model.")
+    provider: Text = Field(description="Name of the provider.")
+    model: Text = Field(description="Name of the model.")
     purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")
     tokens: Tokens = Field(description="Tokens of the call.")
     batch_id: Identifier | None = Field(
@@ -363,5 +384,6 @@ class ModelCalledV1(Event):
     usd: float | None = Field(
         default=None,
         ge=0,
-        description="Cost in US dollars, at the prices set at that time; absent if the model had no price.",
+        description="Cost in US dollars at the prices in force at the time of the call; absent if "
+        "the model had no price.",
     )

@@ -54,7 +54,7 @@ def _usable_template(template: str) -> str:
     if not fields <= {"time", "text"} or any(width or conversion for _, _, width, conversion in pieces):
         raise ValueError(expected)
     if "text" not in fields:
-        raise ValueError("must hold {text}")
+        raise ValueError("must contain {text}")
     return template
 
 
@@ -68,23 +68,25 @@ class TimeStamps(Settings):
         default="[{time}] {text}",
         description="Text of a stamped message: `{time}` is the time of the message, `{text}` its content.",
     )
-    time_format: Text = Field(default="%Y-%m-%d %H:%M", description="Format of the time, as for strftime.")
+    time_format: Text = Field(
+        default="%Y-%m-%d %H:%M", description="Format of the time, in the notation of Python's `strftime`."
+    )
     zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
         default="UTC", description="Time zone of the time stamp, such as `Europe/Moscow`."
     )
 
 
 class Policy(Settings):
-    """Rules on which proposed facts may be kept."""
+    """Rules on which facts may be kept."""
 
     min_length: int = Field(
-        default=12, ge=1, le=10_000, description="Length of a fact at least, in characters."
+        default=12, ge=1, le=10_000, description="Minimum length of a fact, in characters."
     )
     max_length: int = Field(
         default=240,
         ge=1,
         le=10_000,
-        description="Length of a fact at most, in characters; not below `min_length`.",
+        description="Maximum length of a fact, in characters; not below `min_length`.",
     )
     refuse_questions: bool = Field(default=True, description="Refuse questions.")
     refuse_commands: bool = Field(default=True, description="Refuse commands to a program or a model.")
@@ -108,35 +110,35 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """Comparison of facts. Thresholds decide pairs that alignment leaves undecided.
-
-    The default thresholds are those of the embedding model.
+    """Decisions on facts that say the same. Thresholds decide pairs that alignment leaves undecided; their
+    defaults depend on the embedding model.
     """
 
     update_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which a newer fact replaces an older one, if alignment leaves "
-        "the pair undecided.",
+        description="Similarity above which a newer fact replaces an older fact, if alignment "
+        "leaves the pair undecided. Default: the threshold of the embedding model.",
     )
     duplicate_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which two facts of such a pair say the same; not below "
-        "`update_threshold`.",
+        description="Similarity above which two facts say the same, if alignment leaves the pair "
+        "undecided; not below `update_threshold`. Default: the threshold of the "
+        "embedding model.",
     )
     require_similarity: bool = Field(
         default=False,
-        description="Let a new value replace the old one only if the similarity of both facts is also "
-        "above `update_threshold`; off: alignment alone decides. Without an embedding "
-        "model alignment always decides.",
+        description="Replace an old value by a new value only if the similarity of both facts is "
+        "also above `update_threshold`. If off, or without an embedding model, "
+        "alignment alone decides.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
-        description="Text of a fact that is said again in other words: `rewrite` takes the newer text, "
-        "`confirm` keeps the older one.",
+        description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the "
+        "newer text, `confirm` keeps the older text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -146,26 +148,29 @@ class Dedupe(Settings):
 
 
 class FactLimits(Settings):
-    """Maximum numbers of facts of a user. Above it, the oldest of the least important facts are evicted."""
+    """Maximum number of facts of a user. Beyond the limit, the oldest of the least important facts are
+    evicted.
+    """
 
-    per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user, at most.")
+    per_user: int = Field(default=500, ge=1, le=100_000, description="Maximum number of facts of one user.")
     profile: int = Field(
         default=50,
         ge=1,
         le=100_000,
-        description="Facts of one user in the tier `profile`, at most; not above `per_user`.",
+        description="Maximum number of facts of one user in the tier `profile`; not above `per_user`.",
     )
     working: int = Field(
         default=50,
         ge=1,
         le=100_000,
-        description="Facts of one user in the tier `working`, at most; not above `per_user`.",
+        description="Maximum number of facts of one user in the tier `working`; not above `per_user`.",
     )
     working_days: int | None = Field(
         default=None,
         ge=1,
         le=3650,
-        description="Days until a fact of the tier `working` without a date expires; `null`: never.",
+        description="Days until a fact of the tier `working` without a date expires; `null`: the "
+        "fact does not expire.",
     )
 
     @field_validator("profile", "working")
@@ -175,32 +180,33 @@ class FactLimits(Settings):
 
 
 class DocumentLimits(Settings):
-    """Maximum sizes of documents."""
+    """Maximum size of a document."""
 
     characters: int = Field(
         default=1_000_000,
         ge=1_000,
         le=1_000_000,
-        description="Length of one document at most, in characters; the verb `document` refuses a "
+        description="Maximum length of one document, in characters; the verb `document` refuses a "
         "longer text.",
     )
 
 
 class Rates(Settings):
-    """Rates of requests and events. A refused request may be sent again later."""
+    """Limits on the rates of requests and events. A refused request can be repeated later."""
 
     requests_per_second: float | None = Field(
         default=None,
         gt=0,
         le=1_000_000,
-        description="Requests per second that each `retrieve` process answers for a tenant; left out: "
-        "no limit.",
+        description="Maximum number of requests per second that each `retrieve` process answers for "
+        "a tenant. Default: no limit.",
     )
     requests_per_user: int = Field(
         default=32,
         ge=1,
         le=512,
-        description="Requests of one user that a `retrieve` process handles at the same time.",
+        description="Maximum number of requests of one user that a `retrieve` process handles at "
+        "the same time.",
     )
     events_per_second: float | None = Field(
         default=None,
@@ -211,14 +217,16 @@ class Rates(Settings):
 
 
 class Retrieval(Settings):
-    """Hits of `search`, and of `context`, which uses it."""
+    """Number and score of the hits of `search` and `context`."""
 
-    limit: int = Field(default=5, ge=1, le=100, description="Hits at most, if the request sets no `limit`.")
+    limit: int = Field(
+        default=5, ge=1, le=100, description="Maximum number of hits, if the request sets no `limit`."
+    )
     threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Leave out hits with a lower score; left out: the embedding model's own threshold.",
+        description="Minimum score of a hit. Default: the threshold of the embedding model.",
     )
     decay_days: float = Field(
         default=60,
@@ -230,68 +238,95 @@ class Retrieval(Settings):
 
 
 class Sections(Settings):
-    """Maximum number of tokens of each section of `context`."""
+    """Maximum tokens of each section of `context`."""
 
-    facts: int = Field(default=250, ge=0, le=100_000, description="Tokens of key facts: the tier `profile`.")
+    facts: int = Field(
+        default=250,
+        ge=0,
+        le=100_000,
+        description="Maximum tokens of key facts, which are the facts of the tier `profile`.",
+    )
     working: int = Field(
-        default=150, ge=0, le=100_000, description="Tokens of facts that hold for now: the tier `working`."
+        default=150, ge=0, le=100_000, description="Maximum tokens of facts of the tier `working`."
     )
-    user_data: int = Field(default=150, ge=0, le=100_000, description="Tokens of the user's data.")
+    user_data: int = Field(default=150, ge=0, le=100_000, description="Maximum tokens of the user's data.")
     summaries: int = Field(
-        default=400, ge=0, le=100_000, description="Tokens of summaries of earlier messages."
+        default=400, ge=0, le=100_000, description="Maximum tokens of summaries of earlier messages."
     )
-    recent: int = Field(default=1000, ge=0, le=100_000, description="Tokens of the newest messages.")
-    relevant: int = Field(default=500, ge=0, le=100_000, description="Tokens of facts found for the query.")
+    recent: int = Field(default=1000, ge=0, le=100_000, description="Maximum tokens of the newest messages.")
+    relevant: int = Field(
+        default=500, ge=0, le=100_000, description="Maximum tokens of facts found for the query."
+    )
     documents: int = Field(
-        default=0, ge=0, le=100_000, description="Tokens of document passages found for the query; 0: none."
+        default=0,
+        ge=0,
+        le=100_000,
+        description="Maximum tokens of document passages found for the query; 0: no passages.",
     )
     conversation: int = Field(
-        default=300, ge=0, le=100_000, description="Tokens of earlier messages found for the query."
+        default=300, ge=0, le=100_000, description="Maximum tokens of earlier messages found for the query."
     )
 
 
 class Characters(Settings):
-    """Maximum number of characters of each section of facts in `context`, besides the maximum of tokens."""
+    """Maximum characters of the sections of facts in `context`, in addition to their maximum tokens.
+    Default: no limit.
+    """
 
     facts: int | None = Field(
-        default=None, ge=1, le=400_000, description="Characters of key facts, the most important first."
+        default=None,
+        ge=1,
+        le=400_000,
+        description="Maximum characters of key facts, the most important facts first. Default: no limit.",
     )
     working: int | None = Field(
-        default=None, ge=1, le=400_000, description="Characters of facts that hold for now."
+        default=None,
+        ge=1,
+        le=400_000,
+        description="Maximum characters of facts of the tier `working`. Default: no limit.",
     )
     relevant: int | None = Field(
-        default=None, ge=1, le=400_000, description="Characters of facts found for the query, the best first."
+        default=None,
+        ge=1,
+        le=400_000,
+        description="Maximum characters of facts found for the query, the best facts first. "
+        "Default: no limit.",
     )
 
 
 class ContextSettings(Settings):
-    """Contents of `context`: sections, format and budget."""
+    """Contents and format of a context."""
 
     budget: int = Field(
         default=1300,
         ge=1,
         le=1_000_000,
-        description="Tokens of the whole context at most, if the request sets no `budget`.",
+        description="Maximum tokens of the whole context, if the request sets no `budget`.",
     )
-    sections: Sections = Field(default=Sections(), description="Tokens of each section, at most.")
+    sections: Sections = Field(default=Sections(), description="Maximum tokens of each section.")
     characters: Characters = Field(
-        default=Characters(), description="Characters of each section of facts, at most."
+        default=Characters(), description="Maximum characters of each section of facts."
     )
-    summaries: int = Field(default=3, ge=0, le=100, description="Summaries at most, the newest ones.")
+    summaries: int = Field(
+        default=3, ge=0, le=100, description="Maximum number of summaries; the newest summaries are shown."
+    )
     recent_limit: int | None = Field(
         default=None,
         ge=1,
         le=1000,
-        description="Newest messages at most, even if no summary covers older ones; left out: as many "
-        "as the budget allows.",
+        description="Maximum number of newest messages, even if no summary covers older messages. "
+        "Default: as many as the budget allows.",
     )
     key_facts: Literal["all", "high"] = Field(
         default="all",
-        description="Facts of the tier `profile` that every context shows: `all`, or only those of "
-        "`high` importance (8 and above). The others are shown if they fit the query.",
+        description="Facts of the tier `profile` that every context shows: `all`, or only facts of "
+        "`high` importance (8 and above). Other facts are shown if they fit the query.",
     )
     conversation_hits: int = Field(
-        default=3, ge=0, le=100, description="Earlier messages at most that are found for the query."
+        default=3,
+        ge=0,
+        le=100,
+        description="Maximum number of earlier messages that are found for the query.",
     )
     language: Literal["auto", "en", "ru"] = Field(
         default="auto",
@@ -300,14 +335,14 @@ class ContextSettings(Settings):
     )
     fact_types: bool = Field(
         default=True,
-        description="Write facts as lines such as `- [preference] Likes tea` in every format, and a "
-        "sentence if nothing is known; off: only in `markdown`.",
+        description="Write facts as lines such as `- [preference] Likes tea`, and a sentence if "
+        "nothing is known, in every format; if off, only in `markdown`.",
     )
     current_time: bool = Field(
         default=False,
-        description="End the context with the current date and time, in the format of `time_stamps`. "
-        "They change every minute, so a provider's prefix cache does not serve the part of "
-        "a prompt after them.",
+        description="End the context with the current date and time, in the format of "
+        "`time_stamps`. The time changes every minute, so a provider's prefix cache "
+        "does not serve the part of a prompt after the time.",
     )
 
 
@@ -315,10 +350,10 @@ class Embedding(Settings):
     """Embedding model. Another model needs new vectors: `mnemon reindex`."""
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
-        default="wordllama", description="Provider of the embedding model; `none`: search by words only."
+        default="wordllama", description="Provider of the embedding model; `none`: searches use words only."
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider; left out: the provider's default."
+        default=None, description="Model of the provider. Default: the provider's default model."
     )
 
 
@@ -329,31 +364,38 @@ class SettingsV1(Settings):
         default=10,
         ge=1,
         le=1000,
-        description="Newest messages that `context` shows at least; it also shows messages that no "
-        "summary covers, as far as the budget allows.",
+        description="Minimum number of newest messages that `context` shows. `context` also shows "
+        "messages that no summary covers, as far as the budget allows.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
     wait_for_log_ms: int = Field(
         default=500,
         ge=0,
         le=10_000,
-        description="Milliseconds that a request with `min_seq` waits for the projections, at most.",
+        description="Maximum time that a request with `min_seq` waits for the projections, in milliseconds.",
     )
     discard_facts: bool = Field(
         default=False,
-        description="When a new conversation discards earlier messages (`/new`), also forget facts "
-        "that were learned from these messages only; off: facts stay.",
+        description="Forget facts that were learned only from messages that a new conversation "
+        "(`/new`) discards; if off, these facts stay.",
     )
-    policy: Policy = Field(default=Policy(), description="Which proposed facts may be kept.")
-    dedupe: Dedupe = Field(default=Dedupe(), description="When two facts say the same.")
-    limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has at most.")
-    documents: DocumentLimits = Field(default=DocumentLimits(), description="How large a document may be.")
-    rates: Rates = Field(default=Rates(), description="Rates of requests and events.")
-    retrieval: Retrieval = Field(default=Retrieval(), description="Hits of a search.")
-    context: ContextSettings = Field(default=ContextSettings(), description="How a context is assembled.")
-    embedding: Embedding = Field(default=Embedding(), description="Embedding model.")
-    compaction: Compaction = Field(default=Compaction(), description="When messages become summaries.")
+    policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")
+    dedupe: Dedupe = Field(default=Dedupe(), description="Decisions on facts that say the same.")
+    limits: FactLimits = Field(default=FactLimits(), description="Maximum number of facts of a user.")
+    documents: DocumentLimits = Field(default=DocumentLimits(), description="Maximum size of a document.")
+    rates: Rates = Field(default=Rates(), description="Limits on the rates of requests and events.")
+    retrieval: Retrieval = Field(default=Retrieval(), description="Number and score of the hits of a search.")
+    context: ContextSettings = Field(
+        default=ContextSettings(), description="Contents and format of a context."
+    )
+    embedding: Embedding = Field(default=Embedding(), description="Provider and name of the embedding model.")
+    compaction: Compaction = Field(
+        default=Compaction(), description="Summaries of messages: their size, and the model that writes them."
+    )
     extraction: Extraction = Field(
-        default=Extraction(), description="When facts are extracted from messages."
+        default=Extraction(),
+        description="Extraction of facts from messages: its schedule, and the model that reads them.",
     )
-    spending: Spending = Field(default=Spending(), description="Prices of models, and budgets.")
+    spending: Spending = Field(
+        default=Spending(), description="Prices of language models, and the daily budget of a tenant."
+    )

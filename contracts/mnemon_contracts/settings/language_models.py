@@ -11,27 +11,31 @@ Provider = Literal["offline", "openai", "anthropic", "google"]
 
 
 class Compaction(Settings):
-    """Summaries: the number of messages after which they are written, and the model that writes them."""
+    """Summaries of messages: their size, and the model that writes them."""
 
     enabled: bool = Field(default=True, description="Write summaries.")
     after_messages: int = Field(
-        default=16, ge=2, le=10_000, description="Write a summary when more messages than this have none."
+        default=16,
+        ge=2,
+        le=10_000,
+        description="Number of messages without a summary above which a summary is written.",
     )
     messages: int = Field(
         default=6,
         ge=1,
         le=10_000,
-        description="Oldest messages that become one summary; not above `after_messages`.",
+        description="Number of oldest messages that become one summary; not above `after_messages`.",
     )
     merge_above: int = Field(
-        default=6, ge=2, le=1000, description="Merge summaries into one when there are more than this."
+        default=6, ge=2, le=1000, description="Number of summaries above which summaries are merged into one."
     )
     provider: Provider = Field(
         default="offline",
-        description="Provider of the model that writes summaries; `offline`: rules, without a model.",
+        description="Provider of the model that writes summaries; `offline`: built-in rules write "
+        "them, without a model.",
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider; left out: the provider's default."
+        default=None, description="Model of the provider. Default: the provider's default model."
     )
     instructions: Text | None = Field(
         default=None,
@@ -45,42 +49,47 @@ class Compaction(Settings):
 
 
 class Extraction(Settings):
-    """Extraction of facts from messages: its conditions, and the model that reads the messages."""
+    """Extraction of facts from messages: its schedule, and the model that reads them."""
 
     enabled: bool = Field(default=True, description="Extract facts in the background.")
     mode: Literal["batch", "online"] = Field(
         default="batch",
-        description="`batch`: in batches of the provider, later and cheaper; `online`: at once.",
+        description="`batch`: send requests in batches of the provider, later and at a lower price; "
+        "`online`: send each request at once.",
     )
     interval_hours: float = Field(
-        default=24, gt=0, le=8760, description="Hours after which new messages are read in any case."
+        default=24, gt=0, le=8760, description="Maximum time until new messages are read for facts, in hours."
     )
     provider: Provider = Field(
         default="offline",
-        description="Provider of the model that extracts facts; `offline`: rules, without a model.",
+        description="Provider of the model that extracts facts; `offline`: built-in rules extract "
+        "them, without a model.",
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider; left out: the provider's default."
+        default=None, description="Model of the provider. Default: the provider's default model."
     )
     idle_seconds: float = Field(
         default=60,
         ge=1,
         le=86_400,
-        description="Seconds without a new message after which a conversation is read.",
+        description="Seconds without a new message after which a conversation is read for facts.",
     )
     after_messages: int = Field(
         default=20,
         ge=1,
         le=1000,
-        description="New messages after which a conversation is read without waiting for `idle_seconds`.",
+        description="Number of new messages after which a conversation is read without waiting for "
+        "`idle_seconds`.",
     )
-    window_messages: int = Field(default=40, ge=1, le=1000, description="Messages of one request, at most.")
+    window_messages: int = Field(
+        default=40, ge=1, le=1000, description="Maximum number of messages of one window."
+    )
     pairs: int = Field(
         default=10,
         ge=0,
         le=20,
-        description="Undecided pairs of facts that one request asks about, at most; 0: none. The "
-        "provider `offline` does not compare pairs.",
+        description="Maximum number of undecided pairs of facts that one request compares; 0: none. "
+        "The provider `offline` does not compare pairs.",
     )
     pool_seconds: float = Field(
         default=300,
@@ -95,10 +104,13 @@ class Extraction(Settings):
         description="Hours after which an unfinished batch is cancelled and its requests are sent online.",
     )
     attempts: int = Field(
-        default=3, ge=1, le=100, description="Attempts after which a window becomes a dead letter."
+        default=3,
+        ge=1,
+        le=100,
+        description="Number of failed attempts after which a window becomes a dead letter.",
     )
     known_facts: int = Field(
-        default=50, ge=0, le=1000, description="Known facts that one request lists, at most."
+        default=50, ge=0, le=1000, description="Maximum number of known facts that one request lists."
     )
     instructions: Text | None = Field(
         default=None,
@@ -113,15 +125,15 @@ class Price(Settings):
     input: float = Field(ge=0, description="Price of input tokens.")
     output: float = Field(ge=0, description="Price of output tokens.")
     cached: float | None = Field(
-        default=None, ge=0, description="Price of cached input tokens; left out: the same as `input`."
+        default=None, ge=0, description="Price of cached input tokens. Default: the price of `input`."
     )
     batch: float = Field(
-        default=0.5, ge=0, le=1, description="Share of the price that a batch costs, 0 to 1."
+        default=0.5, ge=0, le=1, description="Price in a batch, as a share of the other prices, 0 to 1."
     )
 
 
 class Spending(Settings):
-    """Prices of models, and the daily budget of a tenant."""
+    """Prices of language models, and the daily budget of a tenant."""
 
     prices: tuple[Price, ...] = Field(
         default=(), description="Prices of models; calls of a model without a price have no cost."
@@ -129,6 +141,6 @@ class Spending(Settings):
     usd_per_day: float | None = Field(
         default=None,
         ge=0,
-        description="US dollars that a tenant may spend in a day; then background work waits for the "
-        "next day (UTC); left out: no limit.",
+        description="Maximum cost of a tenant per day, in US dollars. Background work that exceeds "
+        "the budget waits for the next day (UTC). Default: no limit.",
     )

@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 class Preset(NamedTuple):
-    """A preset: its description, and its values by the full names of settings."""
+    """Title of a preset, and its values by the full names of settings."""
 
     title: str
     values: Mapping[str, Any]
@@ -125,5 +125,5 @@ def find_preset(name: str) -> Preset:
         InvalidBody: there is no preset of this name.
     """
     if name not in PRESETS:
-        raise InvalidBody(name, f"there is no such preset; choose from: {', '.join(PRESETS)}")
+        raise InvalidBody(name, f"is not a preset; choose from: {', '.join(PRESETS)}")
     return PRESETS[name]

@@ -20,28 +20,30 @@ MAX_HISTORY = 1000
 class AskError(Contract):
     """Error in the place of a result."""
 
-    # The schema of a verb's reply omits this code: no verb replies with it.
-    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="Code for programs.")
-    message: Text = Field(description="Message for a person; it names the invalid field.")
-    retryable: bool = Field(description="Whether the same request may succeed later.")
+    # Not in the schema of a verb's reply: no verb answers so.
+    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(
+        description="Error code, for programs."
+    )
+    message: Text = Field(description="Human-readable message, which names the invalid field.")
+    retryable: bool = Field(description="Whether the same request can succeed later.")
 
 
 class Reply(Contract):
-    """Fields of every reply. Either `error` is set, or the fields of the verb are."""
+    """Fields of every reply. Either `error` or the fields of the verb are set."""
 
     seen_seq: Sequence = Field(
         default=0,
-        description="Log position that the reply reflects: every event of the user up to this position.",
+        description="Log position up to which the reply reflects the user's events.",
     )
     error: AskError | None = Field(default=None, description="Error, if there is no result.")
     warnings: tuple[Text, ...] | None = Field(
         default=None,
-        description="Fields of the request that have no effect, because the verb does not have them.",
+        description="Fields of the request that are unknown to the verb and have no effect.",
     )
 
 
 class ErrorReply(Reply):
-    """Reply without a result; it has only the error."""
+    """Reply without a result."""
 
     error: AskError
 
@@ -60,54 +62,56 @@ class StoredMessage(RenderedMessage):
     seq: Sequence = Field(description="Log position of the event.")
     id: Identifier = Field(description="Event id of the message.")
     sent_at: Moment = Field(description="Time of the message.")
-    task_id: Identifier | None = Field(default=None, description="Task that a tool result belongs to.")
+    task_id: Identifier | None = Field(
+        default=None, description="Id of the task that a tool result belongs to."
+    )
 
 
 class ContextV1(Contract):
     """Return the context for a model's next answer."""
 
     query: Text | None = Field(
-        default=None, description="The user's message, for which relevant memory is found."
+        default=None, description="User's message, for which relevant memory is found."
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
         default=None,
         ge=1,
-        description="Tokens of the context, at most; without it: `context.budget` of the settings, "
-        "1,300 unless it is set.",
+        description="Maximum tokens of the context. Default: the setting `context.budget`, 1,300 "
+        "unless changed.",
     )
     min_seq: Sequence | None = Field(
         default=None,
         description="Wait until the reply reflects the log up to this position, which a publish returned.",
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Answer as of this time or log position."
+        default=None, description="Time or log position as of which to answer. Default: now."
     )
     task_id: Identifier | None = Field(
-        default=None, description="Task whose tool results are added to the query."
+        default=None, description="Id of the task whose tool results are added to the query."
     )
     conversation: Identifier | None = Field(
-        default=None, description="Conversation; without it: the current one."
+        default=None, description="Id of the conversation. Default: the current conversation."
     )
 
 
 class ContextSection(Contract):
     """One section of the context."""
 
-    tokens: int = Field(default=0, ge=0, description="Tokens of the section.")
-    shown: int = Field(default=0, ge=0, description="Items that are shown.")
+    tokens: int = Field(default=0, ge=0, description="Number of tokens of the section.")
+    shown: int = Field(default=0, ge=0, description="Number of items that are shown.")
     left_out: int = Field(
         default=0,
         ge=0,
-        description="Items that are not shown, because the budget or the settings leave no room.",
+        description="Number of items that are not shown, because the budget or the settings leave no room.",
     )
     cut: bool = Field(default=False, description="Whether an item is shown in part.")
     messages_left_out: int | None = Field(
         default=None,
         ge=0,
-        description="In `recent`: messages of the conversation that are not shown and that no summary "
-        "covers. In `summaries`: messages that are not shown and whose summary is left "
-        "out. The sum of both is `coverage.left_out`.",
+        description="In `recent`: number of messages of the conversation that are not shown and "
+        "that no summary covers. In `summaries`: number of messages that are not shown "
+        "and whose summary is left out. The sum of both is `coverage.left_out`.",
     )
 
 
@@ -119,28 +123,35 @@ class ContextCoverage(Contract):
     shown: int = Field(
         default=0,
         ge=0,
-        description="Messages shown in `recent` or `conversation`, whole or cut. Messages without "
-        "words count here.",
+        description="Number of messages shown in `recent` or `conversation`, whole or cut; messages "
+        "without words are included.",
     )
     summarised: int = Field(
-        default=0, ge=0, description="Messages that are not shown, but covered by a summary that is shown."
+        default=0,
+        ge=0,
+        description="Number of messages that are not shown, but covered by a summary that is shown.",
     )
-    left_out: int = Field(default=0, ge=0, description="Messages that are in no part of the context.")
+    left_out: int = Field(
+        default=0, ge=0, description="Number of messages that are in no part of the context."
+    )
 
 
 class ContextReplyV1(Reply):
-    """The context, within the budget."""
+    """Context within the budget."""
 
-    conversation: Identifier | None = Field(default=None, description="Conversation that is shown.")
+    conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
     messages: tuple[RenderedMessage, ...] = Field(
         default=(),
-        description="Messages in order, ready for a model; in other formats: the text, as one message.",
+        description="Messages in order, ready for a model; in the formats other than `messages`: "
+        "the text, as one message.",
     )
     text: Text | None = Field(
         default=None,
         description="The whole context as one text, in the formats `xml`, `blocks` and `markdown`.",
     )
-    tokens: int | None = Field(default=None, ge=0, description="Tokens of the context; at most the budget.")
+    tokens: int | None = Field(
+        default=None, ge=0, description="Number of tokens of the context; at most the budget."
+    )
     sections: dict[Text, ContextSection] = Field(
         default={},
         description="Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, "
@@ -148,7 +159,8 @@ class ContextReplyV1(Reply):
     )
     coverage: ContextCoverage | None = Field(
         default=None,
-        description="Coverage of the messages of the conversation; absent if they could not be counted.",
+        description="Coverage of the messages of the conversation; absent if the messages could not "
+        "be counted.",
     )
     profile: JsonObject = Field(default={}, description="The user's data.")
     degraded: tuple[Text, ...] = Field(
@@ -156,50 +168,52 @@ class ContextReplyV1(Reply):
     )
     metadata: JsonObject = Field(
         default={},
-        description="Metadata for messages that are published with text of this context, so that known "
-        "facts are not learned again from them.",
+        description="Metadata to publish with each message that contains text of this context, so "
+        "that known facts are not extracted again.",
     )
 
 
 class HistoryV1(Contract):
     """Return the last messages of a conversation."""
 
-    limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="Messages at most.")
+    limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="Maximum number of messages.")
     conversation: Identifier | None = Field(
-        default=None, description="Conversation; without it: the current one."
+        default=None, description="Id of the conversation. Default: the current conversation."
     )
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Answer as of this time or log position."
+        default=None, description="Time or log position as of which to answer. Default: now."
     )
 
 
 class HistoryReplyV1(Reply):
     """The messages, oldest first."""
 
-    conversation: Identifier | None = Field(default=None, description="Conversation that is shown.")
-    messages: tuple[StoredMessage, ...] = Field(default=(), description="Oldest first.")
+    conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
+    messages: tuple[StoredMessage, ...] = Field(default=(), description="Messages, oldest first.")
 
 
 class ProfileV1(Contract):
     """Return the user's data, or set fields of it."""
 
-    fields: JsonObject | None = Field(default=None, description="Fields to set; `null` removes one.")
+    fields: JsonObject | None = Field(
+        default=None, description="Fields to set; the value `null` removes a field."
+    )
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."
     )
 
 
 class ProfileReplyV1(Reply):
-    """The user's data, after the change if there was one."""
+    """User's data, after the change if the request sets fields."""
 
     profile: JsonObject = Field(default={}, description="Fields with their values.")
 
 
 class StatusV1(Contract):
-    """Return what is kept of a user, how far it is behind the log, and which events were rejected."""
+    """Return counts of stored messages of a user, the lag behind the log, and the rejected events."""
 
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."
@@ -207,18 +221,18 @@ class StatusV1(Contract):
     event_seq: Sequence | None = Field(
         default=None,
         description="Return the outcome of the user's event at this log position, which a publish "
-        "returned; waits for it as for `min_seq`.",
+        "returned. The request waits for the event as for `min_seq`.",
     )
 
 
 class RejectedEvent(Contract):
-    """An event that was rejected: it is kept as a dead letter and changed nothing."""
+    """An event that was rejected: the event is a dead letter and changed nothing."""
 
     seq: Sequence = Field(description="Log position of the event.")
-    event: Text = Field(description="Its subject after tenant and user, such as `-.message.v1`.")
-    reason: Text = Field(description="Reason for programs, such as `invalid_body`.")
-    error: Text = Field(description="Reason for a person; it names the field.")
-    at: Moment = Field(description="Time at which it was rejected.")
+    event: Text = Field(description="Part of the subject after tenant and user, such as `-.message.v1`.")
+    reason: Text = Field(description="Reason as a code, such as `invalid_body`.")
+    error: Text = Field(description="Human-readable reason, which names the field.")
+    at: Moment = Field(description="Time at which the event was rejected.")
 
 
 class EventOutcome(Contract):
@@ -226,20 +240,21 @@ class EventOutcome(Contract):
 
     seq: Sequence = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(
-        description="`applied`: its effect is stored, or was earlier. `rejected`: it is a dead letter. "
-        "`waiting`: it is in the log and not handled yet."
+        description="`applied`: the effect of the event is stored now, or was stored earlier. "
+        "`rejected`: the event is a dead letter. `waiting`: the event is in the log and "
+        "not handled yet."
     )
     rejected: RejectedEvent | None = Field(
-        default=None, description="The rejected event, if it was rejected."
+        default=None, description="Reason of the rejection, if the event was rejected."
     )
 
 
 class StatusReplyV1(Reply):
     """Counts of stored messages, and rejected events."""
 
-    conversation: Identifier | None = Field(default=None, description="Current conversation.")
-    conversations: int = Field(default=0, description="Conversations with messages.")
-    messages: int = Field(default=0, description="Messages in all of them.")
+    conversation: Identifier | None = Field(default=None, description="Id of the current conversation.")
+    conversations: int = Field(default=0, description="Number of conversations with messages.")
+    messages: int = Field(default=0, description="Number of messages in all conversations.")
     first_at: Moment | None = Field(default=None, description="Time of the oldest message.")
     last_at: Moment | None = Field(default=None, description="Time of the newest message.")
     log_seq: Sequence = Field(

@@ -20,8 +20,8 @@ class FunctionTool:
 
     Attributes:
         name: name of the function.
-        description: tells the model the effect, and when to call the function.
-        verb: the verb of the request.
+        description: text for the model: effect and purpose of the function.
+        verb: verb of the request.
         arguments: fields of the request that the model sets.
         required: arguments that the model must set, besides the required fields of the contract.
         fixed: fields with a constant value.

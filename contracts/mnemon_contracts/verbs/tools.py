@@ -19,20 +19,20 @@ MemoryLevel = Literal["short", "medium", "long"]
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
-Weight = int | Annotated[Importance, Field(description="How much the fact matters to the user.")]
-"""Importance of a fact, as a number or a word; the function definitions for models have only the words."""
+Weight = int | Annotated[Importance, Field(description="Importance of the fact to the user.")]
+"""Importance of a fact, as a number or a word; the definitions for models have the words."""
 
 
 class StoredFact(Fact):
     """A stored fact."""
 
     id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
-    saved_at: Moment | None = Field(default=None, description="Time at which it was saved.")
-    score: float | None = Field(default=None, description="Relevance to the query, if there was one.")
+    saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
+    score: float | None = Field(default=None, description="Relevance to the query; absent without a query.")
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
-        description="Names and numbers in it that its source messages do not contain, if any: the "
-        "model may have invented them.",
+        description="Names and numbers in the fact that its source messages do not contain, if any; "
+        "a model may have invented them.",
     )
 
 
@@ -40,31 +40,29 @@ class SearchRequest(Contract):
     """Search memory for a query."""
 
     query: Text = Field(description="Query, in any language.")
-    limit: int = Field(default=5, ge=1, le=100, description="Hits at most.")
-    threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Leave out hits with a lower score."
-    )
+    limit: int = Field(default=5, ge=1, le=100, description="Maximum number of hits.")
+    threshold: float | None = Field(default=None, ge=0, le=1, description="Minimum score of a hit, 0 to 1.")
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
-        description="Where to search: facts, messages, documents, summaries; or a level of memory. "
-        "`short`: the newest messages of the conversation, as many as `recent_messages` "
-        "says. `medium`: summaries and working facts. `long`: profile and archived facts, "
-        "all other messages, and documents.",
+        description="Scopes to search: facts, messages, documents, summaries, or a level of memory. "
+        "`short`: the newest messages of the conversation, as many as the setting "
+        "`recent_messages`. `medium`: summaries and working facts. `long`: profile and "
+        "archived facts, all other messages, and documents.",
     )
     explain: bool = Field(default=False, description="Return the parts of each score.")
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Answer as of this time or log position."
+        default=None, description="Time or log position as of which to answer. Default: now."
     )
     collection: Text | None = Field(
         default=None,
-        description="Search only documents of this collection, such as a repository. With it or with "
-        "`origin`, and without `scope`, only documents are searched.",
+        description="Search only documents of this collection, such as a repository. A request with "
+        "`collection` or `origin`, and without `scope`, searches only documents.",
     )
     origin: Origin | None = Field(
-        default=None, description="Search only documents that are files indexed with a folder of this kind."
+        default=None, description="Search only files of indexed folders of this kind."
     )
 
 
@@ -73,15 +71,15 @@ class SearchV2(SearchRequest):
 
     conversation: Identifier | None = Field(
         default=None,
-        description="Conversation whose newest messages `short` searches and `long` leaves out; "
-        "without it: the current one.",
+        description="Conversation whose newest messages `short` searches and `long` leaves out. "
+        "Default: the current conversation.",
     )
 
 
 class SearchV1(SearchRequest):
     """Search memory for a query."""
 
-    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to search.")
+    scope: tuple[Scope, ...] = Field(default=("memories",), description="Scope to search.")
 
     def upcast(self) -> SearchV2:
         """Return the same request in version 2."""
@@ -96,30 +94,32 @@ class DocumentPassage(Contract):
     collection: Text | None = Field(
         default=None, description="Collection of the document, such as a repository."
     )
-    first_line: int = Field(ge=1, description="First line of the hit in the document, from 1.")
-    last_line: int = Field(ge=1, description="Last line of the hit in the document.")
+    first_line: int = Field(ge=1, description="Number of the first line of the hit in the document, from 1.")
+    last_line: int = Field(ge=1, description="Number of the last line of the hit in the document.")
 
 
 class SearchHitV2(Contract):
-    """One hit."""
+    """Hit of a search."""
 
     id: Identifier = Field(description="Id of the fact, message, document or summary.")
     scope: FoundScope = Field(description="Kind of the hit.")
     text: Text = Field(
-        description="Text of the hit; for a message longer than 4,000 characters its beginning, ending in …."
+        description="Text of the hit; a message longer than 4,000 characters is cut and ends in …."
     )
     score: float = Field(description="Relevance to the query; higher is better.")
-    at: Moment | None = Field(default=None, description="Time at which it was said or saved.")
+    at: Moment | None = Field(
+        default=None, description="Time at which the message was sent, or the item was saved."
+    )
     parts: dict[str, float] | None = Field(
         default=None, description="Parts of the score, if `explain` is set."
     )
     passage: DocumentPassage | None = Field(
-        default=None, description="For a document: place of the text in it."
+        default=None, description="For a document: place of the text in the document."
     )
 
 
 class SearchHit(SearchHitV2):
-    """One hit."""
+    """Hit of a search."""
 
     id: Identifier = Field(description="Id of the fact, message or document.")
     scope: Scope = Field(description="Kind of the hit.")
@@ -144,7 +144,9 @@ class SaveV1(Contract):
     text: Text = Field(description="Text of the fact, one sentence.")
     kind: Kind | None = Field(default=None, description="Kind of the fact; classified if absent.")
     tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
-    importance: Weight | None = Field(default=None, description="Importance: 1 to 10, or high, normal, low.")
+    importance: Weight | None = Field(
+        default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
+    )
     expires_at: MomentOrDay | None = Field(
         default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
     )
@@ -160,26 +162,26 @@ class SaveReplyV1(Reply):
         default=None,
         description="Id of the fact that was saved, or of the known fact that it updated or confirmed.",
     )
-    reason: Text | None = Field(default=None, description="Reason of a refusal, for a person.")
-    rule: Reason | None = Field(default=None, description="Rule that refused it.")
+    reason: Text | None = Field(default=None, description="Human-readable reason of a refusal.")
+    rule: Reason | None = Field(default=None, description="Rule that refused the fact.")
 
 
 class ReadV1(Contract):
     """Return all facts, by tier."""
 
-    tier: Tier | None = Field(default=None, description="Tier to return; without it: all.")
-    limit: int = Field(default=100, ge=1, le=1000, description="Facts of one reply, at most.")
+    tier: Tier | None = Field(default=None, description="Tier to return. Default: all tiers.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."
     )
     after: Text | None = Field(
         default=None,
-        description="`next` of the previous page; without it: the first page.",
+        description="`next` of the previous page. Default: the first page.",
     )
 
 
 class GetV2(Contract):
-    """Return one whole fact, message, document or summary, such as the one a hit of `search` belongs to."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
     min_seq: Sequence | None = Field(
@@ -187,43 +189,45 @@ class GetV2(Contract):
     )
     scope: FoundScope | None = Field(
         default=None,
-        description="Kind of the id; for a hit, its `scope`. Without it: a fact, else a message, else "
-        "a document, else a summary.",
+        description="Kind of the id; for a hit, its `scope`. Default: the first match among facts, "
+        "messages, documents and summaries.",
     )
     offset: int = Field(
-        default=0, ge=0, description="For a document: first character of its text to return, from 0."
+        default=0, ge=0, description="For a document: offset of the first character to return, from 0."
     )
 
 
 class GetV1(GetV2):
-    """Return one whole fact, message, document or summary, such as the one a hit of `search` belongs to."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
 
     scope: Scope | None = Field(
         default=None,
-        description="Kind of the id; for a hit, its `scope`. Without it: a fact, else a message, else "
-        "a document, else a summary.",
+        description="Kind of the id; for a hit, its `scope`. Default: the first match among facts, "
+        "messages, documents and summaries.",
     )
 
 
 class FactsReplyV1(Reply):
     """One page of facts."""
 
-    facts: tuple[StoredFact, ...] = Field(default=(), description="Facts by tier: profile, working, archive.")
+    facts: tuple[StoredFact, ...] = Field(
+        default=(), description="Facts by tier: `profile`, `working`, `archive`."
+    )
     total: int | None = Field(
         default=None,
         ge=0,
-        description="Facts on all pages, in the requested tier.",
+        description="Number of facts on all pages, in the requested tier.",
     )
     next: Text | None = Field(
-        default=None, description="Present if more facts follow: send it as `after` to get them."
+        default=None, description="Value of `after` for the next page; absent on the last page."
     )
 
 
 class FactReplyV1(Reply):
     """One fact, with its former versions."""
 
-    fact: StoredFact | None = Field(default=None, description="The current version.")
-    versions: tuple[Fact, ...] = Field(default=(), description="Former versions, newest first.")
+    fact: StoredFact | None = Field(default=None, description="Current version of the fact.")
+    versions: tuple[Fact, ...] = Field(default=(), description="Former versions of the fact, newest first.")
 
 
 class DocumentInfo(Contract):
@@ -237,7 +241,7 @@ class DocumentInfo(Contract):
     )
     origin: Origin | None = Field(
         default=None,
-        description="Kind of folder, if the document is a file that was indexed with its folder.",
+        description="Kind of the indexed folder, if the document is a file of a folder.",
     )
     digest: Text | None = Field(
         default=None, description="SHA-256 of the text in UTF-8, in hexadecimal; older documents have none."
@@ -253,31 +257,37 @@ class ConversationMessage(StoredMessage):
 class DocumentText(DocumentInfo):
     """A document with its text, or with a part of a long text."""
 
-    text: Text = Field(description="The text from `offset` on, at most 100,000 characters.")
-    offset: int = Field(default=0, ge=0, description="Position of `text` in the whole text, in characters.")
+    text: Text = Field(description="Text from `offset` on, at most 100,000 characters.")
+    offset: int = Field(default=0, ge=0, description="Offset of `text` in the whole text, in characters.")
     length: int = Field(ge=0, description="Length of the whole text, in characters.")
     next_offset: int | None = Field(
-        default=None, description="Present if more text follows: send it as `offset` to get it."
+        default=None, description="Value of `offset` for the next part of the text; absent at the end."
     )
 
 
 class SummaryText(Contract):
     """A summary, with the range it covers."""
 
-    id: Identifier = Field(description="The summary.")
+    id: Identifier = Field(description="Id of the summary.")
     conversation: Identifier = Field(description="Conversation of the summary.")
     from_seq: Sequence = Field(description="First log position that the summary covers.")
     to_seq: Sequence = Field(description="Last log position that the summary covers.")
-    text: Text = Field(description="The summary.")
-    at: Moment = Field(description="Time at which it was written.")
+    text: Text = Field(description="Text of the summary.")
+    at: Moment = Field(description="Time at which the summary was written.")
 
 
 class GetReplyV1(FactReplyV1):
     """A fact with its former versions; or a message; or a document; or a summary."""
 
-    message: ConversationMessage | None = Field(default=None, description="The message, if the id names one.")
-    document: DocumentText | None = Field(default=None, description="The document, if the id names one.")
-    summary: SummaryText | None = Field(default=None, description="The summary, if the id names one.")
+    message: ConversationMessage | None = Field(
+        default=None, description="Message with this id, if the id names a message."
+    )
+    document: DocumentText | None = Field(
+        default=None, description="Document with this id, if the id names a document."
+    )
+    summary: SummaryText | None = Field(
+        default=None, description="Summary with this id, if the id names a summary."
+    )
 
 
 class FactChanges(Contract):
@@ -287,10 +297,13 @@ class FactChanges(Contract):
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. A fact that moves to another tier loses its date; one that "
-        "moves to `working` keeps its date, or gets one if `limits.working_days` is set.",
+        description="Tier of the fact. A fact that moves to `working` keeps its date, or gets a "
+        "date if the setting `limits.working_days` is set. A fact that moves to another "
+        "tier loses its date.",
     )
-    importance: Weight | None = Field(default=None, description="Importance: 1 to 10, or high, normal, low.")
+    importance: Weight | None = Field(
+        default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
+    )
     expires_at: MomentOrDay | None = Field(
         default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
     )
@@ -308,9 +321,9 @@ class UpdateV2(FactChanges):
     id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. A fact that has all of them, clearly "
-        "before any other fact, is changed; otherwise nothing is changed, and the reply "
-        "has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is changed if it "
+        "contains all the words and no other fact fits nearly as well; otherwise "
+        "nothing is changed, and the reply has `candidates`.",
     )
 
 
@@ -320,16 +333,16 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. A fact that has all of them, clearly "
-        "before any other fact, is removed; otherwise nothing is removed, and the reply "
-        "has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is removed if it "
+        "contains all the words and no other fact fits nearly as well; otherwise "
+        "nothing is removed, and the reply has `candidates`.",
     )
 
 
 class FactCandidate(Contract):
     """A fact that the query may mean."""
 
-    id: Identifier = Field(description="Id of the fact: send it as `id`.")
+    id: Identifier = Field(description="Id of the fact, to be sent as `id`.")
     text: Text = Field(description="Text of the fact.")
     score: float = Field(description="Relevance to the query, 0 to 1.")
 
@@ -341,7 +354,7 @@ class UpdateReplyV2(FactReplyV1):
 
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),
-        description="If nothing was changed: at most five facts that the query may mean, best first.",
+        description="Facts that the query may mean, best first, at most five; empty if a fact was changed.",
     )
 
 
@@ -356,12 +369,12 @@ class ForgetReplyV1(Reply):
     text: Text | None = Field(default=None, description="Text of the removed fact.")
     restore: SaveV1 | None = Field(
         default=None,
-        description="Request to `save` that restores the removed fact. The fact gets a new id; its "
-        "former versions are not restored. Absent if its date has passed.",
+        description="Request to `save` that restores the removed fact under a new id, without its "
+        "former versions; absent if the date of the fact has passed.",
     )
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),
-        description="If nothing was removed: at most five facts that the query may mean, best first.",
+        description="Facts that the query may mean, best first, at most five; empty if a fact was removed.",
     )
 
 
@@ -391,7 +404,7 @@ class Task(Contract):
 class TasksReplyV1(Reply):
     """The tasks, oldest first."""
 
-    tasks: tuple[Task, ...] = Field(default=(), description="Oldest first.")
+    tasks: tuple[Task, ...] = Field(default=(), description="Tasks, oldest first.")
     task_id: Identifier | None = Field(default=None, description="Id of the task that was changed.")
 
 
@@ -413,21 +426,23 @@ class DocumentV1(Contract):
     )
     origin: Origin | None = Field(
         default=None,
-        description="For `add`: kind of folder, if the document is a file that is indexed with its folder.",
+        description="For `add`: kind of the indexed folder, if the document is a file of a folder.",
     )
-    limit: int = Field(default=1000, ge=0, le=1000, description="Documents of one reply, at most; 0: none.")
+    limit: int = Field(
+        default=1000, ge=0, le=1000, description="Maximum number of documents of one reply; 0: none."
+    )
     after: Text | None = Field(
-        default=None, description="`next` of the previous page; without it: the first page."
+        default=None, description="`next` of the previous page. Default: the first page."
     )
 
 
 class DocumentReplyV1(Reply):
     """One page of documents."""
 
-    documents: tuple[DocumentInfo, ...] = Field(default=(), description="Documents by id.")
+    documents: tuple[DocumentInfo, ...] = Field(default=(), description="Documents, ordered by id.")
     document_id: Identifier | None = Field(default=None, description="Id of the document that was changed.")
     next: Text | None = Field(
-        default=None, description="Present if more documents follow: send it as `after` to get them."
+        default=None, description="Value of `after` for the next page; absent on the last page."
     )
 
 
@@ -435,39 +450,40 @@ class EraseV1(Contract):
     """Erase the user, or one conversation, for good."""
 
     conversation: Identifier | None = Field(
-        default=None, description="Erase only this conversation; without it: the user."
+        default=None, description="Conversation to erase. Default: the whole user."
     )
     verify: bool = Field(
         default=False,
-        description="Erase nothing; count what is left of a user who was erased, or of one who never was.",
+        description="Erase nothing; count the items of the user that each store still has.",
     )
     text: Text | None = Field(
         default=None,
-        description="With `verify`: search all stored texts of the user for it, later ones included.",
+        description="With `verify`: words to search for in all stored texts of the user, later "
+        "texts included.",
     )
 
 
 class EraseReplyV1(Reply):
-    """Counts of removed items by store, or counts of remaining items."""
+    """Removed items, or remaining items, by store."""
 
-    removed: JsonObject = Field(default={}, description="Amounts that were removed, by store.")
+    removed: JsonObject = Field(default={}, description="Number of removed items, by store.")
     pending: tuple[Text, ...] = Field(
         default=(),
-        description="Stores that were not done when the reply was sent; the erasure continues there.",
+        description="Stores in which the erasure continues after the reply.",
     )
     provider_batches: tuple[Text, ...] = Field(
         default=(),
-        description="Ids of batches with text of the user at model providers. Their results are "
-        "dropped; the providers keep the text as long as they keep the batches.",
+        description="Ids of batches at model providers that contain text of the user. mnemon drops "
+        "their results; the providers keep the text as long as they keep the batches.",
     )
     generations: tuple[Text, ...] = Field(
         default=(),
-        description="Other generations that exist. Erased content is gone from their rows; their "
+        description="Generations that are not live. Their rows have no erased content; their "
         "vectors, which hold no text, stay until the generations are dropped.",
     )
     left: JsonObject | None = Field(
-        default=None, description="With `verify`: amounts that are left, by store."
+        default=None, description="With `verify`: number of remaining items, by store."
     )
     found: JsonObject | None = Field(
-        default=None, description="With `text`: number of times it is found, by store that holds texts."
+        default=None, description="With `text`: number of matches, for each store that holds texts."
     )

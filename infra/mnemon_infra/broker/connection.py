@@ -136,7 +136,7 @@ async def check_server(url: str) -> None:
         needed = ".".join(map(str, MINIMUM_VERSION))
         raise BrokerTooOld(
             f"NATS server {version} is too old: mnemon needs {needed} or newer. "
-            f"Upgrade the one at {redact_address(url)}: its streams stay"
+            f"Upgrade the server at {redact_address(url)}; its streams stay"
         )
 
 
@@ -168,5 +168,5 @@ def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachab
             "the file with the certificate that signs the server's"
         )
     return BrokerUnreachable(
-        f"no NATS server answers at {redact_address(url)}: {said}. Start it, or look at MNEMON_NATS_URL"
+        f"no NATS server answers at {redact_address(url)}: {said}. Start the server, or check MNEMON_NATS_URL"
     )

@@ -32,7 +32,7 @@ HEADROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Outcome: the effect of the message is durable, or the message has none; `reason` says why not."""
+    """The effect of the message is durable, or the message has no effect for `reason`."""
 
     reason: str | None = None
 

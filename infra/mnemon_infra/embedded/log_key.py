@@ -47,26 +47,26 @@ def check_log_key(home: Path, key: str | None) -> None:
     if key is None:
         if encrypted:
             raise LogKeyRefused(
-                f"the log in {home} is encrypted, and {VARIABLE} is not set: set it to the key that the log "
-                "was made with"
+                f"the log in {home} is encrypted, and {VARIABLE} is not set: set {VARIABLE} to the key that "
+                "encrypted the log"
             )
         return
     if record is not None:
         if not compare_digest(_hash_key(key, record["salt"]), record["scrypt"]):
             raise LogKeyRefused(
-                f"the log in {home} is encrypted with another key than {VARIABLE} has now: set the one that "
-                "the log was made with"
+                f"the log in {home} is encrypted with another key than {VARIABLE} has: set {VARIABLE} "
+                "to the key that encrypted the log"
             )
         return
     if encrypted:
         raise LogKeyRefused(
-            f"the log in {home} is encrypted, and {RECORD}, its key record, is missing: restore it from a "
-            "backup of the folder"
+            f"the log in {home} is encrypted, and its key record {RECORD} is missing: restore {RECORD} "
+            "from a backup of the folder"
         )
     if any(home.glob("jetstream/*/streams/*")):
         raise LogKeyRefused(
-            f"the log in {home} is not encrypted, and {VARIABLE} is set: unset it, or choose a new folder "
-            "(--data DIR); docs/security.md describes how to encrypt an existing log"
+            f"the log in {home} is not encrypted, and {VARIABLE} is set: unset {VARIABLE}, or choose "
+            "a new folder (--data DIR); docs/security.md describes how to encrypt an existing log"
         )
     _write_record(home / RECORD, key)
 

@@ -120,8 +120,8 @@ class ProcessProbe:
         }
         await self._measure_lags(stream_context, infos)
         return [
-            *(f"the stream {name} is not there" for name in wanted if name not in there),
-            *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
+            *(f"the stream {name} does not exist" for name in wanted if name not in there),
+            *(f"the consumer {name} does not exist" for name in self._durables if name not in infos),
             *(f"{name} is paused: see `mnemon status`" for name in self._durables if _is_paused(infos, name)),
         ]
 

@@ -95,7 +95,7 @@ class _EmbeddingEndpoint:
         try:
             return _parse_rows(answer, len(texts))
         except (AttributeError, TypeError, ValueError):
-            raise EmbeddingUnavailable(f"{self._at} does not answer with a vector for each text") from None
+            raise EmbeddingUnavailable(f"{self._at} did not return a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
         """Return the error of a refusal by this endpoint."""
@@ -188,7 +188,7 @@ class OpenAIEmbeddings:
             return
         if found.shape[1] != self.dimension:
             raise self._endpoint.refused(
-                f"answers with {found.shape[1]} numbers a text; {self.model} has {self.dimension}"
+                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}"
             )
         vectors[list(batch)] = normalise_length(found)
 
@@ -248,7 +248,9 @@ def _read_key(deployment: Deployment) -> str:
             "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
         )
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingNotConfigured("the key for embeddings has invalid characters: set it again")
+        raise EmbeddingNotConfigured(
+            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has invalid characters: set the key again"
+        )
     return key or NO_KEY
 
 

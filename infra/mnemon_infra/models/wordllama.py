@@ -137,7 +137,7 @@ def load_wordllama() -> WordLlama:
     folder, tokenizer = find_package_folder(), load_llama_tokenizer()
     if folder is None or tokenizer is None:
         raise EmbeddingNotConfigured(
-            'wordllama is not installed: pip install "mnemon[server]", or set another embedding.provider'
+            'wordllama is not installed: pip install "mnemon[server]", or choose another embedding.provider'
         )
     from safetensors.numpy import load_file  # comes with wordllama
 

@@ -72,33 +72,41 @@ def _called(by: str) -> str:
 _GLANCE: Final = (
     _stat("Ready processes", "sum(mnemon_ready)"),
     _stat(
-        "Processes that are not ready",
+        "Processes not ready",
         "count(up{job='mnemon'}) - sum(mnemon_ready)",
-        text="Or that do not answer; /readyz of each has the reason",
+        text="Processes that are not ready or do not answer; /readyz of each process has the reason",
     ),
-    _stat("Oldest waiting message", "max(mnemon_consumer_oldest_seconds)", "s"),
-    _stat("Requests a second", f"sum(rate(mnemon_requests_total{_RATE}))"),
-    _stat("Dead letters kept", "max(mnemon_stream_messages{stream='DEAD'})", text="mnemon dead list"),
+    _stat("Age of the oldest pending message", "max(mnemon_consumer_oldest_seconds)", "s"),
+    _stat("Requests per second", f"sum(rate(mnemon_requests_total{_RATE}))"),
     _stat(
-        "Largest budget share",
+        "Dead letters kept",
+        "max(mnemon_stream_messages{stream='DEAD'})",
+        text="Messages that no consumer could handle. List them: mnemon dead list",
+    ),
+    _stat(
+        "Largest budget use",
         "max(mnemon_budget_used_ratio)",
         "percentunit",
-        "Share of today's budget, of the tenant with the largest share: mnemon usage",
+        "Largest used share of a tenant's daily budget. List tenants: mnemon usage --by tenant",
     ),
 )
 
 _REBUILT: Final = "max by (part) (mnemon_rebuild_position) / on() group_left() max(mnemon_log_position)"
 _EVENTS: Final = (
     Panel(
-        "Handled a second, by consumer",
+        "Messages handled per second, by consumer",
         [_rate("mnemon_events_total", "consumer", "{outcome=~'applied|nothing'}")],
     ),
     Panel(
-        "Waiting, by consumer",
+        "Pending messages, by consumer",
         [_most("mnemon_consumer_pending + mnemon_consumer_ack_pending", "consumer")],
-        text="Not delivered yet, or in work",
+        text="Messages that are not delivered yet, or in work",
     ),
-    Panel("Age of the oldest waiting message", [_most("mnemon_consumer_oldest_seconds", "consumer")], "s"),
+    Panel(
+        "Age of the oldest pending message, by consumer",
+        [_most("mnemon_consumer_oldest_seconds", "consumer")],
+        "s",
+    ),
     Panel(
         "From publish to applied",
         [
@@ -109,15 +117,15 @@ _EVENTS: Final = (
         "Age of an event when persist and index have handled it",
     ),
     Panel(
-        "Retried and dead a second",
+        "Retried and dead messages per second",
         [_rate("mnemon_events_total", "consumer, outcome", "{outcome=~'retried|dead'}")],
     ),
     Panel(
-        "Messages of a batch",
+        "Mean messages per batch",
         [_mean("mnemon_batch_messages", "consumer")],
-        text="Average; full batches mean that messages are waiting",
+        text="Full batches mean that more messages wait",
     ),
-    Panel("A batch takes", _quantiles("mnemon_batch_seconds", "consumer"), "s"),
+    Panel("Time per batch", _quantiles("mnemon_batch_seconds", "consumer"), "s"),
     Panel(
         "Dead letters, by reason",
         [
@@ -126,10 +134,10 @@ _EVENTS: Final = (
                 _called("consumer, reason"),
             )
         ],
-        text="Since each process began",
+        text="Count since the start of each process",
     ),
     Panel(
-        "On the disk",
+        "Disk space",
         [_most("mnemon_stream_bytes", "stream"), ("max(mnemon_database_bytes{generation='live'})", "rows")],
         "bytes",
     ),
@@ -137,38 +145,42 @@ _EVENTS: Final = (
         "Rebuild",
         [(f"{_REBUILT} or on() vector(0)", _called("part"))],
         "percentunit",
-        "Log position of the next generation's rows and vectors, during a rebuild",
+        "Progress of the rows and vectors of the next generation; 0 without a next generation",
     ),
 )
 
 _ANSWERS: Final = (
-    Panel("Requests a second, by verb", [_rate("mnemon_requests_total", "verb")], stacked=True),
-    Panel("A reply takes", _quantiles("mnemon_request_seconds", "verb"), "s"),
-    Panel("Errors a second", [_seldom("mnemon_requests_total", "verb, outcome", "{outcome!='ok'}")]),
-    Panel("Replies with a part missing", [_seldom("mnemon_degraded_answers_total", "verb, part")]),
+    Panel("Requests per second, by verb", [_rate("mnemon_requests_total", "verb")], stacked=True),
+    Panel("Time per reply", _quantiles("mnemon_request_seconds", "verb"), "s"),
+    Panel("Errors per second", [_seldom("mnemon_requests_total", "verb, outcome", "{outcome!='ok'}")]),
+    Panel("Replies per second with a missing part", [_seldom("mnemon_degraded_answers_total", "verb, part")]),
     Panel(
-        "Cache hit ratio",
+        "Cache hits",
         [_share("mnemon_cache_lookups_total", "kept", "{outcome='hit'}")],
         "percentunit",
-        "Share of lookups that the cache of retrieve answered",
+        "Share of lookups that needed no query of the database",
     ),
-    Panel("Searchable points", [_most("mnemon_vectors_points", "collection")]),
+    Panel("Points that searches can find", [_most("mnemon_vectors_points", "collection")]),
 )
 
 _COST, _COST_CALLED = _rate("mnemon_model_cost_usd_total", "provider, purpose")
 _MODELS: Final = (
-    Panel("Calls a second", [_rate("mnemon_model_calls_total", "provider, purpose, outcome")]),
-    Panel("A call takes", _quantiles("mnemon_model_call_seconds", "provider"), "s"),
-    Panel("Tokens a second", [_rate("mnemon_model_tokens_total", "provider, kind")]),
-    Panel("Cost an hour", [(f"{_COST} * 3600", _COST_CALLED)], "currencyUSD"),
-    Panel("Budget used, at most", [("max(mnemon_budget_used_ratio)", "of the day's")], "percentunit"),
-    Panel("Tenants out of budget", [("max(mnemon_budgets_spent)", "tenants")]),
+    Panel("Calls per second", [_rate("mnemon_model_calls_total", "provider, purpose, outcome")]),
+    Panel("Time per call", _quantiles("mnemon_model_call_seconds", "provider"), "s"),
+    Panel("Tokens per second", [_rate("mnemon_model_tokens_total", "provider, kind")]),
+    Panel("Cost per hour", [(f"{_COST} * 3600", _COST_CALLED)], "currencyUSD"),
     Panel(
-        "Texts embedded a second",
-        [_seldom("mnemon_embedding_texts_total", "job")],
-        text="By an endpoint; texts embedded in the process itself are not counted",
+        "Largest budget use", [("max(mnemon_budget_used_ratio)", "share of the daily budget")], "percentunit"
     ),
-    Panel("Embedding endpoint", [_seldom("mnemon_embedding_calls_total", "outcome")]),
+    Panel("Tenants without budget left", [("max(mnemon_budgets_spent)", "tenants")]),
+    Panel(
+        "Texts embedded per second",
+        [_seldom("mnemon_embedding_texts_total", "job")],
+        text="Texts that an embedding endpoint embeds; embedding in the process is not counted",
+    ),
+    Panel(
+        "Requests to the embedding endpoint per second", [_seldom("mnemon_embedding_calls_total", "outcome")]
+    ),
 )
 
 _PROCESSES: Final = (
@@ -184,9 +196,9 @@ _PROCESSES: Final = (
 )
 
 ROWS: Final[Sequence[tuple[str, Sequence[Panel]]]] = (
-    ("At a glance", _GLANCE),
-    ("Event processing", _EVENTS),
-    ("Answers", _ANSWERS),
+    ("Overview", _GLANCE),
+    ("Events", _EVENTS),
+    ("Replies to bots", _ANSWERS),
     ("Language models", _MODELS),
     ("Processes", _PROCESSES),
 )

@@ -63,14 +63,14 @@ class Site(NamedTuple):
         """Return the generation of this name; None if no generation has it.
 
         Raises:
-            RebuildBlocked: another program made the schema of this name.
+            RebuildBlocked: the schema of this name was not created by a rebuild.
             DatabaseUnavailable: the database cannot answer now.
         """
         found = next((each for each in await self.list_generations() if each.schema == schema), None)
         if found and not found.is_made_here:
             raise RebuildBlocked(
-                f"schema {schema} is not of a rebuild",
-                "Check what it holds, then rename or drop it with psql",
+                f"schema {schema} was not created by a rebuild",
+                "Check its content, then rename or drop the schema with psql",
             )
         return found
 
@@ -112,7 +112,9 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
         try_lock(place.database, "rebuild", place.live) as is_mine,
     ):
         if not is_mine:
-            raise RebuildBlocked("another rebuild runs on this database", "Wait until it ends, or stop it")
+            raise RebuildBlocked(
+                "another rebuild runs on this database", "Wait for its end, or stop the process"
+            )
         yield place
 
 
@@ -131,7 +133,7 @@ async def open_row_generation(
         up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        RebuildBlocked: another program made the schema of this name.
+        RebuildBlocked: a schema of its name was not created by a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot answer now.
     """
@@ -170,7 +172,7 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     if found.revision != find_head_revision():
         raise RebuildBlocked(
             f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
-            "Replace it: mnemon rebuild --drop before && mnemon rebuild",
+            "Replace the generation: mnemon rebuild --drop before && mnemon rebuild",
         )
     async with _open_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)

@@ -58,7 +58,9 @@ async def open_bucket(connection: Client) -> KeyValue:
     try:
         return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
     except BucketNotFoundError as error:
-        raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
+        raise SettingsNotProvisioned(
+            "the bucket `settings` does not exist: run `mnemon provision`"
+        ) from error
 
 
 async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
@@ -196,4 +198,6 @@ def parse_default(body: bytes | None) -> Document:
 
 def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
     """Log the reason why an entry is ignored."""
-    log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))
+    log.error(
+        "settings rejected as invalid, former settings stay", key=key, revision=revision, error=str(error)
+    )

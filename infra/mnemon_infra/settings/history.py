@@ -120,7 +120,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     except (KeyNotFoundError, BadRequestError) as error:
         whose = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
-            f"there is no revision {revision} to go back to; see: mnemon settings history{whose}"
+            f"revision {revision} does not exist; list the revisions: mnemon settings history{whose}"
         ) from error
     document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)

@@ -63,8 +63,8 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
         server = _MetricsServer((host, port), handler)
     except OSError as error:
         raise MetricsPortTaken(
-            f"metrics cannot be shown at {host}:{port}: {error.strerror}. "
-            "Name another port: --metrics-port, or MNEMON_METRICS_PORT"
+            f"the metrics endpoint cannot listen on {host}:{port}: {error.strerror}. "
+            "Choose another port: --metrics-port, or MNEMON_METRICS_PORT"
         ) from error
     Thread(target=server.serve_forever, args=(_POLL,), name="metrics", daemon=True).start()
     try:

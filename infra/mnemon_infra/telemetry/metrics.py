@@ -37,114 +37,125 @@ _AGES: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1
 
 EVENTS = Counter(
     "mnemon_events",
-    "Deliveries that ended: applied, nothing (with a reason), retried or dead",
+    "Deliveries that ended, by outcome: applied, nothing (with a reason), retried or dead",
     consumer=DURABLES,
     outcome=OUTCOMES,
 )
 BATCHES = Histogram(
     "mnemon_batch_messages",
-    "Messages of a batch",
+    "Number of messages of a batch",
     (1, 5, 20, 50, 100, 200, 500, 1000, 5000),
     consumer=DURABLES,
 )
 BATCH_SECONDS = Histogram(
-    "mnemon_batch_seconds", "Seconds from the start of a batch to its end", _SHORT, consumer=DURABLES
+    "mnemon_batch_seconds", "Time to handle a batch, in seconds", _SHORT, consumer=DURABLES
 )
 EVENT_AGES = Histogram(
     "mnemon_event_age_seconds",
-    "Seconds from the storage of a message in its stream to the end of its delivery",
+    "Time from the storage of a message in the stream to the end of its handling, in seconds",
     _AGES,
     consumer=DURABLES,
 )
 DEAD_LETTERS = Counter(
-    "mnemon_dead_letters", "Dead letters that were written", consumer=DURABLES, reason=REASONS
+    "mnemon_dead_letters", "Dead letters that this process wrote", consumer=DURABLES, reason=REASONS
 )
 
 REQUESTS = Counter(
-    "mnemon_requests", "Requests, by how they were answered", verb=VERBS, outcome=("ok", *get_args(ErrorCode))
+    "mnemon_requests", "Requests by verb and outcome", verb=VERBS, outcome=("ok", *get_args(ErrorCode))
 )
 REQUEST_SECONDS = Histogram(
-    "mnemon_request_seconds", "Seconds until a request is answered", _SHORT, verb=VERBS
+    "mnemon_request_seconds", "Time to answer a request, in seconds", _SHORT, verb=VERBS
 )
-DEGRADED = Counter(
-    "mnemon_degraded_answers", "Answers with a part missing, by the part", verb=VERBS, part=PARTS
-)
+DEGRADED = Counter("mnemon_degraded_answers", "Replies with a missing part, by part", verb=VERBS, part=PARTS)
 CACHE = Counter(
     "mnemon_cache_lookups",
-    "Cache lookups for a whole context of a user, or for a part of the memory",
+    "Lookups in the cache of user memory, for a whole context or a part of the memory",
     kept=("context", "part"),
     outcome=("hit", "miss"),
 )
 
 MODEL_CALLS = Counter(
     "mnemon_model_calls",
-    "Calls of language models, lines of batches not among them",
+    "Calls of language models, without the lines of batches",
     provider=PROVIDERS,
     purpose=PURPOSES,
     outcome=("answered", "unavailable", "busy", "refused", "request_refused", "failed"),
 )
 MODEL_SECONDS = Histogram(
-    "mnemon_model_call_seconds", "Seconds that a call takes", _LONG, provider=PROVIDERS, purpose=PURPOSES
+    "mnemon_model_call_seconds",
+    "Time of a call of a language model, in seconds",
+    _LONG,
+    provider=PROVIDERS,
+    purpose=PURPOSES,
 )
 MODEL_TOKENS = Counter(
     "mnemon_model_tokens",
-    "Tokens of answered calls and lines of batches",
+    "Tokens of answered calls and of lines of batches",
     provider=PROVIDERS,
     purpose=PURPOSES,
     kind=("input", "cached", "output"),
 )
 MODEL_COST = Counter(
     "mnemon_model_cost_usd",
-    "Cost of these tokens at the configured prices, in US dollars",
+    "Cost of calls and batches at the configured prices, in US dollars",
     provider=PROVIDERS,
     purpose=PURPOSES,
 )
 MODELS_FAILING = Gauge(
     "mnemon_models_failing",
-    "Language models that did not answer when this process asked them last, by whether they may answer later",
+    "Language models that failed on the last call of this process, by kind of "
+    "failure: refused or unavailable",
     kind=("refused", "unavailable"),
 )
 EMBEDDING_CALLS = Counter(
     "mnemon_embedding_calls",
-    "Requests to an embedding endpoint; texts embedded in this process are not counted",
+    "Requests to an embedding endpoint; embedding in this process is not counted",
     outcome=("answered", "unavailable", "refused"),
 )
 EMBEDDING_SECONDS = Histogram(
-    "mnemon_embedding_call_seconds", "Seconds that a request to an embedding endpoint takes", _SHORT
+    "mnemon_embedding_call_seconds", "Time of a request to an embedding endpoint, in seconds", _SHORT
 )
-EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that the embedding endpoint has embedded")
+EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that an embedding endpoint embedded")
 
-BUDGET_USED = Gauge(
-    "mnemon_budget_used_ratio", "Used share of today's budget, of the tenant with the largest share"
+BUDGET_USED = Gauge("mnemon_budget_used_ratio", "Largest used share of a tenant's daily budget")
+BUDGETS_SPENT = Gauge(
+    "mnemon_budgets_spent", "Tenants that have spent today's budget, as known to this process"
 )
-BUDGETS_SPENT = Gauge("mnemon_budgets_spent", "Tenants that have spent today's budget, as known here")
 
 RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", consumer=PROCESSES)
-READY = Gauge("mnemon_ready", "1 if this process is ready, else 0; /readyz tells the reason")
-PENDING = Gauge("mnemon_consumer_pending", "Messages not delivered yet", consumer=DURABLES)
-IN_WORK = Gauge(
-    "mnemon_consumer_ack_pending", "Messages delivered and not acknowledged yet", consumer=DURABLES
+READY = Gauge("mnemon_ready", "1 if this process can do its work, otherwise 0; /readyz has the reason")
+PENDING = Gauge(
+    "mnemon_consumer_pending", "Messages that are not delivered to the consumer yet", consumer=DURABLES
 )
-READERS = Gauge("mnemon_consumer_readers", "Requests for messages that wait at the server", consumer=DURABLES)
+IN_WORK = Gauge(
+    "mnemon_consumer_ack_pending",
+    "Messages that are delivered to the consumer and not acknowledged yet",
+    consumer=DURABLES,
+)
+READERS = Gauge(
+    "mnemon_consumer_readers",
+    "Requests of the consumer for messages that wait at the server",
+    consumer=DURABLES,
+)
 OLDEST = Gauge(
     "mnemon_consumer_oldest_seconds",
-    "Age of the oldest message that is not ended; 0 for none",
+    "Age of the oldest message that is not handled, in seconds; 0 without such a message",
     consumer=DURABLES,
 )
 PAUSED = Gauge(
-    "mnemon_consumer_paused", "1 while the server delivers nothing to the consumer", consumer=DURABLES
+    "mnemon_consumer_paused", "1 while the consumer is paused at the server, otherwise 0", consumer=DURABLES
 )
-STREAM_MESSAGES = Gauge("mnemon_stream_messages", "Messages that a stream has", stream=(LOG, WORK, DEAD))
-STREAM_BYTES = Gauge("mnemon_stream_bytes", "Bytes that a stream has", stream=(LOG, WORK, DEAD))
-LOG_POSITION = Gauge("mnemon_log_position", "The log's last position")
+STREAM_MESSAGES = Gauge("mnemon_stream_messages", "Number of messages in a stream", stream=(LOG, WORK, DEAD))
+STREAM_BYTES = Gauge("mnemon_stream_bytes", "Size of a stream, in bytes", stream=(LOG, WORK, DEAD))
+LOG_POSITION = Gauge("mnemon_log_position", "Last position of the log")
 DATABASE_BYTES = Gauge(
     "mnemon_database_bytes",
-    "Bytes of a generation of the rows on disk",
+    "Disk space of the rows of a generation, in bytes",
     generation=("live", "former", "next", "as of"),
 )
 REBUILT = Gauge(
     "mnemon_rebuild_position",
-    "Log position that the next generation has reached, during a rebuild",
+    "Applied position of the next generation; absent without a next generation",
     part=("rows", "vectors"),
 )
 POOL = Gauge(
@@ -154,10 +165,14 @@ POOL = Gauge(
     state=("idle", "used"),
 )
 POOL_WAITING = Gauge(
-    "mnemon_database_waiting", "Callers that wait for a connection", pool=("consumers", "compact", "extract")
+    "mnemon_database_waiting",
+    "Operations of this process that wait for a database connection",
+    pool=("consumers", "compact", "extract"),
 )
-POINTS = Gauge("mnemon_vectors_points", "Searchable points", collection=("memories", "messages", "documents"))
-BUILD = Gauge("mnemon_build_info", "Always 1")
+POINTS = Gauge(
+    "mnemon_vectors_points", "Points that searches can find", collection=("memories", "messages", "documents")
+)
+BUILD = Gauge("mnemon_build_info", "Version of mnemon in the label; the value is always 1")
 """Its label is the version: `exposition` adds it."""
 
 _stored_at = attrgetter("stored_at")

@@ -116,7 +116,7 @@ class EdgeOwner:
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
-                f"the process that holds the vectors does not answer: {error!r}. Is it of this version?"
+                f"the Edge owner does not answer: {error!r}. Check that it runs this version of mnemon"
             ) from error
         answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
         if answer.error is not None:
@@ -218,7 +218,7 @@ def _build_handler(
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
             log.exception("vector request of another process failed")
-            said = OwnerReply(error=f"the process that holds the vectors: {error}")
+            said = OwnerReply(error=f"the Edge owner failed: {error}")
         await message.respond(msgspec.msgpack.encode(said))
 
     return handle

@@ -42,7 +42,7 @@ class EmbeddingMetadata(BaseModel):
             VectorsOutdated: another model made them, or the model is not recorded.
         """
         if recorded is None:
-            raise VectorsOutdated(f"{place} do not say which embedding model made them: run `mnemon reindex`")
+            raise VectorsOutdated(f"{place} do not name their embedding model: run `mnemon reindex`")
         if recorded != self:
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}: "

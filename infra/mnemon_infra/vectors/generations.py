@@ -53,7 +53,7 @@ async def open_as_of(
     generation = locate_generation(deployment, "as of", position)
     if not await has_vectors(generation):
         raise VectorsNotMade(
-            f"there are no vectors as of position {position}: mnemon rebuild --until {position}"
+            f"no vectors exist as of position {position}: run `mnemon rebuild --until {position}`"
         )
     async with open_vectors(generation, model=model, dimension=dimension) as vectors:
         yield vectors

@@ -187,7 +187,10 @@ def _count_letters(count: int) -> str:
 
 def _letter_not_found(id_: int) -> PageError:
     return PageError(
-        404, f"There is no dead letter {id_}", "It was redriven or dropped.", "See the list of dead letters."
+        404,
+        f"Dead letter {id_} does not exist",
+        "The dead letter was redriven or dropped.",
+        "See the list of dead letters.",
     )
 
 

@@ -64,7 +64,9 @@ async def drop_generation(visit: Visit) -> Response:
     try:
         schema = await remove_unused_generation(visit.connections, visit.form["name"])
     except RebuildBlocked as error:
-        return visit.render_error(PageError(409, "It cannot be dropped now", str(error), error.next_step))
+        return visit.render_error(
+            PageError(409, "The generation cannot be dropped now", str(error), error.next_step)
+        )
     return visit.redirect("/rebuilds", f"{schema} is removed.")
 
 

@@ -139,7 +139,9 @@ async def roll_back(visit: Visit) -> Response:
     try:
         made = await roll_back_settings(await visit.connections.get_broker(), revision, tenant)
     except NoSuchRevision as error:
-        return visit.render_error(PageError(409, "That revision is gone", str(error), "Reload the history."))
+        return visit.render_error(
+            PageError(409, "The revision does not exist", str(error), "Reload the history.")
+        )
     return visit.redirect(
         f"/settings/history{_tenant_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
     )
@@ -245,7 +247,7 @@ def _drop_empty_parts(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 def _format_setting(value: Any) -> str:
     match value:
         case None:
-            return "left out"
+            return "not set"
         case True:
             return "on"
         case False:

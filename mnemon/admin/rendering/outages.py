@@ -38,21 +38,23 @@ def describe_error(error: Exception) -> PageError | None:
             )
         case SettingsContended():
             return PageError(
-                409, "Another request changed it at the same time", str(error), "Go back and try again."
+                409, "The settings were changed at the same time", str(error), "Go back and try again."
             )
         case SettingsNotProvisioned() | StreamsMissing():
             return PageError(503, "The streams do not exist", str(error), "Run `mnemon provision`.")
         case AskFailed(code="unavailable" | "timeout"):
             return PageError(
                 503,
-                "The memory does not answer",
+                "No `retrieve` process answers",
                 error.message,
                 "Check in Overview that `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
             )
         case AskFailed(code="not_found"):
-            return PageError(404, "Not found", error.message, "It may have been removed in the meantime.")
+            return PageError(
+                404, "Not found", error.message, "The item may have been removed in the meantime."
+            )
         case AskFailed():
-            return PageError(409, "The request was refused", error.message, "Go back and correct it.")
+            return PageError(409, "The request was refused", error.message, "Go back and correct the form.")
         case nats.js.errors.APIError():
             return PageError(
                 503,
@@ -61,11 +63,11 @@ def describe_error(error: Exception) -> PageError | None:
                 "Run `mnemon status` for details.",
             )
         case nats.errors.Error():
-            said = str(error) or "There was no answer in time."
+            said = str(error) or "The broker did not answer in time."
             return PageError(503, "The broker does not answer", said, "Try again in a moment.")
         case TimeoutError():
-            said = "The broker or the database does not respond."
+            said = "The broker or the database does not answer."
             return PageError(
-                503, "There was no answer in time", said, "Run `mnemon status` to see which one."
+                503, "A server did not answer in time", said, "Run `mnemon status`, which names the server."
             )
     return None

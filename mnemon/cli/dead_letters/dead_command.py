@@ -35,10 +35,10 @@ IdsArgument = Annotated[
     typer.Argument(metavar="ID", help="Ids of dead letters, as `mnemon dead list` shows them."),
 ]
 AllLettersOption = Annotated[
-    bool, typer.Option("--all", help="Take all dead letters, or all that match the filters.")
+    bool, typer.Option("--all", help="Select all dead letters, or all that match the filters.")
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before changing several.")
+    bool, typer.Option("--yes", "-y", help="Change several dead letters without confirmation.")
 ]
 
 
@@ -47,14 +47,16 @@ class LetterOptions:
     """Options that select dead letters."""
 
     consumer: Annotated[
-        str | None, typer.Option(help="Only letters of this consumer, such as `persist`.")
+        str | None, typer.Option(help="Select only dead letters of this consumer, such as `persist`.")
     ] = None
     reason: Annotated[
-        str | None, typer.Option(help="Only letters with this reason, such as `invalid_body`.")
+        str | None, typer.Option(help="Select only dead letters with this reason, such as `invalid_body`.")
     ] = None
-    tenant: Annotated[str | None, typer.Option(help="Only letters of this tenant.")] = None
-    user: Annotated[str | None, typer.Option(help="Only letters of users with this id.")] = None
-    since: Annotated[datetime | None, typer.Option(help="Only letters since this time, in UTC.")] = None
+    tenant: Annotated[str | None, typer.Option(help="Select only dead letters of this tenant.")] = None
+    user: Annotated[str | None, typer.Option(help="Select only dead letters of users with this id.")] = None
+    since: Annotated[
+        datetime | None, typer.Option(help="Select only dead letters since this time, in UTC.")
+    ] = None
 
     def create_filter(self) -> "LetterFilter":
         """Return the filter for the letters that the options select."""
@@ -69,11 +71,13 @@ class LetterOptions:
 def list_(
     *,
     filters: LetterOptions,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most this many, the newest ones.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of dead letters to show; the newest are shown.")
+    ] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List dead letters, oldest first, each with its subject and the reason why no consumer could handle it.
+    """List dead letters, oldest first, each with its subject and reason.
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
@@ -86,7 +90,7 @@ def list_(
 def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show one dead letter in full: its origin, its text and the next step.
 
-    Ends with 2 when there is no such letter.
+    Ends with 2 when no dead letter has the id.
 
     Example: `mnemon dead show 17`
     """
@@ -110,7 +114,7 @@ def redrive(
     event that still cannot be handled becomes a dead letter again. For a window that was given up, a model is
     asked once more.
 
-    Ends with 0 when all are redriven, 1 when some are still there, 2 when there is no such letter.
+    Ends with 0 when all letters are redriven, 1 when some letters remain, 2 when no letter has the id.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -134,7 +138,7 @@ def drop(
     If rows exist for the event, for example since a newer version rebuilt all rows, only the letter is
     deleted.
 
-    Ends with 2 when there is no such letter.
+    Ends with 2 when no dead letter has the id.
 
     Example: `mnemon dead drop 17 18`
     """
@@ -155,7 +159,7 @@ def _select_letters(
         refuse(
             ExitCode.USAGE_ERROR,
             "give either ids of dead letters, or --all, with or without filters",
-            "List them: mnemon dead list",
+            "List the dead letters: mnemon dead list",
         )
     return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
 
@@ -200,7 +204,11 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
 
     found = await read_letter(connection, letter_id)
     if found is None:
-        refuse(ExitCode.USAGE_ERROR, f"there is no dead letter {letter_id}", "List them: mnemon dead list")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"there is no dead letter {letter_id}",
+            "List the dead letters: mnemon dead list",
+        )
     return found
 
 

@@ -22,8 +22,8 @@ def audit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Compare the content of every N-th user only. The existence of rows is still "
-            "checked for all users.",
+            help="Compare the content of every N-th user only. The existence of rows is checked "
+            "for all users.",
         ),
     ] = 1,
     data: DataOption = None,
@@ -80,7 +80,7 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
                     pages,
                 )
     except NotProvisioned as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Create it: mnemon provision")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Create streams and consumers: mnemon provision")
 
 
 def _audit_to_json(audit: "Audit") -> dict[str, Any]:

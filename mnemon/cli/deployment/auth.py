@@ -28,10 +28,10 @@ FileOption = Annotated[
         "--file",
         metavar="FILE",
         resolve_path=True,
-        help="Or a file that the configuration of your own nats-server includes.",
+        help="File of logins that the configuration of your own nats-server includes, instead of --data.",
     ),
 ]
-Tenant = Annotated[str, typer.Argument(metavar="NAME", help="The tenant, under the name that its bots use.")]
+Tenant = Annotated[str, typer.Argument(metavar="NAME", help="Id of the tenant, as its bots use it.")]
 
 
 @app.command("tenant")
@@ -79,19 +79,19 @@ def limit(
         typer.Option(
             min=1024,
             metavar="BYTES",
-            help="Largest message, in bytes; the server disconnects a client that sends a larger one.",
+            help="Maximum size of a message, in bytes; the server disconnects a client that exceeds it.",
         ),
     ] = None,
     connections: Annotated[
-        int | None, typer.Option(min=1, help="Connections at the same time, at most.")
+        int | None, typer.Option(min=1, help="Maximum number of concurrent connections.")
     ] = None,
     subscriptions: Annotated[
-        int | None, typer.Option(min=1, help="Subscriptions of all its connections together, at most.")
+        int | None, typer.Option(min=1, help="Maximum number of subscriptions of all connections together.")
     ] = None,
     data: FolderOption = None,
     file: FileOption = None,
 ) -> None:
-    """Limit what NATS accepts from a tenant. Options that are left out take the server's general limits.
+    """Set limits of a tenant at NATS. Without an option, the general limit of the server applies.
 
     Ends with 1 when the tenant has no login.
 
@@ -105,7 +105,7 @@ def limit(
         refuse(
             ExitCode.NEGATIVE_RESULT,
             f"the tenant {name!r} has no login",
-            f"Create one: mnemon auth tenant {name}",
+            f"Create a login: mnemon auth tenant {name}",
         )
     perform_command(_reload_logins(data))
 
@@ -114,7 +114,7 @@ def limit(
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Revoke a tenant's login and disconnect its bots. Its memory stays.
 
-    Ends with 1 when it has none.
+    Ends with 1 when the tenant has no login.
 
     Example: `mnemon auth revoke acme --data ./memory`
     """

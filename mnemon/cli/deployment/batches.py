@@ -28,13 +28,13 @@ def batches(
             metavar="STATE", help="Show only batches in this state: all, open, completed or failed."
         ),
     ] = "all",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many batches.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of batches to show.")] = 20,
     before: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
             help="Show only batches that were created before this time, such as "
-            "2026-11-21T10:00:00Z; without an offset it is UTC.",
+            "2026-11-21T10:00:00Z; a time without an offset is UTC.",
         ),
     ] = None,
     data: DataOption = None,

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 def usage(
-    tenant: Annotated[
-        str | None, typer.Option(help="Show this tenant only; without it: all tenants.")
-    ] = None,
-    days: Annotated[int, typer.Option(min=1, max=3660, help="Days to show, today included, in UTC.")] = 7,
+    tenant: Annotated[str | None, typer.Option(help="Show this tenant only. Default: all tenants.")] = None,
+    days: Annotated[
+        int, typer.Option(min=1, max=3660, help="Number of days to show, including today (UTC).")
+    ] = 7,
     by: Annotated[
         str,
         typer.Option(
-            metavar="PART,...", help="Group by these, comma-separated: any of day, tenant, purpose, model."
+            metavar="PART,...",
+            help="Columns to group by, comma-separated: any of day, tenant, purpose, model.",
         ),
     ] = "day,tenant,purpose",
     data: DataOption = None,

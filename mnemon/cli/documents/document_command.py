@@ -13,11 +13,13 @@ from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import DocumentReplyV1
 
-app = typer.Typer(no_args_is_help=True, help="List, add and remove documents: texts that a search finds.")
+app = typer.Typer(no_args_is_help=True, help="List, add and remove documents, which searches can find.")
 
 CollectionOption = Annotated[
     str | None,
-    typer.Option(help="List only documents of this collection, such as a repository; without it: all."),
+    typer.Option(
+        help="List only documents of this collection, such as a repository. Default: all documents."
+    ),
 ]
 
 
@@ -28,7 +30,7 @@ def list_(
     collection: CollectionOption = None,
     min_seq: MinSeqOption = None,
 ) -> None:
-    """List a user's documents, by id.
+    """List a user's documents, ordered by id.
 
     Example: `mnemon document list --tenant acme --user u42`
     """
@@ -48,17 +50,18 @@ def add(
         str | None,
         typer.Option(
             "--id",
-            help="For a file: id of the document; the same id again replaces its text; without it: the path.",
+            help="For a file: id of the document; an existing document with this id is replaced. "
+            "Default: the path.",
         ),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(help="For a file: title of the document; without it: the name of the file.")
+        str | None, typer.Option(help="For a file: title of the document. Default: the name of the file.")
     ] = None,
     collection: Annotated[
         str | None,
         typer.Option(
-            help="Collection to add to, such as a repository; for a folder, without it: the name of the "
-            "folder."
+            help="Collection of the documents, such as a repository. Default for a folder: the "
+            "name of the folder."
         ),
     ] = None,
     max_bytes: Annotated[
@@ -66,17 +69,19 @@ def add(
         typer.Option(
             min=1,
             max=1_000_000,
-            help="For a folder: leave out files larger than this, in bytes.  [default: 262144]",
+            help="For a folder: maximum size of a file, in bytes; larger files are left out. "
+            "Default: 262144.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="For a folder: show the changes, and send nothing.")
+        bool, typer.Option("--dry-run", help="For a folder: show the changes without sending them.")
     ] = False,
     remove_gone: Annotated[
         bool,
         typer.Option(
             "--remove",
-            help="For a folder: remove documents of missing files even if these are more than half.",
+            help="For a folder: remove the documents of missing files even if more than half of "
+            "the files are missing.",
         ),
     ] = False,
 ) -> None:
@@ -140,7 +145,7 @@ def remove(
 ) -> None:
     """Remove a document, and list the remaining ones.
 
-    Ends with 1 when there is no such document.
+    Ends with 1 when no document has the id.
 
     Example: `mnemon document remove handbook.md --tenant acme --user u42`
     """

@@ -38,20 +38,20 @@ def jsonl(
     files: FilesArgument,
     tenant: Annotated[
         str | None,
-        typer.Option(help="Import everything into this tenant; without it: the tenants that the lines name."),
+        typer.Option(help="Tenant to import into. Default: the tenants that the lines name."),
     ] = None,
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import the only user of the file as this user; without it: the users that the lines name."
+            help="User to import a file of a single user as. Default: the users that the lines name."
         ),
     ] = None,
     *,
     options: ImportOptions,
 ) -> None:
-    """Import a file of `mnemon export jsonl`, without asking a model.
+    """Import a file of `mnemon export jsonl`, without calls of a language model.
 
-    Importing it again adds nothing; an interrupted import continues where it stopped.
+    A repeated import adds nothing; an interrupted import continues where it stopped.
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
@@ -74,8 +74,7 @@ def telegram(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import everything as this user; without it: each person who talks to the bot, by Telegram "
-            "id."
+            help="User to import everything as. Default: each person who talks to the bot, by Telegram id."
         ),
     ] = None,
     zone: ZoneOption = "UTC",
@@ -122,19 +121,19 @@ def locomo(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import all conversations as this user; without it: one user per conversation, named after "
-            "the sample."
+            help="User to import all conversations as. Default: one user per conversation, named "
+            "after the sample."
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the files and report, but send nothing.")
+        bool, typer.Option("--dry-run", help="Read the files and report the result without sending anything.")
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
 
-    Importing a file again changes nothing.
+    A repeated import of a file changes nothing.
 
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
@@ -221,24 +220,24 @@ def _show_conversations(
 def markdown(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH", help="Files, or folders of *.md files; - reads standard input."),
+        typer.Argument(metavar="PATH", help="Files, folders of *.md files, or - for standard input."),
     ],
     tenant: Annotated[
-        str | None, typer.Option(help="Tenant of the users; without it: the tenant that the files name.")
+        str | None, typer.Option(help="Tenant of the users. Default: the tenant that the files name.")
     ] = None,
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import everything as this user; without it: the user that a file or its path "
-            "names: 42.md, 42/profile.md."
+            help="User to import everything as. Default: the user that a file or its path names, "
+            "such as 42.md or 42/profile.md."
         ),
     ] = None,
     rewrite: Annotated[
         bool,
         typer.Option(
             "--rewrite",
-            help="After the import, rewrite each file as `mnemon export markdown` does; the old one is kept "
-            "as FILE.bak.",
+            help="Rewrite each file after the import, as `mnemon export markdown` does, and keep "
+            "the old file as FILE.bak.",
         ),
     ] = False,
     *,
@@ -292,7 +291,8 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
             )
         if get_backup_path(path).exists():
             refuse(
-                ExitCode.USAGE_ERROR, f"{get_backup_path(path)} exists and would be overwritten; move it away"
+                ExitCode.USAGE_ERROR,
+                f"{get_backup_path(path)} exists and would be overwritten; move the file away",
             )
         owners[path] = tenant, str(user or named)
     return owners
@@ -340,21 +340,21 @@ def postgres(
     layout: Annotated[
         ChatTables,
         typer.Option(
-            help="`conversations`: tables conversations and messages, a row per message; `chat-logs`: table "
-            "chat_logs, a row per answer."
+            help="Layout of the tables. `conversations`: tables conversations and messages, a "
+            "row per message; `chat-logs`: table chat_logs, a row per answer."
         ),
     ],
     tenant: ImportTenantOption,
     user: Annotated[
         str | None,
-        typer.Option(help="Import everything as this user; without it: the users that the tables name."),
+        typer.Option(help="User to import everything as. Default: the users that the tables name."),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
     zone: ZoneOption = "UTC",
     *,
     options: ImportOptions,
 ) -> None:
-    """Import chats from a bot's PostgreSQL database, which is only read.
+    """Import chats from a bot's PostgreSQL database without changing the database.
 
     Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
     """

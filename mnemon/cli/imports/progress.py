@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ImportTenantOption = Annotated[str, typer.Option(help="Tenant of the users.")]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Read everything and report, but send nothing.")
+    bool, typer.Option("--dry-run", help="Read everything and report the result without sending anything.")
 ]
 RefusedOption = Annotated[
     Path | None,
@@ -29,7 +29,7 @@ RefusedOption = Annotated[
 ]
 ZoneOption = Annotated[str, typer.Option(help="Time zone of times without an offset, such as Europe/Moscow.")]
 FilesArgument = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Files to import; - reads standard input.")
+    list[Path], typer.Argument(metavar="FILE", help="Files to import, or - for standard input.")
 ]
 
 AfterImport = Callable[["Deployment"], Awaitable[None]]
@@ -54,7 +54,7 @@ class ImportFiles:
 
     @property
     def position(self) -> int:
-        """Number of bytes read so far."""
+        """Return the number of bytes read so far."""
         is_file = self._open is not None and self.total is not None
         return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 

@@ -46,9 +46,10 @@ def bench(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="For recall: a LoCoMo file, or a folder of such files. For secrets: labelled sentences; for "
-            "dedupe-quality: labelled pairs of facts; one JSON object per line, default: the list that "
-            "comes with mnemon.",
+            help="Input of the bench. For recall: a LoCoMo file, or a folder of LoCoMo files. "
+            "For secrets: labelled sentences; for dedupe-quality: labelled pairs of facts; "
+            "both with one JSON object per line. Default for secrets and dedupe-quality: "
+            "the lists that mnemon contains.",
         ),
     ] = None,
     as_json: JsonOption = False,

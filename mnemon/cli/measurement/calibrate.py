@@ -24,10 +24,10 @@ def calibrate(
     ],
     provider: Annotated[
         Literal["wordllama", "openai", "fastembed"] | None,
-        typer.Option(help="Provider of the embedding model; without it: the one in the settings."),
+        typer.Option(help="Provider of the embedding model. Default: the provider in the settings."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model of the provider; without it: the provider's default.")
+        str | None, typer.Option(help="Model of the provider. Default: the provider's default model.")
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -65,7 +65,9 @@ async def _run_calibration(
         async with open_embedder(settings, deployment) as embedder:
             if embedder is None:
                 refuse(
-                    ExitCode.USAGE_ERROR, "the settings name no embedding model", "Give one: --provider NAME"
+                    ExitCode.USAGE_ERROR,
+                    "the settings name no embedding model",
+                    "Give a provider: --provider NAME",
                 )
             measured = await measure(embedder, pairs)
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:

@@ -18,7 +18,7 @@ def context(
     query: Annotated[
         str | None,
         typer.Option(
-            help="The user's message, for which relevant memory is found; without it: the last one."
+            help="User's message, for which relevant memory is found. Default: the user's last message."
         ),
     ] = None,
     format_: Annotated[
@@ -26,15 +26,13 @@ def context(
     ] = "messages",
     budget: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Tokens of the context, at most; without it: `context.budget` of the settings."
-        ),
+        typer.Option(min=1, help="Maximum tokens of the context. Default: the setting `context.budget`."),
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="Conversation to show; without it: the current one.")
+        str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
     task_id: Annotated[
-        str | None, typer.Option("--task", help="Task whose tool results are added to the query.")
+        str | None, typer.Option("--task", help="Id of the task whose tool results are added to the query.")
     ] = None,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,

@@ -23,17 +23,17 @@ def erase(
         str | None,
         typer.Option(help="Erase this conversation only, with the facts that were learned from it alone."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="Erase nothing; count what is left in each store. Ends with 1 if anything is left.",
+            help="Erase nothing; count the remaining items in each store. Ends with 1 if any item remains.",
         ),
     ] = False,
     text: Annotated[
         str | None,
-        typer.Option(help="With --verify: also search all of the user's stored texts for these words."),
+        typer.Option(help="With --verify: words to search for in all stored texts of the user."),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
 
 ExportTenantOption = Annotated[
-    str | None, typer.Option(help="Export this tenant; without --user: all its users.")
+    str | None, typer.Option(help="Export this tenant. Default without --user: all users of the tenant.")
 ]
 ExportUserOption = Annotated[str | None, typer.Option(help="Export this user.")]
 AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all tenants and users.")]
 OutputOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write, or - for standard output.")
 ]
 JsonSummary = Annotated[
     bool, typer.Option("--json", help="Print one JSON value with the counts instead of a sentence.")
@@ -52,9 +52,10 @@ def jsonl(
     """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
     sources, summaries, data, tasks and documents.
 
-    The export leaves out content that was cleared, forgotten or erased. The file appears when it is complete.
+    The export leaves out content that was cleared, forgotten or erased. The file appears when the export is
+    complete.
 
-    Ends with 1 when nothing is kept of the user or tenant that is named.
+    Ends with 1 when mnemon keeps nothing of the named user or tenant.
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
@@ -73,20 +74,20 @@ def markdown(
         bool,
         typer.Option(
             "--follow",
-            help="Keep the folder given by -o up to date, one file per user, until Ctrl-C.",
+            help="Update the folder given by -o, one file per user, until Ctrl-C.",
         ),
     ] = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
-    """Export facts, data and tasks as Markdown, to be read or for `mnemon import markdown`.
+    """Export facts, data and tasks as Markdown, for readers or for `mnemon import markdown`.
 
     A fact is written with its text, tier, importance as a word, and day of expiry; `jsonl` has all fields.
 
     With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
     tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
-    Ends with 1 when nothing is kept of the user or tenant that is named. With `--follow`, the folder is empty
+    Ends with 1 when mnemon keeps nothing of the named user or tenant. With `--follow`, the folder is empty
     in that case, and fills as memory does.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
@@ -232,7 +233,7 @@ def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
     typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))
 
 
-_AGAIN = "Then run the command again: it continues where it stopped"
+_AGAIN = "Then run the command again; the export continues where it stopped"
 
 
 def follow_memory(
@@ -293,9 +294,13 @@ async def _run_mirror(
             await _follow_until_stopped(mirror, stop)
             return mirror.counts
     except DatabaseUnavailable as error:
-        refuse(ExitCode.UNAVAILABLE, f"the database does not answer: {error}", f"Start it. {_AGAIN}")
+        refuse(
+            ExitCode.UNAVAILABLE, f"the database does not answer: {error}", f"Start the database. {_AGAIN}"
+        )
     except Error as error:
-        refuse(ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start it. {_AGAIN}")
+        refuse(
+            ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"
+        )
     finally:
         await connection.close()
 

@@ -44,7 +44,7 @@ NO_CANDIDATE: Final = 0
 
 @expand_options
 def save(
-    text: Annotated[str, typer.Argument(help="The fact, one sentence.")],
+    text: Annotated[str, typer.Argument(help="Text of the fact, one sentence.")],
     request: MemoryRequest,
     kind: KindOption = None,
     tier: TierOption = None,
@@ -70,7 +70,7 @@ def read(
     request: MemoryRequest,
     tier: TierOption = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Show at most this many facts.  [default: all]")
+        int | None, typer.Option(min=1, max=1000, help="Maximum number of facts to show. Default: all facts.")
     ] = None,
     min_seq: MinSeqOption = None,
 ) -> None:
@@ -96,26 +96,24 @@ def search(
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where to search: memories, messages, documents or summaries; or a level of "
-            "memory: short, medium or long. Repeat it for several.  [default: memories; with "
-            "--collection documents]"
+            help="Scope to search: memories, messages, documents or summaries; or a level of "
+            "memory: short, medium or long. Repeat the option for several scopes. Default: "
+            "memories; with --collection: documents."
         ),
     ] = None,
     conversation: Annotated[
         str | None,
         typer.Option(
-            help="Conversation whose newest messages `short` searches and `long` leaves out.  "
-            "[default: the current one]"
+            help="Conversation whose newest messages `short` searches and `long` leaves out. "
+            "Default: the current conversation."
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=100, help="Show at most this many hits.  [default: `retrieval.limit` of the settings]"
-        ),
+        typer.Option(min=1, max=100, help="Maximum number of hits. Default: the setting `retrieval.limit`."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out hits with a lower score, 0 to 1.")
+        float | None, typer.Option(min=0, max=1, help="Minimum score of a hit, 0 to 1.")
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Search only documents of this collection.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
@@ -153,18 +151,18 @@ def get(
     scope: Annotated[
         str | None,
         typer.Option(
-            help="Kind of the id: memories, messages, documents or summaries.  [default: the first "
-            "that has it]"
+            help="Kind of the id: memories, messages, documents or summaries. Default: the first "
+            "kind that has the id."
         ),
     ] = None,
     offset: Annotated[
-        int, typer.Option(min=0, help="For a document: first character of its text to show, from 0.")
+        int, typer.Option(min=0, help="For a document: offset of the first character to show, from 0.")
     ] = 0,
     min_seq: MinSeqOption = None,
 ) -> None:
     """Show one fact with its former versions, or one message, document or summary, whole.
 
-    Ends with 1 when there is none.
+    Ends with 1 when nothing has the id.
 
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
@@ -181,7 +179,7 @@ def update(
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
     query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
-    text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
+    text: Annotated[str | None, typer.Option(help="Text of the fact, one sentence.")] = None,
     kind: KindOption = None,
     tier: TierOption = None,
     importance: ImportanceOption = None,
@@ -189,8 +187,8 @@ def update(
 ) -> None:
     """Change one fact, named by its id or by words that clearly mean one fact; other fields stay as they are.
 
-    If the words may mean several facts, the command asks which one is meant; without a terminal, or with
-    --json, it shows the candidates and changes nothing.
+    If the words may mean several facts, the command asks for the fact; without a terminal, or with
+    --json, the command shows the candidates and changes nothing.
 
     Ends with 1 when nothing is changed.
 
@@ -228,8 +226,9 @@ def forget(
 ) -> None:
     """Forget one fact, named by its id or by words that clearly mean one fact.
 
-    If the words may mean several facts, the command asks which one is meant; without a terminal, or with
-    --json, it shows the candidates and removes nothing. It prints the command that restores the fact.
+    If the words may mean several facts, the command asks for the fact; without a terminal, or with
+    --json, the command shows the candidates and removes nothing. After a removal, the command
+    prints the `mnemon save` command that restores the fact.
 
     Ends with 1 when nothing is removed.
 

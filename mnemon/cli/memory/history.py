@@ -18,12 +18,12 @@ def history(
     tenant: TenantOption,
     user: Annotated[str | None, typer.Option(help="User of the conversation.")] = None,
     named: Annotated[
-        str | None, typer.Argument(help="The user, as before there was --user.", hidden=True)
+        str | None, typer.Argument(help="User of the conversation; an older form of --user.", hidden=True)
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="Conversation to show; without it: the current one.")
+        str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many messages.")] = 30,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of messages to show.")] = 30,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -20,7 +20,7 @@ def profile(
         list[str] | None,
         typer.Argument(
             metavar="NAME=VALUE",
-            help="Fields to set: a value is JSON, otherwise text; null removes the field.",
+            help="Fields to set, as NAME=VALUE. A value that is not JSON is text; null removes the field.",
         ),
     ] = None,
 ) -> None:

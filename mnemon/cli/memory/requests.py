@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CommandReply = TypeVar("CommandReply", bound="Reply")
 
 TenantOption = Annotated[str, typer.Option(help="Tenant of the user.")]
-UserOption = Annotated[str, typer.Option(help="User whose memory it is.")]
+UserOption = Annotated[str, typer.Option(help="User whose memory to use.")]
 MinSeqOption = Annotated[
     int | None,
     typer.Option("--min-seq", min=0, help="Wait until memory reflects the log up to this position."),
@@ -32,13 +32,15 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="SEQ|TIME",
-        help="Answer as of a log position or time, from a snapshot that `mnemon rebuild --until` made.",
+        help="Log position or time as of which to answer, from a snapshot that `mnemon "
+        "rebuild --until` made.",
     ),
 ]
 ExpiresOption = Annotated[
     datetime | None,
     typer.Option(
-        "--expires", help="Hide the fact from this time on, in UTC: 2026-12-31 or 2026-12-31T18:00:00."
+        "--expires",
+        help="Time from which the fact is not shown, in UTC, such as 2026-12-31 or 2026-12-31T18:00:00.",
     ),
 ]
 KindOption = Annotated[
@@ -77,7 +79,7 @@ class MemoryRequest:
 
     @property
     def options(self) -> str:
-        """The options that name the user, for a command to type next."""
+        """Return the options that name the tenant and the user, for a suggested command."""
         data = f" --data {quote(str(self.data))}" if self.data else ""
         return f"--tenant {quote(self.tenant)} --user {quote(self.user)}{data}"
 
@@ -97,7 +99,7 @@ class MemoryRequest:
             choose_ending: returns the exit code for a reply; may print to standard error.
             list_command: command to name if nothing is found, such as `tasks list`.
         """
-        next_step = f"List them: mnemon {list_command} {self.options}" if list_command else ""
+        next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
         deployment = require_deployment(self.data, "broker")
         perform_command(_send_request(deployment, self, question, show, choose_ending, next_step))
 

@@ -36,7 +36,8 @@ def rebuild(
         bool,
         typer.Option(
             "--verify",
-            help="Compare with the live generation, row by row and vector by vector, and swap nothing.",
+            help="Rebuild and compare with the live generation, row by row and vector by vector, "
+            "without a swap.",
         ),
     ] = False,
     keep: Annotated[
@@ -52,7 +53,10 @@ def rebuild(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="List the generations.")] = False,
     back: Annotated[
-        bool, typer.Option("--back", help="Swap back to the former generation, with all later events.")
+        bool,
+        typer.Option(
+            "--back", help="Swap back to the former generation, after all later events were applied to it."
+        ),
     ] = False,
     drop: Annotated[
         str | None,
@@ -62,7 +66,7 @@ def rebuild(
         str | None,
         typer.Option(
             metavar="PROVIDER[/MODEL]",
-            help="On a stopped stack: index the log with another embedding model, show what "
+            help="On a stopped stack: index the log with another embedding model, show the "
             "changes, and swap after confirmation.",
         ),
     ] = None,
@@ -70,14 +74,14 @@ def rebuild(
         list[str] | None,
         typer.Option(
             metavar="[NAME=VALUE]",
-            help="Repeat the decisions on all proposed facts: show the changes, and make them after "
-            "confirmation. Without a value it uses the rules of this version and the settings "
-            "in force; with a setting such as dedupe.update_threshold=0.8 it changes that "
-            "setting, too. Repeat it for several settings.",
+            help="Repeat the decisions on all proposed facts: show the changes, and make them "
+            "after confirmation. Without a value, use the rules of this version and the "
+            "settings in force. With a setting such as dedupe.update_threshold=0.8, also "
+            "change that setting. Repeat the option for several settings.",
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --reembed or --redecide: do not ask for confirmation.")
+        bool, typer.Option("--yes", help="With --reembed or --redecide: change without confirmation.")
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,

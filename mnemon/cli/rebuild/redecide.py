@@ -63,7 +63,7 @@ async def redecide(
                 refuse(
                     ExitCode.USAGE_ERROR,
                     "the settings name no embedding model",
-                    "Set one: embedding.provider",
+                    "Set a provider: mnemon settings set embedding.provider=NAME",
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:

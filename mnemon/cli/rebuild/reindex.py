@@ -19,7 +19,7 @@ def reindex(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="Folder of a stopped stack; without it: the configured servers."
+            "--data", metavar="DIR", help="Folder of a stopped stack. Default: the configured servers."
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -21,12 +21,14 @@ def admin(
     data: DataOption = None,
     host: Annotated[
         str,
-        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 is every interface."),
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 means every interface."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
-            "--port", metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 is any free port."
+            "--port", metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 means any free port."
         ),
     ] = DEFAULT_PORT,
     allow_host: Annotated[
@@ -34,7 +36,8 @@ def admin(
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="Host name by which browsers reach the page, such as a proxy's; repeat it for several.",
+            help="Host name by which browsers reach the page, such as a proxy's. Repeat the "
+            "option for several names.",
         ),
     ] = None,
 ) -> None:
@@ -65,7 +68,11 @@ async def _serve_admin(
     try:
         listening = open_listening_socket(host, port)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{host}:{port}: {error.strerror}", "Choose another: --port PORT")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"the admin page cannot listen on {host}:{port}: {error.strerror}",
+            "Choose another port: --port PORT",
+        )
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (load_token(data) if data else create_token())
     link = create_link_key()

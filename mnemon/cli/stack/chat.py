@@ -24,23 +24,21 @@ if TYPE_CHECKING:
 def chat(
     tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "chat",
     user: Annotated[
-        str | None, typer.Option(help="User who talks; without it: the name of this account.")
+        str | None, typer.Option(help="User who talks. Default: the name of the operating system account.")
     ] = None,
     data: StartedDataOption = None,
     model: Annotated[
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Model that answers: one of the server at MNEMON_MODEL_URL, or of OpenAI. With "
-            "`offline`, or without a configured model, nothing answers: you see the context "
-            "that a model would get.",
+            help="Model that answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI. "
+            "With `offline`, or without a configured model, the chat shows the context that "
+            "a model would get.",
         ),
     ] = None,
     budget: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Tokens of a context, at most; without it: `context.budget` of the settings."
-        ),
+        typer.Option(min=1, help="Maximum tokens of a context. Default: the setting `context.budget`."),
     ] = None,
 ) -> None:
     """Talk to a bot that has memory, and inspect the memory with commands: see /help.

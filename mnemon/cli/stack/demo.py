@@ -20,9 +20,9 @@ def demo(
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama) that "
-            "writes summaries and extracts facts; without it: built-in rules, which know a few "
-            "phrases.",
+            help="Model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama) "
+            "that writes summaries and extracts facts. Default: built-in rules, which know "
+            "a few phrases.",
         ),
     ] = None,
     as_json: JsonOption = False,

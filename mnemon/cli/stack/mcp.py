@@ -23,8 +23,8 @@ def mcp(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User whose memory is served; over HTTP, without it: the user that the header "
-            "Mnemon-User of each request names."
+            help="User whose memory is served. Default over HTTP: the user in the header "
+            "Mnemon-User of each request."
         ),
     ] = None,
     http: Annotated[
@@ -34,7 +34,7 @@ def mcp(
             min=0,
             max=65_535,
             metavar="PORT",
-            help="Serve streamable HTTP on this port; 0 is any free port. Without it: standard "
+            help="Port to serve streamable HTTP on; 0 means any free port. Default: standard "
             "input and output.",
         ),
     ] = None,
@@ -97,13 +97,17 @@ async def _serve_http(
         refuse(
             ExitCode.USAGE_ERROR,
             f"{TOKEN} has {len(given)} characters, at least {MIN_TOKEN_LENGTH} are needed",
-            "Create one: openssl rand -base64 32",
+            "Create a token: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)
     try:
         listening = open_listening_socket(host, port)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{host}:{port}: {error.strerror}", "Choose another: --http PORT")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"the MCP server cannot listen on {host}:{port}: {error.strerror}",
+            "Choose another port: --http PORT",
+        )
     with StopSignals() as stop:
         async with connect_memory(deployment, tenant) as memory:
             if user is not None:

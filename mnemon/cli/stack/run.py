@@ -20,7 +20,7 @@ MetricsPort = Annotated[
         max=65_534,
         metavar="PORT",
         show_default=False,
-        help="Port of /metrics, /healthz and /readyz; without it: MNEMON_METRICS_PORT, otherwise none.",
+        help="Port of /metrics, /healthz and /readyz. Default: MNEMON_METRICS_PORT, otherwise none.",
     ),
 ]
 

@@ -18,8 +18,8 @@ StartedDataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help=f"Folder of a stack, which is started if it does not run; without it: the configured servers, "
-        f"or {DEFAULT_DATA} if none are.",
+        help=f"Folder of a stack, which is started if it does not run. "
+        f"Default: the configured servers, otherwise {DEFAULT_DATA}.",
     ),
 ]
 
@@ -51,7 +51,11 @@ async def open_servers(
     try:
         log = open_log(folder)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{folder}: {error.strerror}", "Choose another: --data DIR")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{folder} cannot be used: {error.strerror}",
+            "Choose another folder: --data DIR",
+        )
     try:
         async with AsyncExitStack() as ends:
             with busy("nats-server, PostgreSQL and the consumers"):

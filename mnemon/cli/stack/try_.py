@@ -30,19 +30,18 @@ QUESTION = "Where is the spare key?"
 
 
 def try_(
-    user: Annotated[str, typer.Argument(metavar="USER", help="User for the trial.")] = "test-user",
+    user: Annotated[str, typer.Argument(metavar="USER", help="User of the trial.")] = "test-user",
     tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "try",
     text: Annotated[str, typer.Option(help="Fact to save.")] = TEXT,
     query: Annotated[
         str | None,
         typer.Option(
-            help="Query to search for; without it: a question about the default fact, or the text "
-            "of the fact."
+            help="Query to search for. Default: a question about the default fact, or the text of the fact."
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Import this file of the user's facts first, one fact per line."),
+        typer.Option(metavar="FILE", help="File of the user's facts to import first, one fact per line."),
     ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,

@@ -42,36 +42,42 @@ _PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
 def up(
     data: Annotated[
         Path,
-        typer.Option(
-            "--data", metavar="DIR", help="Folder that keeps all data; created if it does not exist."
-        ),
+        typer.Option("--data", metavar="DIR", help="Folder for all data; created if it does not exist."),
     ] = DEFAULT_DATA,
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", metavar="NAMES", help="Run only these consumers, comma-separated; without it: all."
+            "--only", metavar="NAMES", help="Consumers to run, comma-separated. Default: all consumers."
         ),
     ] = None,
     nats_port: Annotated[
         int | None,
         typer.Option(
-            "--nats-port", help="Port of the broker; without it: the last one used, or a free one.", **_PORT
+            "--nats-port",
+            help="Port of the NATS server. Default: the last used port, or a free port.",
+            **_PORT,
         ),
     ] = None,
     database_port: Annotated[
         int | None,
-        typer.Option("--database-port", help="Port of the database; without it: a Unix socket.", **_PORT),
+        typer.Option(
+            "--database-port",
+            help="Port of the database. Default: none, the database listens on a Unix socket.",
+            **_PORT,
+        ),
     ] = None,
     admin_port: Annotated[
         int | None,
         typer.Option(
             "--admin-port",
-            help="Port of the admin page; without it: the last one used, or a free one.",
+            help="Port of the admin page. Default: the last used port, or a free port.",
             **_PORT,
         ),
     ] = None,
     metrics_port: MetricsPort = None,
-    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page, or not.")] = True,
+    admin: Annotated[
+        bool, typer.Option("--admin/--no-admin", help="Whether to serve the admin page.")
+    ] = True,
 ) -> None:
     """Start the whole stack on this machine: broker, database, consumers and admin page, until Ctrl-C.
 

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
 class Figure(str):

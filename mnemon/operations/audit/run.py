@@ -107,7 +107,7 @@ async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
-        raise NotProvisioned("the stream LOG, or its consumer persist, is not there") from error
+        raise NotProvisioned("the stream LOG, or its consumer persist, does not exist") from error
 
 
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:

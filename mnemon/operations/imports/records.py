@@ -80,7 +80,7 @@ ImportRecord = Incoming | RefusedRecord | LeftOutRecord | ImportDoubt | Reassign
 
 
 class NotReadable(ValueError):
-    """The source is not of the expected format; the message says why."""
+    """The source is not of the expected format; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,6 @@ async def require_no_former(place: Site) -> None:
     former = name_of(place.live, "former")
     if await place.find_generation(former):
         raise RebuildBlocked(
-            f"the former generation, {former}, is still there",
-            "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
+            f"the former generation, {former}, still exists",
+            "Drop the generation: mnemon rebuild --drop before. Or swap back: mnemon rebuild --back",
         )

@@ -77,7 +77,7 @@ async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
 
     done = await value(up)
     assert (done["live"], done["former"], done["position"]) == ("mnemon", "mnemon_before", EVENTS)
-    assert "is still there" in await ended(up, code=2)
+    assert "still exists" in await ended(up, code=2)
     await ended(up, "--drop", "before")
     assert "dropped" in await ended(up, "--verify")
 

@@ -106,12 +106,12 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) 
     for arguments, named in (
         (("set", "recent_messages=true"), "recent_messages: "),
         (("set", "policy.min_length=300"), "policy.max_length: 240 is less than min_length, which is 300"),
-        (("set", "limit.per_user=5", "--tenant", "acme"), "no such setting; did you mean limits.per_user"),
+        (("set", "limit.per_user=5", "--tenant", "acme"), "is not a setting; did you mean limits.per_user"),
         (("set", "recent_messages="), "mnemon settings unset recent_messages"),
         (("set", "recent_messages=5", "--tenant", ""), "an id must not be empty"),
         (("get", "recent_mesages"), "did you mean recent_messages?"),
-        (("unset", "colour"), "colour: there is no such setting"),
-        (("rollback", "7"), "there is no revision 7 to go back to; see: mnemon settings history"),
+        (("unset", "colour"), "colour: is not a setting"),
+        (("rollback", "7"), "revision 7 does not exist; list the revisions: mnemon settings history"),
     ):
         refused = await settings(*arguments)
         assert (refused.code, refused.out) == (2, "")

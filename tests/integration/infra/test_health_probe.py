@@ -46,8 +46,8 @@ async def test_probe_names_why_it_is_not_ready(
             await connection.jetstream().delete_consumer(LOG, "persist")
             await connection.jetstream().delete_stream(DEAD)
             assert await watching.check() == [
-                f"the stream {DEAD} is not there",
-                "the consumer persist is not there",
+                f"the stream {DEAD} does not exist",
+                "the consumer persist does not exist",
             ]
             assert metrics.READY.values == {(): 0}
             await database.close()

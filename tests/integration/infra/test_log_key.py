@@ -56,9 +56,9 @@ async def test_with_a_key_the_disk_tells_nothing_and_the_log_is_read_again(tmp_p
 @pytest.mark.parametrize(
     ("written", "opened", "why"),
     [
-        ("one", None, "is encrypted, and MNEMON_LOG_KEY is not set: set it"),
-        ("one", "another", "with another key .* set the one"),
-        (None, "one", "is not encrypted, and MNEMON_LOG_KEY is set: unset it"),
+        ("one", None, "is encrypted, and MNEMON_LOG_KEY is not set: set MNEMON_LOG_KEY"),
+        ("one", "another", "with another key .* set MNEMON_LOG_KEY"),
+        (None, "one", "is not encrypted, and MNEMON_LOG_KEY is set: unset MNEMON_LOG_KEY"),
     ],
 )
 async def test_another_key_is_refused_and_harms_nothing(

@@ -282,7 +282,7 @@ async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
     async with watching(nats_url) as live:
         with capture_logs() as lines:
             await connection.jetstream().delete_key_value(SETTINGS)
-            await until(lambda: any("former ones stay" in line["event"] for line in lines))
+            await until(lambda: any("former settings stay" in line["event"] for line in lines))
             assert (live.value.recent_messages, live.get_settings("acme").recent_messages) == (5, 6)
             await provision(connection)
             await until(lambda: live.value == live.get_settings("acme") == SettingsV1())

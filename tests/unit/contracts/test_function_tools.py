@@ -84,7 +84,7 @@ def test_importance_is_told_of_in_words_where_words_are_asked_for() -> None:
     for name in ("memory_save", "memory_update"):
         told = TOOLS[name].parameters()["properties"]["importance"]
         assert not re.search(r"\d", told["description"])
-        assert "How" in told["description"]
+        assert "Importance" in told["description"]
 
 
 def test_mcp_is_told_what_a_call_may_do() -> None:

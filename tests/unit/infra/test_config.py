@@ -16,7 +16,7 @@ def test_an_address_that_nobody_can_ask_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, name: str, address: str
 ) -> None:
     monkeypatch.setenv(name, address)
-    with pytest.raises(ValidationError, match="expected something like http://host:11434/v1"):
+    with pytest.raises(ValidationError, match="expected an address such as http://host:11434/v1"):
         Deployment()
 
 
@@ -26,7 +26,7 @@ def test_the_command_says_which_it_is_and_repeats_no_password(monkeypatch: pytes
     monkeypatch.setenv("MNEMON_MODEL_URL", "me:one-that-must-not-be-seen@host/v1")
     result = CliRunner().invoke(app, ["run", "compact"])
     assert result.exit_code == 2
-    assert "model_url: Value error, expected something like http://host:11434/v1" in result.output
+    assert "model_url: Value error, expected an address such as http://host:11434/v1" in result.output
     assert "must-not-be-seen" not in result.output
 
 

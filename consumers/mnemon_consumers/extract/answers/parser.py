@@ -63,7 +63,7 @@ def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
 
 def _check_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
-        raise ValueError("is too long")
+        raise ValueError(f"has more than {MOST_CHARACTERS} characters")
     if not any(character.isalpha() for character in text):
         raise ValueError("has no words")
     return " ".join(text.split())
@@ -169,7 +169,7 @@ def parse_answer(
     """
     text = answer.text.rpartition(_THOUGHTS_END)[2]
     if len(text) > MOST_OF_AN_ANSWER:
-        raise UnreadableAnswer(f"an answer of {len(text):,} characters")
+        raise UnreadableAnswer(f"the answer has {len(text):,} characters, the limit is {MOST_OF_AN_ANSWER:,}")
     repaired = False
     compared: object
     try:
@@ -181,7 +181,7 @@ def parse_answer(
         # Search only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
-        raise UnreadableAnswer("there is no list of facts in the answer")
+        raise UnreadableAnswer("the answer has no list of facts")
     facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)

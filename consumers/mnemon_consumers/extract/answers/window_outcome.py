@@ -93,7 +93,7 @@ def judge_answer(
             dead = Dead("unreadable", problem)
         case ModelAnswer(is_cut=True) if not is_last:
             # The last attempt uses the complete part of the answer; before that, the model is asked again.
-            dead = Dead("cut_off", "the answer ends for want of tokens")
+            dead = Dead("cut_off", "the answer reached the maximum number of tokens")
         case ModelAnswer():
             try:
                 extracted = parse_answer(outcome, question.messages, question.known, question.pairs)

@@ -206,7 +206,7 @@ class Search:
         self, collection: Collection, question: MemorySearch, ids: IdFilter | None = None
     ) -> list[FusedCandidate]:
         if self._vectors is None:
-            raise VectorsUnavailable("there are no vectors in this process")
+            raise VectorsUnavailable("this process has no vector index")
         found = await find_candidates(
             self._vectors,
             collection,

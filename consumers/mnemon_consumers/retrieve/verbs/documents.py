@@ -71,7 +71,7 @@ class DocumentVerb:
 
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "the text of the document, whole; it has no word")
+            raise InvalidBody("text", "has no words; send the whole text of the document")
         limit = self._settings.get_settings(address.tenant).documents.characters
         if len(request.text) > limit:
             raise InvalidBody(

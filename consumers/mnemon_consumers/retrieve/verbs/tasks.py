@@ -48,7 +48,7 @@ class TaskVerb:
 
     async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "is missing: say what to do")
+            raise InvalidBody("text", "is missing: give the text of the task")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         return await self._list_tasks(address, await self._log.publish_event(address, event), task_id)

@@ -25,8 +25,8 @@ _NO_STREAM = 10059
 """nats-server's code for an absent stream; an absent consumer has another code."""
 
 _NEXT_STEP = (
-    "If it was deleted, restore its newest backup first (nats stream restore). In a new deployment "
-    "`mnemon provision` makes it, empty"
+    "if the stream was deleted, first restore its newest backup (nats stream restore). In a new "
+    "deployment, `mnemon provision` creates the stream"
 )
 
 
@@ -35,9 +35,9 @@ class StreamsMissing(Exception):
 
     def __init__(self, names: Sequence[str]) -> None:
         if LOG in names:
-            problem = f"the stream {LOG}, which is the truth, is not there: {_NEXT_STEP}"
+            problem = f"the stream {LOG} does not exist: {_NEXT_STEP}"
         else:
-            problem = f"not there: stream {', '.join(names)}. Run `mnemon provision`"
+            problem = f"missing streams: {', '.join(names)}. Run `mnemon provision`"
         super().__init__(problem)
 
 

@@ -71,7 +71,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
         )
     except (psycopg.Error, OSError) as error:
         raise ExternalChatsUnavailable(
-            f"no connection to the database of --dsn: {_describe(error)}. Check its address and password"
+            f"no connection to the database of --dsn: {_describe(error)}. Check the address and the password"
         ) from error
     try:
         async with connection:

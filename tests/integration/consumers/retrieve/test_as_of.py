@@ -149,7 +149,7 @@ async def test_expiry_is_judged_as_of_that_moment(site: Site, stock: Stock) -> N
 
 
 async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
-    assert "the log is empty" in (await problem(stock, as_of=1))[2]
+    assert "the log, which is empty" in (await problem(stock, as_of=1))[2]
     for number in range(3):
         await stock.say(str(number))
     for verb, request in (("history", {}), ("context", {}), ("search", {"query": "tea"})):
@@ -159,10 +159,10 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
         code, _, said = await problem(stock, verb, as_of=4, **request)
         assert (code, said) == (
             "bad_request",
-            "as_of: there is nothing as of position 4: the log goes from 1 to 3",
+            "as_of: position 4 is not in the log, which goes from 1 to 3",
         )
         code, _, said = await problem(stock, verb, as_of="2200-01-01T00:00:00Z", **request)
-        assert (code, said) == ("bad_request", "as_of: 2200-01-01T00:00:00Z is yet to come")
+        assert (code, said) == ("bad_request", "as_of: 2200-01-01T00:00:00Z is in the future")
         code, _, said = await problem(stock, verb, as_of=2, min_seq=3, **request)
         assert (code, said) == ("bad_request", "min_seq: 3 is not reflected as of position 2")
     assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]

@@ -86,7 +86,7 @@ async def test_status_advises_the_backup_before_a_new_log(
     for stream in (LOG, WORK):
         await connection.jetstream().delete_stream(stream)
     first, *others = (await examine_deployment(deployment)).problems
-    assert "restore its newest backup first" in first
+    assert "first restore its newest backup" in first
     assert not any("provision" in each for each in others)
 
 
@@ -127,7 +127,7 @@ async def test_deleted_log_is_reported_once_and_not_recreated(
         "log stream deleted, nothing is stored",
         "log stream recreated, ending this process",
     ]
-    assert said[0]["next_step"].startswith("If it was deleted, restore its")
+    assert said[0]["next_step"].startswith("if the stream was deleted, first restore")
 
 
 @pytest.mark.usefixtures("often")

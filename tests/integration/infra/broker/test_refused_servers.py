@@ -82,7 +82,7 @@ async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path,
 
 
 async def test_unreachable_address_is_no_refusal() -> None:
-    with pytest.raises(BrokerUnreachable, match=r"Start it, or look at MNEMON_NATS_URL") as refused:
+    with pytest.raises(BrokerUnreachable, match=r"Start the server, or check MNEMON_NATS_URL") as refused:
         await connect("nats://127.0.0.1:1", name="test")
     assert type(refused.value) is BrokerUnreachable
 

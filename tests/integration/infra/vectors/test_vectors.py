@@ -137,7 +137,7 @@ class TestServerKeeps:
 
     async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient) -> None:
         await client.create_collection("test_memories", vectors_config={})
-        with pytest.raises(VectorsOutdated, match="do not say"):
+        with pytest.raises(VectorsOutdated, match="do not name"):
             await open_collections(client, "test", EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
 

@@ -21,5 +21,5 @@ async def test_page_times_out_on_hanging_servers(monkeypatch: pytest.MonkeyPatch
         port = server.sockets[0].getsockname()[1]
         async with browsing(Deployment(database_dsn=f"postgresql://x@127.0.0.1:{port}/x")) as browser:
             page = words(await browser.see("/users", 503))
-            assert "There was no answer in time" in page
+            assert "A server did not answer in time" in page
         release.set()

@@ -52,7 +52,9 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )
-        assert "no revision 99" in words(await browser.send("/settings/rollback", 409, revision="99"))
+        assert "revision 99 does not exist" in words(
+            await browser.send("/settings/rollback", 409, revision="99")
+        )
         assert 'value="60"' in await browser.see("/settings", tenant="acme")
 
         priced = PRICES | {"spending.prices.0.model": "m", "spending.prices.0.input": "1"}

@@ -113,7 +113,7 @@ async def test_user_pages_find_show_change_and_erase(
         receipt = words(await browser.send("/user/erase", **WHOSE, confirmed="anna"))
         assert "anna is erased" in receipt
         left = words(await browser.send("/user/verify", **WHOSE, text="trains"))
-        assert "What is left" in left
+        assert "Remaining items" in left
         assert "anna" not in re.findall(
             r">(\w+)</a>", await browser.see("/users", tenant="acme", begins="ann")
         )

@@ -78,10 +78,14 @@ class FactQuery:
             owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, now()
         )
         if not queried.ranked and "memories" in found.degraded:
-            raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
+            raise Refusal(
+                "unavailable", "facts cannot be searched now; name the fact by `id`", retryable=True
+            )
         candidates = _rank_candidates(queried, {hit.id: hit.score for hit in found.hits})
         if not candidates:
-            raise Refusal("not_found", "no fact fits the query; `search` finds facts, name one by its `id`")
+            raise Refusal(
+                "not_found", "no fact fits the query; find the fact with `search`, and name it by `id`"
+            )
         return tuple(candidates)
 
 

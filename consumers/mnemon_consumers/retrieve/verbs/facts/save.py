@@ -112,7 +112,7 @@ async def _wait_for_decision(
                 pause = min(pause * 2, _LONGEST_PAUSE)
     raise Refusal(
         "unavailable",
-        f"no decision within {DECISION_TIMEOUT:.0f} s; it will still be decided, without being saved again",
+        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s; it decides later: do not repeat the save",
         retryable=True,
     )
 

@@ -125,5 +125,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.anthropic_url is None:
         raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("ANTHROPIC_API_KEY has invalid characters: set it again")
+        raise ModelNotConfigured("ANTHROPIC_API_KEY has invalid characters: set the key again")
     return key or NO_KEY

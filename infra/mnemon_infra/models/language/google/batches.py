@@ -221,5 +221,5 @@ def _parse_line(line: bytes) -> BatchResult | None:
 def _parse_failure(error: object) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
-        return LineFailed("Google neither answers nor says why")
+        return LineFailed("Google returned neither an answer nor an error")
     return LineFailed(f"Google fails the request (code {code})", code in REFUSALS or 400 <= code < 500)

@@ -158,5 +158,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.google_url is None:
         raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("GEMINI_API_KEY has invalid characters: set it again")
+        raise ModelNotConfigured("GEMINI_API_KEY has invalid characters: set the key again")
     return key or NO_KEY

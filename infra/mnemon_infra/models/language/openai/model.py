@@ -146,5 +146,7 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.model_url is None:
         raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("the key for language models has invalid characters: set it again")
+        raise ModelNotConfigured(
+            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has invalid characters: set the key again"
+        )
     return key or NO_KEY

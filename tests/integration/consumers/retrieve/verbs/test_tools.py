@@ -245,7 +245,10 @@ async def test_tasks_are_added_listed_and_done(stock: Stock) -> None:
     assert code(await stock.ask("tasks", action="remove")) == "bad_request"
     assert code(await stock.ask("tasks", action="add")) == "bad_request"
     blank = await stock.ask("tasks", action="add", text=" \n\t")
-    assert (code(blank), blank["error"]["message"]) == ("bad_request", "text: is missing: say what to do")
+    assert (code(blank), blank["error"]["message"]) == (
+        "bad_request",
+        "text: is missing: give the text of the task",
+    )
     assert code(await stock.ask("tasks", action="burn")) == "bad_request"
     context = await stock.ask("context", min_seq=removed["seen_seq"])
     assert "Vera" not in str(context), "tasks are in no context by themselves"
@@ -392,4 +395,4 @@ async def test_request_in_progress_is_answered_before_shutdown(
             asking = asyncio.create_task(stock.ask("save", text="Likes tea"))
             await proposed.next_msg(60)
             raise InterruptedError
-    assert "no decision within 2 s" in (await asking)["error"]["message"]
+    assert "did not decide within 2 s" in (await asking)["error"]["message"]
