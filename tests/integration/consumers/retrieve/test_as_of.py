@@ -173,7 +173,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
         await replay.replay_until(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
-        assert "`mnemon rebuild --until 2` has ended" in said
+        assert "after `mnemon rebuild --until 2`" in said
         await replay.replay_until(2)
     assert await stock.contents(as_of=2) == ["0", "1"]
 
