@@ -67,7 +67,6 @@ async def test_demo_counts_match_the_sample(folder: Path) -> None:
     seconds = numbers.pop("seconds")
     parts = {"servers", "consumers", "events", "index", "facts", "questions", "learning", "total"}
     assert seconds.keys() == parts
-    assert seconds["total"] < 30
     assert_facts(numbers.pop("facts"))
     assert_learned(numbers.pop("learned"))
     reasons = [(letter["subject"], letter["reason"]) for letter in numbers.pop("dead_letters")]
