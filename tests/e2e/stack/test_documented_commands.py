@@ -7,6 +7,7 @@ import stat
 import sys
 from itertools import pairwise
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -101,9 +102,11 @@ async def test_every_block_does_what_the_page_says(
     assert shared.endpoints
     found = [block for block in run_blocks() if block.page == page]
     assert found
+    user = f"u{uuid4().hex[:8]}"
     for block in found:
         text = block.text.replace("nats://127.0.0.1:4222", shared.endpoints.nats)
-        text = text.replace("./memory", str(shared.data))
+        # Other tests and pages talk to the same stack as `u42`.
+        text = text.replace("./memory", str(shared.data)).replace("u42", user)
         command = ("sh", "-ec", text) if block.language == "sh" else (sys.executable, "-c", text)
         try:
             out = await run(*command, cwd=tmp_path, path=programs)
