@@ -322,7 +322,9 @@ def parse_owner(subject: str) -> tuple[str, str]:
 
 
 def parse_conversation(subject: str) -> tuple[str, str, str]:
-    """Return tenant, user and conversation of a `work.<consumer>.` subject, also of a window's.
+    """Return tenant, user and conversation of a `work.<consumer>.` subject.
+
+    The subject of a window has one more token, which is ignored.
 
     Raises:
         InvalidSubject: the subject lacks one of the three.

@@ -55,7 +55,7 @@ class Visit:
         section: title of the section.
         query: fields of the query string: `/users?tenant=acme`.
         form: fields of the submitted form, each once, stripped of blanks unless ids; empty without a form.
-        parts: connections to the servers.
+        connections: connections to the servers.
     """
 
     request: Request

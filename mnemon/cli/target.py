@@ -35,15 +35,14 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
     if data is not None:
         return _load_running(data, needed)
     deployment = load_deployment()
-    missing = [
-        name for part in needed for field, name in [_VARIABLES[part]] if not getattr(deployment, field)
-    ]
+    missing = [part for part in needed if not getattr(deployment, _VARIABLES[part][0])]
     if missing:
+        variables = " and ".join(_VARIABLES[part][1] for part in missing)
         running = DEFAULT_DATA if (DEFAULT_DATA / "endpoints.json").exists() else "DIR"
         refuse(
             ExitCode.UNAVAILABLE,
-            "no servers are configured",
-            f"Set {' and '.join(missing)}, or give the folder of a running stack: --data {running}",
+            f"no {' and no '.join(missing)} configured",
+            f"Set {variables}, or give the folder of a running stack: --data {running}",
         )
     return deployment
 

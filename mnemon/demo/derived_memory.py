@@ -64,7 +64,14 @@ async def derive_memory(
         async with asyncio.timeout(LEARNING_TIMEOUT), run_consumers(MODEL_CONSUMERS, deployment):
             await _wait_for_decisions(connection)
     except TimeoutError as error:
-        raise NotDerived("extract did not read all conversations in time") from error
+        next_step = (
+            "try again"
+            if model is None
+            else "choose a faster model, or run the demo without --model and MNEMON_MODEL"
+        )
+        raise NotDerived(
+            f"the consumers did not finish within {LEARNING_TIMEOUT:.0f} s; {next_step}"
+        ) from error
     drawn, decisions = await _load_extracted(connection, tenant, before)
     return DerivedMemory(
         model=model,

@@ -114,10 +114,10 @@ class DemoFacts:
     """Facts of the demo.
 
     Attributes:
-        told: all proposed facts.
+        proposed: all proposed facts.
         forgotten: the fact that was forgotten.
         kept: the facts that are left, by user.
-        found: searches for facts and for messages.
+        searches: searches for facts and for messages.
         context: context of Иван, as XML.
     """
 
@@ -163,9 +163,9 @@ class DerivedMemory:
     Attributes:
         model: the model that was asked; None if rules did the work.
         summaries: summaries by user, oldest first.
-        drawn: new facts.
+        facts: new facts.
         decisions: number of decisions by outcome, such as `saved`.
-        spent: calls of models, by purpose.
+        model_calls: calls of models, by purpose.
         seq: log position that includes all of it.
     """
 
@@ -204,8 +204,8 @@ class DemoReport:
         dead_letters: events that could not be applied.
         seconds: duration of each part, in seconds.
         facts: decisions on facts, and searches.
-        learned: memory derived from messages.
-        remembered: replies that a bot gets once all events are persisted.
+        derived: memory derived from messages.
+        replies: replies that a bot gets once all events are persisted.
     """
 
     published: int = 0

@@ -64,7 +64,7 @@ _INTRODUCTION: Final = (
 
 
 class DemoScreen:
-    """Shows the progress of the demo. In its `with` block a terminal has progress bars; a pipe has none."""
+    """Shows the progress of the demo, with progress bars in its `with` block if the console is a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

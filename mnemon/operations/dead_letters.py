@@ -19,7 +19,7 @@ class RedriveAssessment:
 
     Attributes:
         redrive: the time at which a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
-        said: the reason, for a person.
+        reason: the reason, for a person.
     """
 
     redrive: Literal["now", "after a fix", "never"]

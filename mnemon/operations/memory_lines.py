@@ -37,9 +37,9 @@ class MessagePositions(NamedTuple):
     """Functions from log positions of messages to numbers of messages, or back. Each may return None.
 
     Attributes:
-        exactly: maps this message.
-        first: maps this message, or the next one after it.
-        last: maps this message, or the next one before it.
+        map_exactly: maps this message.
+        map_first: maps this message, or the next one after it.
+        map_last: maps this message, or the next one before it.
     """
 
     map_exactly: Callable[[int], int | None]

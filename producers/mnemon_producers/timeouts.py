@@ -8,11 +8,11 @@ class Timeouts:
     """Timeouts of a bot's requests, in seconds.
 
     Args:
-        publish: for the log's answer to one attempt at publishing.
-        retry: for all attempts at publishing together.
-        ask: for a reply.
-        save: until a fact is decided on, changed or removed, or a user is erased; the memory itself waits
-            up to 5 s for it.
+        publish: timeout of one attempt at publishing.
+        retry: timeout of all attempts at publishing together.
+        ask: timeout of a reply.
+        save: timeout of a change of a fact and of the erasure of a user; the memory itself waits up to
+            5 s for it.
     """
 
     publish: float = 5.0

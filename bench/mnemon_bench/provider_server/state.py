@@ -76,7 +76,7 @@ class ProviderState:
 
     Attributes:
         key: the correct key; None accepts any.
-        seconds: seconds that a model takes to answer; in a batch it takes none.
+        seconds: seconds that a model takes to answer; it does not apply in a batch.
         polls: number of polls before a batch ends.
         has_batches: if false, the paths of batches do not exist, as with Ollama.
         formats: formats of answers that a request may ask for.

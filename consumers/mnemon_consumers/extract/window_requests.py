@@ -62,7 +62,7 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that some requests ask about, so that each pair is in only one request.
+    """Pairs of facts that requests already ask about. They keep a pair from being in two requests.
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.

@@ -26,7 +26,7 @@ class Chunk(NamedTuple):
 
 
 def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
-    """Yield the chunks of a document, in order; a blank document has none. Markdown is cut at headings.
+    """Yield the chunks of a document, in order. Markdown is cut at headings; a blank document has no chunks.
 
     The generator yields a chunk every few milliseconds, for a document of any length.
     """

@@ -137,7 +137,7 @@ def format_current_time(settings: SettingsV1, now: datetime) -> str | None:
 
 
 def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
-    """Return the user's last message in these rows; None if the user has none."""
+    """Return the user's last message in these rows; None if no row is of the user."""
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 

@@ -27,7 +27,7 @@ UNUSED_SECONDS: Final = 300.0
 """Seconds without requests before a snapshot is closed; the close may take up to twice as long."""
 
 CONNECTIONS: Final = 2
-"""Maximum number of database connections of a snapshot; without requests a snapshot has none."""
+"""Maximum number of database connections of a snapshot; without requests a snapshot has no connection."""
 
 CACHED_USERS: Final = 1
 """Maximum number of users whose rows a snapshot caches: a request may read the same rows twice."""

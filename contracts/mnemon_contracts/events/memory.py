@@ -73,7 +73,7 @@ class Decision(Contract):
         default=None, description="Relation of the proposal to the nearest fact."
     )
     evidence: Text | None = Field(
-        default=None, description="Human-readable reason of the decision; never quotes a fact."
+        default=None, description="Human-readable reason for the decision; never quotes a fact."
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),

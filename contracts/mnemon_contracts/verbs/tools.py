@@ -162,7 +162,7 @@ class SaveReplyV1(Reply):
         default=None,
         description="Id of the fact that was saved, or of the known fact that it updated or confirmed.",
     )
-    reason: Text | None = Field(default=None, description="Human-readable reason of a refusal.")
+    reason: Text | None = Field(default=None, description="Human-readable reason for a refusal.")
     rule: Reason | None = Field(default=None, description="Rule that refused the fact.")
 
 

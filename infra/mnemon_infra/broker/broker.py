@@ -180,7 +180,10 @@ class Broker:
         # alive.
         if not self._is_ending:
             log.critical("connection closed by the server, ending this process", connection=self._name)
-            end_process(f"the NATS server closed the connection {self._name} for good; read the server log")
+            end_process(
+                f"the NATS server closed the connection {self._name} for good; see the log messages before "
+                "this one"
+            )
 
     def _report_gap(self) -> None:
         if self._on_gap is not None:

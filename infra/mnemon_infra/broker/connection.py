@@ -37,7 +37,11 @@ class BrokerTooOld(BrokerUnreachable):
 async def report_error(error: Exception) -> None:
     """Log an error that nats-py met in the background. A denied permission shows nowhere else."""
     if "permissions violation" in str(error).lower():
-        log.error("permission denied: the server's configuration must allow this subject", error=str(error))
+        log.error(
+            "permission denied by the server",
+            error=str(error),
+            next_step="allow this subject in the server's configuration",
+        )
     else:
         log.warning("connection error", error=str(error) or type(error).__name__)
 

@@ -289,7 +289,7 @@ class Database:
         )
 
     async def __aenter__(self) -> Self:
-        """Open the pool. It raises the same errors as `open`."""
+        """Open the pool, with the same errors as `open`."""
         await self.open()
         return self
 

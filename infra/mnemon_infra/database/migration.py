@@ -88,7 +88,7 @@ async def require_head_revision(database: Database, schema: str) -> None:
 
 
 def load_revision(url: URL, schema: str) -> str | None:
-    """Return the revision of a schema; None if it has none.
+    """Return the revision of a schema; None if it has no revision.
 
     Raises:
         DatabaseUnavailable: the database does not answer.

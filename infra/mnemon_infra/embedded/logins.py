@@ -54,7 +54,7 @@ class FolderLogins:
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
-        """Yield the users for a change. It first issues logins for mnemon's own processes that lack one."""
+        """Issue logins for mnemon's own processes that lack one, and yield the users for a change."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):

@@ -22,7 +22,7 @@ START_TIMEOUT = 120.0
 _POLL = 0.01
 
 _FATAL = "FATAL:", "PANIC:", "[FTL]"
-"""Marks of the line in which a server gives the reason of its end."""
+"""Marks of the line in which a server gives the reason for its end."""
 
 
 class ServerFailed(Exception):

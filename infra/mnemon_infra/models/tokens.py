@@ -25,7 +25,7 @@ TokenSpans = Sequence[tuple[int, int]]
 
 @lru_cache(RECENT)
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text; an empty one has none."""
+    """Count the tokens of a text; an empty text has no tokens."""
     return len(_find_spans(text))
 
 

@@ -61,7 +61,7 @@ def prioritise_request() -> Iterator[None]:
 async def yield_to_requests() -> None:
     """Wait at most `LONGEST_WAIT` seconds while requests are answered. Call it before each piece of work.
 
-    It lets one piece of work begin at a time, and sees requests that arrive meanwhile before the next.
+    One piece of work begins at a time; the next waits for requests that arrive meanwhile.
     Otherwise all waiting work would begin at once, and the next request would wait for all of it.
     """
     front = _front()

@@ -160,7 +160,7 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
-        RebuildBlocked: there is none, or it has another schema revision.
+        RebuildBlocked: the database has no former generation, or it has another schema revision.
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")

@@ -99,7 +99,7 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
     """Write an entry with the connection's name in a header, which nats-py's `update` cannot send.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         key: the key.
         body: the entry's bytes.
         last: the revision that the newest entry must have; 0 if no entry may exist.
@@ -127,7 +127,7 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
 
 
 async def read_setter(connection: Client, revision: int) -> str | None:
-    """Return the name of the connection that set an entry; None if the entry names none.
+    """Return the name of the connection that set an entry; None if the entry does not name a connection.
 
     Raises:
         nats.errors.Error: the server does not answer.

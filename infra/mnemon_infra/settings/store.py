@@ -254,7 +254,7 @@ async def change_settings(
     """Change settings in every process. A concurrent change by another writer is kept.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         edit: makes the new document from the present one; called again if another writer has changed that.
         tenant: the tenant whose settings change; None for the default.
 

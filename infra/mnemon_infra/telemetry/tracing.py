@@ -57,7 +57,7 @@ async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
     try:
         from mnemon_infra.telemetry.spans import SpanFactory
     except ImportError:
-        log.warning("tracing disabled, package missing: pip install 'mnemon[otel]'")
+        log.warning("tracing disabled, package missing", install="pip install 'mnemon[otel]'")
         yield
         return
     _spans = spans = SpanFactory(version("mnemon"), consumers)

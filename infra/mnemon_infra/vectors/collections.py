@@ -97,7 +97,7 @@ async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former
 
 
 async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) -> None:
-    """Give the collections of a schema to another schema, which has none.
+    """Give the collections of a schema to another schema, which has no collections.
 
     Raises:
         VectorsUnavailable: the server does not answer.

@@ -1,4 +1,4 @@
-"""Record of the embedding model that made the vectors: similarities between two models mean nothing."""
+"""Record of the embedding model that made the vectors. Vectors of different models cannot be compared."""
 
 from typing import Final, Self
 

@@ -90,7 +90,7 @@ def list_(
 def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show one dead letter in full: its origin, its text and the next step.
 
-    Ends with 2 when no dead letter has the id.
+    Exits with code 2 if no dead letter has the id.
 
     Example: `mnemon dead show 17`
     """
@@ -114,7 +114,7 @@ def redrive(
     event that still cannot be handled becomes a dead letter again. For a window that was given up, a model is
     asked once more.
 
-    Ends with 0 when all letters are redriven, 1 when some letters remain, 2 when no letter has the id.
+    Exits with code 0 if all letters are redriven, 1 if some letters remain, 2 if no letter has the id.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -138,7 +138,7 @@ def drop(
     If rows exist for the event, for example since a newer version rebuilt all rows, only the letter is
     deleted.
 
-    Ends with 2 when no dead letter has the id.
+    Exits with code 2 if no dead letter has the id.
 
     Example: `mnemon dead drop 17 18`
     """

@@ -36,7 +36,7 @@ def audit(
     running. It computes the expected result of each event and compares it with the stored rows and vectors.
     It changes nothing.
 
-    Ends with 0 when everything is accounted for, 1 when something is missing, 3 when a server does not
+    Exits with code 0 if everything is accounted for, 1 if something is missing, 3 if a server does not
     answer.
 
     Example: `mnemon audit --data ./memory --json`

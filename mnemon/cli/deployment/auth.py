@@ -93,7 +93,7 @@ def limit(
 ) -> None:
     """Set limits of a tenant at NATS. Without an option, the general limit of the server applies.
 
-    Ends with 1 when the tenant has no login.
+    Exits with code 1 if the tenant has no login.
 
     Example: `mnemon auth limit acme --payload 65536 --connections 50 --data ./memory`
     """
@@ -114,7 +114,7 @@ def limit(
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Revoke a tenant's login and disconnect its bots. Its memory stays.
 
-    Ends with 1 when the tenant has no login.
+    Exits with code 1 if the tenant has no login.
 
     Example: `mnemon auth revoke acme --data ./memory`
     """

@@ -25,7 +25,7 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     Windows are ranges of conversations that are to be read for facts: due, waiting for a retry, in batches of
     a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
 
-    Ends with 0 when the system is healthy, 1 when there is a problem, 3 when a server does not answer.
+    Exits with code 0 if the system is healthy, 1 if there is a problem, 3 if a server does not answer.
 
     Example: `mnemon status --data ./memory --json`
     """

@@ -88,10 +88,10 @@ def add(
     """Index a file, or the text files of a folder or git repository, for search.
 
     In a repository, the command indexes tracked files and new files that git does not ignore. The next run on
-    the same folder sends only new and changed files, and removes the documents of missing files. Hits name
-    the lines.
+    the same folder sends only new and changed files, and removes the documents of missing files. Search
+    hits give the line numbers of the passage.
 
-    Ends with 1 when more than half of the documents of a folder are gone and --remove is not given.
+    Exits with code 1 if more than half of the documents of a folder are gone and --remove is not given.
 
     Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
 
@@ -145,7 +145,7 @@ def remove(
 ) -> None:
     """Remove a document, and list the remaining ones.
 
-    Ends with 1 when no document has the id.
+    Exits with code 1 if no document has the id.
 
     Example: `mnemon document remove handbook.md --tenant acme --user u42`
     """

@@ -56,7 +56,7 @@ def bench(
 ) -> None:
     """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
 
-    Compare the ratios: they are valid on a slow machine, too. Ends with 1 when a target is missed.
+    Compare the ratios: they are valid on a slow machine, too. Exits with code 1 if a target is missed.
 
     Example: `mnemon bench ingest --json`
     """

@@ -55,7 +55,7 @@ def jsonl(
     The export leaves out content that was cleared, forgotten or erased. The file appears when the export is
     complete.
 
-    Ends with 1 when mnemon keeps nothing of the named user or tenant.
+    Exits with code 1 if mnemon keeps nothing of the named user or tenant.
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
@@ -87,8 +87,8 @@ def markdown(
     With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
     tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
-    Ends with 1 when mnemon keeps nothing of the named user or tenant. With `--follow`, the folder is empty
-    in that case, and fills as memory does.
+    Exits with code 1 if mnemon keeps nothing of the named user or tenant. With `--follow`, the folder is
+    empty in that case, and fills as memory does.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
 

@@ -53,7 +53,7 @@ def save(
 ) -> None:
     """Save a fact, and print the decision.
 
-    Ends with 1 when the fact is refused.
+    Exits with code 1 if the fact is refused.
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
@@ -162,7 +162,7 @@ def get(
 ) -> None:
     """Show one fact with its former versions, or one message, document or summary, whole.
 
-    Ends with 1 when nothing has the id.
+    Exits with code 1 if nothing has the id.
 
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
@@ -190,7 +190,7 @@ def update(
     If the words may mean several facts, the command asks for the fact; without a terminal, or with
     --json, the command shows the candidates and changes nothing.
 
-    Ends with 1 when nothing is changed.
+    Exits with code 1 if nothing is changed.
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
@@ -230,7 +230,7 @@ def forget(
     --json, the command shows the candidates and removes nothing. After a removal, the command
     prints the `mnemon save` command that restores the fact.
 
-    Ends with 1 when nothing is removed.
+    Exits with code 1 if nothing is removed.
 
     Example: `mnemon forget pf_001 --tenant acme --user u42`
     """

@@ -51,7 +51,7 @@ def done(
 ) -> None:
     """Mark a task as done, and list all tasks.
 
-    Ends with 1 when no task has the id.
+    Exits with code 1 if no task has the id.
 
     Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
     """
@@ -70,7 +70,7 @@ def remove(
 ) -> None:
     """Remove a task, and list the remaining ones.
 
-    Ends with 1 when no task has the id.
+    Exits with code 1 if no task has the id.
 
     Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
     """

@@ -92,7 +92,7 @@ def rebuild(
     command runs again. The former generation stays until `--drop before`. With --data, the command also works
     on a stopped stack.
 
-    Ends with 1 when `--verify` finds a difference.
+    Exits with code 1 if `--verify` finds a difference.
 
     Example: `mnemon rebuild --verify --data ./memory`
     """

@@ -44,7 +44,7 @@ def chat(
     """Talk to a bot that has memory, and inspect the memory with commands: see /help.
 
     If no stack runs in the folder, the command starts one for as long as you talk; messages are kept. In a
-    pipe, each line is a message or a command, and the command ends with 1 if one of them failed.
+    pipe, each line is a message or a command, and the command exits with code 1 if one of them failed.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
     """

@@ -32,7 +32,7 @@ def demo(
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
     conversation in English and Russian, and asks for it as a bot would. It does not touch configured servers.
 
-    Ends with 1 when not every event is accounted for, or when it was stopped.
+    Exits with code 1 if not every event is accounted for, or if it was stopped.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """

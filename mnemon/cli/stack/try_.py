@@ -49,8 +49,9 @@ def try_(
     """Save a fact, read it, search for it and forget it, as a trial run for one user.
 
     If no stack runs in the folder, the command starts one with its tables and stops it at the end. The user's
-    former facts stay, and so do those of `--file`, which is read as `mnemon import markdown` does. Ends with
-    1 when a step fails, or a line of the file is refused.
+    former facts stay, and so do those of `--file`, which is read as `mnemon import markdown` does.
+
+    Exits with code 1 if a step fails, or a line of the file is refused.
 
     Example: `mnemon try anna --data ./memory`
 

@@ -29,7 +29,7 @@ def show_json(value: object) -> None:
 def show_progress(
     *columns: "str | ProgressColumn", description: str = "", total: float | None = None, **fields: Any
 ) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error for the duration of the block; a pipe gets none.
+    """Show a progress bar for the duration of the block, if standard error is a terminal.
 
     Yields:
         A function that updates the bar, with the arguments of `rich.progress.Progress.update`.

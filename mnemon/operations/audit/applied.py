@@ -32,7 +32,7 @@ class LogAudit:
     """Compares the events of the log with the rows, page by page.
 
     Attributes:
-        found: outcomes of the events so far.
+        outcomes: outcomes of the events so far.
         matched: log positions whose row exists.
         summaries: summaries without content that are not examined yet.
     """
@@ -49,7 +49,7 @@ class LogAudit:
         self._faults = faults
 
     async def audit_page(self, page: Sequence[Delivery]) -> None:
-        """Account for the events of a page."""
+        """Compare the events of a page with their rows; count the outcomes and record the faults."""
         self.outcomes.events += len(page)
         rows: list[Row] = []
         for delivery in page:

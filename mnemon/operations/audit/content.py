@@ -38,7 +38,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     """Compare removed content with watermarks and endings, for every user with removed content.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         database: the database with the projections.
         up_to: last log position to examine; later events may not be handled yet.
         faults: receives the faults.

@@ -118,7 +118,7 @@ class PersistOutcomes:
     Attributes:
         events: events read.
         applied: events that have a row.
-        nothing: events that have no row on purpose, by reason.
+        ignored: events that have no row on purpose, by reason.
         dead: events that have a dead letter, by reason.
         removed: applied events whose content was removed, as required.
         waiting: events whose content a pending sweep removes.

@@ -46,7 +46,7 @@ async def run_audit(
     """Account for every event that `persist` has handled by now.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         database: the database with the projections.
         sample: users whose content is compared; the existence of rows is checked for all users.
         progress: receives the progress.

@@ -38,7 +38,7 @@ class VectorAudit:
     """Compares points with rows.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         database: the database with the rows.
         pages: the points in use.
         dead: log positions that `persist` gave up; a message there may have a point nevertheless.

@@ -70,7 +70,7 @@ class Mirror:
     """Keeps a folder of Markdown files equal to the memory of a scope.
 
     Attributes:
-        done: the counts so far.
+        counts: the counts so far.
     """
 
     def __init__(

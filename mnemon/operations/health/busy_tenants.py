@@ -40,7 +40,7 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
     """Return the setting `rates.events_per_second` of each tenant whose bots exceed it.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         busy: events per second by tenant.
 
     Raises:

@@ -75,7 +75,7 @@ async def find_failing_models(
     """Ask the processes that run consumers which models fail; return those that settings name.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         tenants: the tenants with settings of their own or with pending work.
         settings_of: returns the settings in force for a tenant.
         default: the settings of all other tenants.

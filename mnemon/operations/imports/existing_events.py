@@ -20,7 +20,7 @@ class ExistingEvents:
     Attributes:
         events: log positions by event id; for copies the position of the first.
         facts: ids of facts that were ever saved, each with the id of the event that saved it.
-        own: ids of those facts that the source has too.
+        source_facts: ids of those facts that the source has too.
         numbers: log positions of imported messages, by their numbers in the source.
     """
 

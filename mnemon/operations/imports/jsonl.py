@@ -185,7 +185,7 @@ def _parse_event_name(event: object) -> tuple[str, int]:
 def _get_id(record: dict[str, Any], field: str, instead: str | None) -> str:
     given = record.get(field, instead)
     if not isinstance(given, str):
-        raise _InvalidLine(field, "is missing")
+        raise _InvalidLine(field, "is missing or not a string")
     try:
         encode_token(given)
     except InvalidId as error:

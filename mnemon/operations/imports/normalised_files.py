@@ -27,7 +27,7 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
     """Replace each file with the memory of its user, and keep the old content as a backup.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         database: the database with the rows.
         files: the files, each with its owner.
 

@@ -65,8 +65,8 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
     place = f"conversation {name or title!r}"
     mapping = conversation.get("mapping")
     if not name or not isinstance(mapping, dict):
-        field = "mapping" if name else "id"
-        yield RefusedRecord(place, field, "is missing", {"id": name, "title": title})
+        field, problem = ("mapping", "is missing or not a JSON object") if name else ("id", "is missing")
+        yield RefusedRecord(place, field, problem, {"id": name, "title": title})
         return
     speaker = Speaker(user, f"openai-{name}")
     said_at: datetime | None = None
@@ -131,7 +131,7 @@ def _read_message(
             place, "author.role", f"{role!r} is not one of {', '.join(sorted(_ROLES))}", message
         )
     if not isinstance(content, dict):
-        return RefusedRecord(place, "content", "is missing", message)
+        return RefusedRecord(place, "content", "is missing or not a JSON object", message)
     about = message.get("metadata")
     about = about if isinstance(about, dict) else {}
     kind = str(content.get("content_type"))

@@ -85,6 +85,9 @@ async def _erase_conversation(connection: Client, owner: Owner, conversation: st
         await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
         await waiting(read_last_position, connection, conversation_filter(*owner, conversation))
     except AskFailed as failed:
-        raise NotReassigned(f"{where} cannot be erased: {failed}") from failed
+        raise NotReassigned(
+            f"{where} was imported with other speakers and could not be erased: {failed}; "
+            "check that `retrieve` runs, then import again"
+        ) from failed
     except RetryError as error:
         raise NotReassigned(f"{where} is still being erased; import again in a minute") from error

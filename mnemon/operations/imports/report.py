@@ -22,7 +22,7 @@ class ImportReport:
         users: number of users with such events.
         published: events that are new in the log.
         already_there: events that the log had before.
-        left: number of records that are no memory, by reason.
+        left_out: number of records that are no memory, by reason.
         refused: number of records that cannot be imported.
         first: the first refused records, at most `MAX_FIRST`.
         doubts: number of guesses and possible mistakes.

@@ -78,7 +78,7 @@ async def count_records(
 
     Args:
         records: the records.
-        tenant: the tenant of events that name none.
+        tenant: the tenant of events without a tenant.
         report: receives the counts.
         progress: receives the report after every `BATCH` records.
 
@@ -133,8 +133,8 @@ class RecordImporter:
     In a batch, chat events go first: other events name the log positions of messages.
 
     Args:
-        connection: to the broker.
-        tenant: the tenant of events that name none.
+        connection: connection to the broker.
+        tenant: the tenant of events without a tenant.
         report: receives the counts.
         progress: receives the report after each batch.
     """
@@ -268,7 +268,7 @@ class RecordImporter:
             self._report.last_seq = max(self._report.last_seq, seq)
 
     async def _is_in_log(self, seq: int, event: LogEvent) -> bool:
-        """Return whether the log still has an event that it reports as known.
+        """Return whether the log still has an event that the server reported as a duplicate.
 
         The server remembers ids for two minutes, also those of erased events.
         """

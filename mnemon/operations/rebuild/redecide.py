@@ -58,7 +58,7 @@ class Redecision:
     """Redecides the facts of all users by edited default settings. Settings of a tenant override them.
 
     Args:
-        connection: to the broker.
+        connection: connection to the broker.
         database: the database with the projections.
         embedder: makes the vectors of facts.
         edit: returns the edited default settings.

@@ -30,7 +30,7 @@ class VectorReplay:
     """Replays the log into the vectors of one generation.
 
     Attributes:
-        vector_index: the vectors, and the model that makes them.
+        index: the vectors, and the model that makes them.
         reached: log position up to which the vectors are filled.
     """
 
@@ -40,7 +40,7 @@ class VectorReplay:
         """Create a replay.
 
         Args:
-            connection: to the broker.
+            connection: connection to the broker.
             database: has the rows that belong to the vectors.
             schema: keeps the progress of the vectors.
             vector_index: the vectors, and the model that makes them.

@@ -72,7 +72,11 @@ class Entry:
     is_compound: bool = False
 
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
-        """Return whether a text that begins with these words begins with this phrase."""
+        """Return whether this phrase matches the first words of a text.
+
+        Args:
+            words: the words of the text, each as the set of its forms.
+        """
         if len(words) < len(self.words):
             return False
         for ours, theirs in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):

@@ -60,7 +60,11 @@ class Alignment:
         ]
 
     def share(self, left: Sequence[Term]) -> float:
-        """Return the share, 0 to 1, of a statement's weight that has a counterpart; `left` has none."""
+        """Return the share, 0 to 1, of a statement's weight that has a counterpart.
+
+        Args:
+            left: the terms without a counterpart.
+        """
         total = self.weight + sum(term.weight for term in left)
         return self.weight / total if total else 0.0
 

@@ -39,9 +39,9 @@ class Period:
     out_of_budget: Sequence[ExhaustedBudget]
     prices: Sequence[Price]
 
-    def by(self, parts: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
-        """Return totals for calls with the same parts, sorted by them."""
-        return sum_usage(self.calls, parts, self._spending_of)
+    def by(self, fields: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
+        """Return totals grouped by these fields, sorted by group; without fields, one total of all calls."""
+        return sum_usage(self.calls, fields, self._spending_of)
 
     @cached_property
     def total(self) -> Total:

@@ -1,4 +1,7 @@
-"""Sums of model calls by chosen parts, and tenants without a budget left. No I/O, no clock."""
+"""Totals of model calls by day, tenant, purpose or model, and tenants that used up their budget.
+
+No I/O, no clock.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,16 +78,16 @@ class ExhaustedBudget(NamedTuple):
 def sum_usage(
     calls: Iterable[CallTotals], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
-    """Return totals for calls with the same parts, sorted by them; without parts, one for all calls."""
+    """Return totals grouped by these fields, sorted by group; without fields, one total of all calls."""
     totals: dict[tuple[str, ...], Total] = {}
     for each in calls:
-        parts = {
+        groups = {
             "day": each.day.isoformat(),
             "tenant": each.tenant,
             "purpose": each.purpose,
             "model": find_model(each),
         }
-        key = tuple(parts[part] for part in by)
+        key = tuple(groups[field] for field in by)
         totals[key] = totals.get(key, Total()) + _sum_total(each, spending_of(each.tenant))
     return dict(sorted(totals.items()))
 

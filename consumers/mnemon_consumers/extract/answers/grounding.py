@@ -60,7 +60,14 @@ _ANAPHORA: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CalendarDate:
-    """A date in a text; parts that the text does not give are None. `places` are the places of its terms."""
+    """A date in a text.
+
+    Attributes:
+        year: the year; None if the text does not give it.
+        month: 1 to 12; None if the text does not give it.
+        day: the day of the month; None if the text does not give it.
+        places: number of the first token of each term that belongs to the date.
+    """
 
     year: int | None
     month: int | None

@@ -255,7 +255,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a usable fact with log positions as sources. If it names none, all messages are its sources."""
+    """Return a usable fact with log positions as sources. If the fact names no sources, all messages are."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

@@ -131,10 +131,12 @@ async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 async def read_newest_letters(
     connection: Client, letter_filter: LetterFilter, before: int | None, most: int
 ) -> list[Letter]:
-    """Return the newest letters that match the filter, newest first. It reads few others.
+    """Return the newest letters that match the filter, newest first.
+
+    The function reads the stream from its end, in growing ranges, until it has enough letters.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         letter_filter: the filter.
         before: id of a letter; only older letters are returned. None takes all letters.
         most: maximum number of letters.
@@ -155,7 +157,7 @@ async def read_newest_letters(
 async def read_rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
     """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
 
-    It reads the letters of this user only.
+    The function reads the letters of this user only.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

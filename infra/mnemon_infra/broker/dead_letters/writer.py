@@ -27,7 +27,7 @@ async def store_letter(
     """Store a letter. The same letter within the stream's duplicate window makes no second one.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         consumer: the consumer that gives up.
         subject: subject of the event that reports it in the log.
         dead: the reason and the error.

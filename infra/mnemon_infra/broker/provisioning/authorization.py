@@ -162,7 +162,7 @@ class Authorization:
         return True
 
     def revoke(self, tenant: str) -> bool:
-        """Remove a tenant's login. Return False if the tenant has none.
+        """Remove a tenant's login. Return False if the tenant has no login.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.

@@ -107,7 +107,7 @@ class AppliedPosition:
     async def wait_for(self, stream_context: JetStreamContext, seq: int, timeout_seconds: float) -> int:
         """Wait until the position is `seq` or beyond, or until the timeout. Return the position then.
 
-        It asks again if a server does not answer: another may be about to become the leader.
+        If a server does not answer, the request is repeated: another may be about to become the leader.
 
         Raises:
             nats.errors.Error: the connection is closed, or the server refuses.

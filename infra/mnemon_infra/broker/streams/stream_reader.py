@@ -49,7 +49,7 @@ async def read_stream(
     The next page arrives while one is in use; at most these two are held.
 
     Args:
-        connection: to the server.
+        connection: connection to the server.
         stream: its name.
         up_to: the last position to read.
         after: the position before the first one to read.

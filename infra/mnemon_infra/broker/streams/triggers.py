@@ -72,7 +72,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
     """Decode the users that a trigger names, by tenant and user.
 
     Raises:
-        InvalidBody: it names none.
+        InvalidBody: the body is not a list of tenants and users with valid ids.
     """
     try:
         return [_parse_owner(named) for named in json.loads(body)["users"]]
@@ -89,7 +89,7 @@ def decode_given_up(body: bytes) -> GivenUp:
     """Decode the window that a trigger, or a dead letter of `extract`, names.
 
     Raises:
-        InvalidBody: it names none.
+        InvalidBody: the body does not name a window, or the id of its conversation is invalid.
     """
     try:
         window = msgspec.json.decode(body, type=GivenUp)

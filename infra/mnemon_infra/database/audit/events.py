@@ -24,7 +24,7 @@ _CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}
 
 
 class RowDeviation(NamedTuple):
-    """A deviation between an event and its row; an event whose row is correct has none.
+    """A deviation between an event and its row; an event whose row is correct has no deviation.
 
     Attributes:
         seq: the log position of the event.

@@ -165,7 +165,7 @@ async def lock_for_writing(
     writer that began earlier could write below an erasure that it does not see.
 
     Args:
-        connection: in a transaction that writes events.
+        connection: connection in a transaction that writes events.
         erased: rows of the events that erase users.
         others: the transaction will apply other erasures too.
     """

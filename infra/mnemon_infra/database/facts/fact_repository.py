@@ -164,7 +164,7 @@ async def load_fact_histories(
 
 @query
 async def load_fact_events(connection: Connection, owners: Sequence[Owner]) -> list[list[FactEventRecord]]:
-    """Return every event about the facts of users, in log order."""
+    """Return the events about the facts of each user: one list per user, in log order."""
     found = await _EVENTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [sorted(map(FactEventRecord._make, rows)) for rows in found]
 
@@ -174,7 +174,7 @@ async def list_fact_owners(connection: Connection, after: Owner | None) -> list[
     """Return the next page of users with a saved fact, sorted by owner.
 
     Args:
-        connection: to the generation.
+        connection: connection to the generation.
         after: the last owner of the page before; None starts with the first user.
     """
     cursor = await connection.execute(

@@ -103,7 +103,7 @@ async def load_pair_records(
     """Load the undecided pairs of users; a user without any has no record.
 
     Args:
-        connection: to the generation.
+        connection: connection to the generation.
         owners: the users.
         batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """

@@ -53,7 +53,7 @@ async def compare_page(
     """Compare the next page of a table.
 
     Args:
-        connection: to the database of both generations.
+        connection: connection to the database of both generations.
         table: one of the projections.
         live: the schema of one generation.
         rebuilt: the schema of the other generation.

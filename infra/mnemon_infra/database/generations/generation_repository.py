@@ -29,7 +29,7 @@ class Generation(NamedTuple):
     Attributes:
         schema: its name.
         kind: its role: live, former, next, or as of a position.
-        revision: revision of its tables; empty if it has none.
+        revision: revision of its tables; empty if it has no revision.
         reached: its applied position; None for the live one, which persist writes.
         up_to: the last log position that it is to contain; None for no limit.
         sweeps: number of users with rows or vectors that are yet to be removed.

@@ -186,7 +186,7 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
     """Return the next page of users with any rows, sorted by owner.
 
     Args:
-        connection: to the generation.
+        connection: connection to the generation.
         after: the last owner of the page before; None starts with the first user.
         tenant: restricts the list to one tenant; None lists all tenants.
     """

@@ -118,7 +118,7 @@ async def list_users(connection: Connection, tenant: str, begins: str, after: st
     """Return the users of a tenant whose id has a prefix, in order.
 
     Args:
-        connection: to the generation.
+        connection: connection to the generation.
         tenant: the tenant.
         begins: the prefix.
         after: the last user of the page before; "" starts with the first user.

@@ -180,7 +180,7 @@ def _describe(error: Exception) -> str:
 
 
 def _format_column(table: str, columns: Sequence[str], names: Sequence[str]) -> Composable:
-    """Return the first of these columns that a table has, as text; NULL if the table has none of them."""
+    """Return the first of these columns that a table has, as text; NULL if the table lacks all of them."""
     found = next((each for each in names if each in columns), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 

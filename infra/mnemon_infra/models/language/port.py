@@ -138,7 +138,7 @@ class BatchProgress:
 
     Attributes:
         state: an `ended` batch has results, perhaps not for every line: a cancelled or expired batch has
-            those of the finished lines. A `failed` batch has none.
+            those of the finished lines. A `failed` batch has no results.
         done: number of lines that are finished, with or without success.
         error: the provider's reason for a failed batch.
     """
@@ -193,7 +193,7 @@ class LanguageModel(Protocol):
     Attributes:
         provider: the provider's name, such as `openai`.
         model: the provider's name of the model.
-        batches: the provider's batches; None if it has none.
+        batches: the provider's batches; None if the provider has no batches.
     """
 
     @property

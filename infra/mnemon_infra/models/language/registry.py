@@ -62,7 +62,7 @@ class _Bounded:
 
     @property
     def batches(self) -> BatchApi | None:
-        """Its batches, see `LanguageModel`; a server may show later that it has none."""
+        """Its batches, see `LanguageModel`; a server may show later that it has no batches."""
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:

@@ -35,7 +35,7 @@ NOTHING: Final = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_
 
 
 class Hostile(NamedTuple):
-    """A message, and the reason of its dead letter with what the letter names; "" where it is applied."""
+    """A message, and the reason for its dead letter with what the letter names; "" where it is applied."""
 
     name: str
     reason: str = ""

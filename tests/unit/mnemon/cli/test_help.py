@@ -26,7 +26,7 @@ WITHOUT_JSON = {
     "auth revoke",
 }
 
-ENDS_WITH_1 = {
+EXITS_WITH_1 = {
     "export jsonl",
     "export markdown",
     "status",
@@ -91,9 +91,9 @@ def test_each_table_is_json_too() -> None:
     assert without == WITHOUT_JSON
 
 
-@pytest.mark.parametrize("name", sorted(ENDS_WITH_1))
+@pytest.mark.parametrize("name", sorted(EXITS_WITH_1))
 def test_help_names_exit_codes(name: str) -> None:
-    assert re.search(r"[Ee]nds with (0 .*,\s)?1\b", COMMANDS[name].help)
+    assert re.search(r"[Ee]xits with\s+code (0 .*,\s)?1\b", COMMANDS[name].help)
 
 
 def test_help_names_repeatable_options_once() -> None:

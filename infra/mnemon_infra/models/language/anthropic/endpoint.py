@@ -68,7 +68,7 @@ class AnthropicEndpoint:
     Messages of its errors contain neither the key nor the request, because some servers repeat both.
 
     Attributes:
-        has_batches: False once the server has said or shown that it has none.
+        has_batches: False once the server has said or shown that it has no batches.
     """
 
     def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:

@@ -56,7 +56,7 @@ class AnthropicModel:
 
     @property
     def batches(self) -> AnthropicBatches | None:
-        """Its batches; None once the server has said or shown that it has none."""
+        """Its batches; None once the server has said or shown that it has no batches."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:

@@ -78,7 +78,7 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the provider's id of a batch that may have been submitted; None if the provider has none."""
+        """Return the provider's id of a batch that may have been submitted; None if it does not exist."""
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()

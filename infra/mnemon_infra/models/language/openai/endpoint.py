@@ -56,7 +56,7 @@ class OpenAIEndpoint:
     Messages of its errors contain neither the key nor the server's words: some servers repeat the key.
 
     Attributes:
-        has_batches: False once the server has shown that it has none.
+        has_batches: False once the server has shown that it has no batches.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:

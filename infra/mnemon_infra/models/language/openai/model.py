@@ -53,7 +53,7 @@ class OpenAIModel:
 
     @property
     def batches(self) -> OpenAIBatches | None:
-        """Its batches; None once the server has shown that it has none."""
+        """Its batches; None once the server has shown that it has no batches."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
