@@ -177,7 +177,7 @@ windows = Table(
     Column("attempts", Integer, nullable=False, comment="That failed"),
     Column("batch_id", Text, comment="The batch that has it now, or had it when it was answered"),
     Column("line", Integer, comment="Its line there"),
-    _flag("is_online", "Asked for in a request of its own, whatever the settings: no batch took it"),
+    _flag("is_online", "Asked for by itself, whatever the settings say: no batch has come to it"),
     Column("is_answered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
     _index("windows_of_batch", "batch_id", "line", where="batch_id IS NOT NULL"),

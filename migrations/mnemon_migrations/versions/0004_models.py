@@ -43,7 +43,7 @@ def upgrade() -> None:
             sa.Boolean,
             nullable=False,
             server_default=sa.false(),
-            comment="Asked for in a request of its own, whatever the settings: no batch took it",
+            comment="Asked for by itself, whatever the settings say: no batch has come to it",
         ),
         sa.Column("is_answered", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
