@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import work_subject
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.connection import connect_deployment, require_servers
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -78,14 +78,13 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
         Also every exception that `mnemon_infra.vectors.vector_index.open_index` raises.
     """
-    if deployment.nats_url is None:
-        raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
+    require_servers(deployment)
     async with AsyncExitStack() as ends:
         probe = await ends.enter_async_context(_serve_probe(names, deployment))
         await ends.enter_async_context(trace_process(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head_revision(database, deployment.database_schema)
-        async with await _connect(deployment) as connection:
+        async with await connect_deployment(deployment, name="mnemon-start") as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
             await replay_missing_rows(connection, database)
@@ -102,7 +101,9 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         ]
         await ends.enter_async_context(_end_together(model_callers))
         if probe:
-            connection = await ends.enter_async_context(await _connect(deployment, "mnemon-watch"))
+            connection = await ends.enter_async_context(
+                await connect_deployment(deployment, name="mnemon-watch")
+            )
             vectors = vector_index.vectors if vector_index else None
             await ends.enter_async_context(probe.report_running(connection, database, vectors))
         # Objects loaded so far stay: each garbage collection over them would delay requests by 50 ms.
@@ -208,11 +209,11 @@ async def _open_vector_index(
         return
     from mnemon_infra.vectors.vector_index import open_index
 
-    async with await _connect(deployment) as connection:
+    async with await connect_deployment(deployment, name="mnemon-start") as connection:
         settings = await read_settings(connection)
     async with (
         open_index(deployment, settings.embedding) as vector_index,
-        await _connect(deployment) as connection,
+        await connect_deployment(deployment, name="mnemon-start") as connection,
     ):
         if "index" in names:
             await _refill_if_lost(connection, database, vector_index)
@@ -245,10 +246,6 @@ async def _allow_swaps(
             yield
     else:
         yield
-
-
-async def _connect(deployment: Deployment, name: str = "mnemon-start") -> Client:
-    return await connect(str(deployment.nats_url), name=name)
 
 
 async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_producers.client import MemoryClient
@@ -43,9 +43,7 @@ class ServerConnections:
         """
         async with self._lock:
             if self._connection is None:
-                if self.deployment.nats_url is None:
-                    raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
-                connection = await connect(self.deployment.nats_url, name="mnemon-admin")
+                connection = await connect_deployment(self.deployment, name="mnemon-admin")
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:
             raise BrokerUnreachable("the NATS server does not answer; mnemon retries until it answers")

@@ -3,7 +3,7 @@
 from nats.aio.client import Client
 
 from mnemon_contracts.settings.groups import Embedding
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.effective import read_effective
@@ -53,7 +53,7 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
         mnemon_infra.broker.connection.BrokerUnreachable: no server answers.
         Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
-    async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
+    async with await connect_deployment(deployment, name="mnemon-up") as connection:
         if (await read_embedding(connection)).provider != "none":
             return None
         try:

@@ -23,7 +23,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -72,7 +72,7 @@ async def run(
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *map(str, LENGTHS))}
     tokens: dict[str, int] = {}
     async with AsyncExitStack() as ends:
-        connection = await connect(str(deployment.nats_url), name="bench")
+        connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
         await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
         await ends.enter_async_context(spawn_consumers(["persist", "index", "retrieve"], uncached))

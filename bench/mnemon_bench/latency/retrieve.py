@@ -13,7 +13,7 @@ from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.messages import USERS, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import ask_subject
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
@@ -42,7 +42,7 @@ async def run(
         `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. `read`
         finds nothing in the cache and queries the database every time. Times in ms, memory in bytes.
     """
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     try:
         await fill_log(connection, MESSAGES)
         async with run_consumers(["persist"], deployment):

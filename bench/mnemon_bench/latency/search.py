@@ -18,7 +18,7 @@ from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, memory_subject
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -73,7 +73,7 @@ async def run(
     ratios: dict[str, float] = {}
     loaded: dict[str, float] = {}
     async with AsyncExitStack() as ends:
-        connection = await connect(str(deployment.nats_url), name="bench")
+        connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
         await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
         consumers = await ends.enter_async_context(

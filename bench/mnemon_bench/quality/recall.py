@@ -21,7 +21,7 @@ from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -93,7 +93,7 @@ async def run(
     """
     conversations, questions = data
     async with spawn_consumers(["persist", "index", "retrieve"], deployment):
-        connection = await connect(str(deployment.nats_url), name="bench")
+        connection = await connect_deployment(deployment, name="bench")
         try:
             await _import_conversations(connection, conversations)
             report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
@@ -188,12 +188,8 @@ async def _ask_candidates(
     deployment: Deployment, questions: Sequence[LabelledQuestion]
 ) -> dict[str, list[RankedTurns]]:
     """Find turns by words alone, by vectors alone, and by both, with parts of `search` in this process."""
-    database = Database(deployment, name="bench")
-    await database.open()
-    try:
+    async with Database(deployment, name="bench") as database:
         (texts,) = await database.run_query(load_sample([TENANT]))
-    finally:
-        await database.close()
     async with open_index(deployment, Embedding()) as vector_index:
         embedder = vector_index.embedder
         assert embedder is not None

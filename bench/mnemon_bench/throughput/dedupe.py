@@ -16,7 +16,7 @@ from mnemon_bench.workloads.sentences import TOPICS, make_fact
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 
@@ -51,7 +51,7 @@ async def run(
     """
     rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
     outcomes = []
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     try:
         for place in range(1, rounds + 1):
             rates["bare"].append(number / await _measure_bare(number))

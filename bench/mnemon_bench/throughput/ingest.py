@@ -9,7 +9,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_bench.workers.processes import create_schema, drain_log, libpq_url, run_module
 from mnemon_bench.workloads.messages import fill_log
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES
@@ -40,7 +40,7 @@ async def run(
         `ratios`: `ingest` is the rate of persist over the plain loop's, `memory` the resident memory of
         persist after `large` messages over that after a tenth of them. Rates in messages/s, memory in bytes.
     """
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     try:
         await fill_log(connection, messages)
         plain, ours = [], []
@@ -69,7 +69,7 @@ async def run(
 
 async def _measure_plain(deployment: Deployment, messages: int) -> dict[str, float]:
     durable = f"plain-{uuid4().hex[:8]}"
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     await connection.jetstream().add_consumer("LOG", consumer)
     located = await create_schema(deployment)
@@ -82,7 +82,7 @@ async def _measure_plain(deployment: Deployment, messages: int) -> dict[str, flo
 
 
 async def _measure_mnemon(deployment: Deployment, last_seq: int) -> dict[str, float]:
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "persist")
     await stream_context.add_consumer("LOG", consumer_config(DURABLES["persist"]))

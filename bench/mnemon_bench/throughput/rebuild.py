@@ -7,7 +7,7 @@ from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_bench.throughput.rebuild_verified import apply_log, verify_rebuild
 from mnemon_bench.workers.processes import create_schema, libpq_url, run_module
 from mnemon_bench.workloads.all_events import fill_log
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import drop_schema
@@ -44,7 +44,7 @@ async def run(
         `differences`, `model_calls`: the differences and model calls of `rebuild --verify`. Rates in
         events/s, memory in bytes.
     """
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     try:
         await fill_log(connection, events // 10)
         small = (await _measure_mnemon(deployment))["resident_bytes"]
@@ -108,7 +108,5 @@ async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:
 
 
 async def _drop_schema(deployment: Deployment, schema: str) -> None:
-    database = Database(deployment)
-    await database.open()
-    await drop_schema(database, schema)
-    await database.close()
+    async with Database(deployment) as database:
+        await drop_schema(database, schema)

@@ -12,7 +12,7 @@ import psutil
 
 from mnemon_bench.workers.processes import libpq_url, spawn_consumers
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 
@@ -21,7 +21,7 @@ _INTERVAL = 0.05  # seconds
 
 async def apply_log(deployment: Deployment) -> None:
     """Run consumers until they have written everything in the log."""
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     context = connection.jetstream()
 
     async def is_behind() -> bool:
@@ -46,7 +46,7 @@ async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
         each of which is an event in the log. Anonymous memory is resident memory without mapped files: the
         system may keep or drop those, and they are no leak.
     """
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     async with connection:
         before = (await connection.jetstream().stream_info(LOG)).state.last_seq
         begun = time.perf_counter()

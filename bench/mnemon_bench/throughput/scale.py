@@ -7,7 +7,7 @@ import psutil
 
 from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_bench.workloads import scale_models, scale_persist
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 
 TARGETS = {"at_least": {"compact_two_to_one": 1.3, "extract_two_to_one": 1.3}}
@@ -46,7 +46,7 @@ async def run(
         persist, conversations for compact and extract. `cores`: how many cores each process, each server and
         the whole machine keep busy. They show whether a process is the bottleneck, or else the model's time.
     """
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     measured: dict[str, dict[int, _Taken]] = {}
     try:
         # First, because the messages for persist would wait to be compacted, too.

@@ -21,7 +21,7 @@ from mnemon_consumers.app import CONSUMERS
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
@@ -64,7 +64,7 @@ async def run(
     """
     ours, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
-        connection = await connect(str(deployment.nats_url), name="bench")
+        connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
         peak = Peak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
         await ends.enter_async_context(peak.watching())

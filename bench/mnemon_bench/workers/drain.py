@@ -10,14 +10,14 @@ import psutil
 from mnemon_bench.workers.processes import FAR
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
 async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
     """Handle the log up to a position, then print seconds and resident bytes as JSON."""
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
     # Paused until the workers run, so that only the work is measured.
     await stream_context.pause_consumer(LOG, consumer, pause_until=FAR)

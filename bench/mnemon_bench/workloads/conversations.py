@@ -11,7 +11,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import WindowAnsweredV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import event_filter
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
@@ -48,7 +48,7 @@ def generate_conversations(users: Sequence[int], messages: int, first: int = 0) 
 @asynccontextmanager
 async def open_connection(deployment: Deployment) -> AsyncIterator[Client]:
     """Connect for the duration of the block."""
-    connection = await connect(str(deployment.nats_url), name="bench")
+    connection = await connect_deployment(deployment, name="bench")
     try:
         yield connection
     finally:

@@ -67,18 +67,15 @@ class CompactConsumer:
             DatabaseUnavailable: the database does not answer.
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
         """
-        try:
-            await self._database.open()
-            async with (
-                self.broker.connect() as connection,
-                self._settings.watched(connection),
-                answer_report_requests(connection, self._breaker),
-                self.broker.run(),
-                self._in_flight,
-            ):
-                yield
-        finally:
-            await self._database.close()
+        async with (
+            self._database,
+            self.broker.connect() as connection,
+            self._settings.watched(connection),
+            answer_report_requests(connection, self._breaker),
+            self.broker.run(),
+            self._in_flight,
+        ):
+            yield
 
     async def check_lengths(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Trigger the compaction of users' conversations that are long enough."""

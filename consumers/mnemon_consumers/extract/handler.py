@@ -62,18 +62,15 @@ class ExtractConsumer:
             DatabaseUnavailable: the database does not answer.
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
         """
-        try:
-            await self._database.open()
-            async with (
-                self.broker.connect() as connection,
-                self._settings.watched(connection),
-                answer_report_requests(connection, self._pipeline.circuit_breaker),
-                self.broker.run(),
-            ):
-                await schedule_every(connection, "schedule.batches", self._extract_seconds, TICK)
-                yield
-        finally:
-            await self._database.close()
+        async with (
+            self._database,
+            self.broker.connect() as connection,
+            self._settings.watched(connection),
+            answer_report_requests(connection, self._pipeline.circuit_breaker),
+            self.broker.run(),
+        ):
+            await schedule_every(connection, "schedule.batches", self._extract_seconds, TICK)
+            yield
 
     async def schedule_reading(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Schedule the reading of users' new messages."""

@@ -19,9 +19,9 @@ from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
 from mnemon_infra.broker.connection import (
     OPTIONS,
-    BrokerUnreachable,
     parse_login,
     report_error,
+    require_servers,
     split_servers,
 )
 from mnemon_infra.broker.provisioning.presence import watch_durables
@@ -67,8 +67,7 @@ class Broker:
     stream_context: JetStreamContext
 
     def __init__(self, deployment: Deployment, name: str, on_gap: Callable[[], None] | None = None) -> None:
-        if deployment.nats_url is None:
-            raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
+        servers = require_servers(deployment)
         patches.apply()
         self.durables: list[DurableConsumer] = []
         self._deployment = deployment
@@ -76,13 +75,13 @@ class Broker:
         self._on_gap = on_gap
         self._is_ending = False
         self._faststream = NatsBroker(
-            split_servers(deployment.nats_url),
+            split_servers(servers),
             name=f"mnemon-{name}",
             graceful_timeout=GRACEFUL_TIMEOUT,
             logger=None,
             # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
             apply_types=False,
-            security=_security(parse_login(deployment.nats_url)),
+            security=_security(parse_login(servers)),
             **{
                 **OPTIONS,
                 "error_cb": self._report_error,

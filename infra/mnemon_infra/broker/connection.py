@@ -14,6 +14,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, login_options
 from mnemon_infra.broker import patches
+from mnemon_infra.config import Deployment
 
 log = structlog.get_logger("broker")
 
@@ -74,6 +75,26 @@ async def connect(url: str, *, name: str) -> Client:
     patches.apply()
     await check_server(url)
     return await nats.connect(split_servers(url), name=name, **OPTIONS, **parse_login(url))
+
+
+async def connect_deployment(deployment: Deployment, *, name: str) -> Client:
+    """Connect to a deployment's servers, like `connect`.
+
+    Raises:
+        BrokerUnreachable: no server is configured, or no server answered the first time.
+    """
+    return await connect(require_servers(deployment), name=name)
+
+
+def require_servers(deployment: Deployment) -> str:
+    """Return the addresses of a deployment's servers, comma-separated.
+
+    Raises:
+        BrokerUnreachable: no server is configured.
+    """
+    if deployment.nats_url is None:
+        raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
+    return deployment.nats_url
 
 
 def parse_login(url: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from nats.aio.client import Client
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
@@ -89,14 +89,11 @@ async def open_site(deployment: Deployment) -> AsyncIterator[Site]:
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
     """
-    connection = await connect(str(deployment.nats_url), name="mnemon-rebuild")
-    database = Database(deployment, name="mnemon-rebuild")
-    try:
-        await database.open()
+    async with (
+        await connect_deployment(deployment, name="mnemon-rebuild") as connection,
+        Database(deployment, name="mnemon-rebuild") as database,
+    ):
         yield Site(deployment, connection, database)
-    finally:
-        await database.close()
-        await connection.close()
 
 
 @asynccontextmanager
@@ -151,7 +148,7 @@ async def open_row_generation(
         assert place.deployment.database_url, "it is open"
         await generations.create_generation(place.database, schema, up_to)
         await asyncio.to_thread(migrate_schema, place.deployment.database_url, schema)
-    async with _open_database(place, schema) as database:
+    async with _generation_database(place, schema) as database:
         yield Replay(place.connection, database, schema, left.reached or 0 if left else 0)
 
 
@@ -174,20 +171,13 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
             f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
             "Replace the generation: mnemon rebuild --drop before && mnemon rebuild",
         )
-    async with _open_database(place, schema) as database:
+    async with _generation_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)
 
 
-@asynccontextmanager
-async def _open_database(place: Site, schema: str) -> AsyncIterator[Database]:
-    database = Database(
-        place.deployment.model_copy(update={"database_schema": schema}), name="mnemon-rebuild"
-    )
-    try:
-        await database.open()
-        yield database
-    finally:
-        await database.close()
+def _generation_database(place: Site, schema: str) -> Database:
+    generation = place.deployment.model_copy(update={"database_schema": schema})
+    return Database(generation, name="mnemon-rebuild")
 
 
 async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> None:

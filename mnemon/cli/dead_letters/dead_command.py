@@ -165,9 +165,9 @@ def _select_letters(
 
 
 async def _connect(deployment: "Deployment") -> "Client":
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
 
-    return await connect(str(deployment.nats_url), name="mnemon-dead")
+    return await connect_deployment(deployment, name="mnemon-dead")
 
 
 async def _list_letters(

@@ -59,7 +59,7 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
 
     from mnemon.operations.audit.run import NotProvisioned, run_audit
     from mnemon.operations.rebuild.live_vectors import open_live_pages
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.audit.events import UserSample
     from mnemon_infra.database.engine import Database
     from mnemon_infra.rebuild.generations import Site
@@ -67,7 +67,7 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
     columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     try:
         async with (
-            await connect(str(deployment.nats_url), name="mnemon-audit") as connection,
+            await connect_deployment(deployment, name="mnemon-audit") as connection,
             Database(deployment, name="mnemon-audit") as database,
             open_live_pages(Site(deployment, connection, database)) as pages,
         ):

@@ -25,10 +25,10 @@ def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import provision as provision_server
 
-    async with await connect(str(deployment.nats_url), name="mnemon-provision") as connection:
+    async with await connect_deployment(deployment, name="mnemon-provision") as connection:
         changes = await provision_server(connection, deployment.replicas)
     if as_json:
         typer.echo(json.dumps([asdict(change) for change in changes]))

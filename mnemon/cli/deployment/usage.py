@@ -84,7 +84,7 @@ async def _show_period(
 
 async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
     from mnemon_consumers.domain.spending.period import load_last_days
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.engine import Database
     from mnemon_infra.settings.store import LiveSettings
     from mnemon_infra.telemetry.logging import configure_logging
@@ -92,7 +92,7 @@ async def _load_period(deployment: "Deployment", tenant: str | None, days: int) 
     configure_logging()
     settings = LiveSettings()
     async with (
-        await connect(str(deployment.nats_url), name="mnemon-usage") as connection,
+        await connect_deployment(deployment, name="mnemon-usage") as connection,
         Database(deployment, name="mnemon-usage") as database,
         settings.watched(connection),
     ):

@@ -301,12 +301,12 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
 async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
     from mnemon.operations.exports.run import NotProjected
     from mnemon.operations.imports.normalised_files import rewrite_files
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.engine import Database
 
     try:
         async with (
-            await connect(str(deployment.nats_url), name="mnemon-import") as connection,
+            await connect_deployment(deployment, name="mnemon-import") as connection,
             Database(deployment, name="mnemon-import") as database,
         ):
             await rewrite_files(connection, database, owners)

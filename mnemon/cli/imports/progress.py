@@ -146,7 +146,7 @@ async def _import_records(
     from rich.progress import BarColumn, TimeRemainingColumn
 
     from mnemon.operations.imports.run import RecordImporter, count_records
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
 
     columns = "importing", BarColumn(), "{task.fields[events]:,} events", TimeRemainingColumn()
     with show_progress(*columns, total=files.total if files else None, events=0) as update:
@@ -157,7 +157,7 @@ async def _import_records(
         if deployment is None:
             await count_records(records, tenant, report, progress)
         else:
-            async with await connect(str(deployment.nats_url), name="mnemon-import") as connection:
+            async with await connect_deployment(deployment, name="mnemon-import") as connection:
                 await RecordImporter(connection, tenant, report, progress).import_records(records)
     if deployment and after:
         await after(deployment)

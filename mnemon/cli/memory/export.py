@@ -133,12 +133,12 @@ async def _write_export(
     from rich.progress import SpinnerColumn
 
     from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.engine import Database
 
     async with open_deployment(data, "broker", "database") as servers:
         try:
-            async with await connect(str(servers.deployment.nats_url), name="mnemon-export") as connection:
+            async with await connect_deployment(servers.deployment, name="mnemon-export") as connection:
                 written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
@@ -279,10 +279,10 @@ async def _run_mirror(
     from nats.errors import Error
 
     from mnemon.operations.exports.mirror import Mirror
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.engine import Database, DatabaseUnavailable
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-export")
+    connection = await connect_deployment(deployment, name="mnemon-export")
     try:
         async with Database(deployment, name="mnemon-export") as database:
             mirror = Mirror(connection, database, folder, scope, _print_counts)

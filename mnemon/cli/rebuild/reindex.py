@@ -39,7 +39,7 @@ def reindex(
 
 
 async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.vectors.engines import reset_vectors
@@ -48,7 +48,7 @@ async def _reset_index(data: Path | None, deployment: "Deployment", as_json: boo
         if data is not None:
             deployment = (await ends.enter_async_context(run_stack(data, deployment))).deployment
         connection = await ends.enter_async_context(
-            await connect(str(deployment.nats_url), name="mnemon-reindex")
+            await connect_deployment(deployment, name="mnemon-reindex")
         )
         # Before the reset: after an interruption `index` has too many events to read, not too few.
         events = await reset_consumer(connection, "LOG", "index")

@@ -101,11 +101,11 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     """Import a file, and wait until `dedupe` has decided on its facts."""
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import RecordImporter
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.streams.applied_position import AppliedPosition
 
     report = ImportReport()
-    async with await connect(str(deployment.nats_url), name="mnemon-try") as connection:
+    async with await connect_deployment(deployment, name="mnemon-try") as connection:
         await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
         decided = await AppliedPosition("dedupe").wait_for(
             connection.jetstream(), report.last_seq, DECISION_TIMEOUT

@@ -14,7 +14,7 @@ from mnemon.operations.health.failing_models import (
     find_failing_models,
 )
 from mnemon_consumers.domain.spending.usage import find_exhausted_budgets
-from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.windows.backlog import Backlog, load_backlog, load_tenant_backlogs
@@ -73,7 +73,7 @@ async def examine_models(deployment: Deployment) -> ModelsState:
     """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
     try:
         async with asyncio.timeout(_EXAMINATION_TIMEOUT):
-            async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
+            async with await connect_deployment(deployment, name="mnemon-status") as connection:
                 return await _load_state(connection, deployment)
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
         return ModelsState(error=str(error))

@@ -26,7 +26,7 @@ from mnemon.operations.health.lag import (
 from mnemon.operations.health.models import ModelsState, examine_models
 from mnemon.operations.health.services import count_processes
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import list_drift
@@ -220,7 +220,7 @@ def _describe_pause(name: str, lag: Lag) -> str:
 
 async def _examine_broker(deployment: Deployment) -> BrokerState:
     try:
-        connection = await connect(str(deployment.nats_url), name="mnemon-status")
+        connection = await connect_deployment(deployment, name="mnemon-status")
     except BrokerUnreachable as error:
         return BrokerState(error=str(error))
     try:
@@ -299,7 +299,7 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
             asyncio.timeout(_SERVER_TIMEOUT),
-            await connect(str(deployment.nats_url), name="mnemon-status") as connection,
+            await connect_deployment(deployment, name="mnemon-status") as connection,
             Database(deployment, name="mnemon-status") as database,
         ):
             clocks = (await compare_clocks(connection, database)).problem
@@ -325,9 +325,5 @@ async def _load_version(deployment: Deployment) -> str:
     async def read(connection: Any) -> str:
         return "{}.{}".format(*divmod(connection.info.server_version, 10_000))
 
-    database = Database(deployment, name="mnemon-status")
-    try:
-        await database.open()
+    async with Database(deployment, name="mnemon-status") as database:
         return await database.run_query(read)
-    finally:
-        await database.close()

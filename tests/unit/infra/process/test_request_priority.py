@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from mnemon_infra.process import request_priority
 from mnemon_infra.process.request_priority import LONGEST_WAIT, prioritise_request, yield_to_requests
 
