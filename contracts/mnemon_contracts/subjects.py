@@ -62,6 +62,11 @@ class Address:
     name: str
     version: int
 
+    @property
+    def owner(self) -> Owner:
+        """The tenant and the user."""
+        return self.tenant, self.user
+
 
 class SubjectOrigin(NamedTuple):
     """Owner and conversation of an event by its subject, in any spelling, even if the subject is invalid.
@@ -70,7 +75,7 @@ class SubjectOrigin(NamedTuple):
     """
 
     space: Literal["chat", "memory"]
-    owner: tuple[str, str]
+    owner: Owner
     conversation: str | None
 
 

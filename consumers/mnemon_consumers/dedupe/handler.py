@@ -98,4 +98,4 @@ def _parse_event_owner(delivery: Delivery) -> Owner | None:
         address = parse_subject(delivery.subject)
     except InvalidSubject:
         return None
-    return address.tenant, address.user
+    return address.owner

@@ -98,7 +98,7 @@ def plan_batch(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
 
 def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
     address = parse_subject(delivery.subject)
-    owner = address.tenant, address.user
+    owner = address.owner
     if delivery.deliveries > 1 or delivery.sequence <= seen:
         _add_sweep(batch, owner, delivery)  # may have been indexed before, and removed later
     contract = find_contract(address)

@@ -63,7 +63,7 @@ class Admission:
     def refusal(self, address: Address) -> str | None:
         """Return the reason for a refusal; None admits the request, which then counts for the rate."""
         bounds = self._bounds(address.tenant)
-        in_hand = self._in_hand.get((address.tenant, address.user))
+        in_hand = self._in_hand.get(address.owner)
         if in_hand and in_hand.number >= bounds.per_user:
             return (
                 f"{bounds.per_user} requests of this user are pending: ask again when one of them is "
@@ -78,13 +78,13 @@ class Admission:
 
     def begin(self, address: Address) -> asyncio.Semaphore:
         """Count a request as unanswered. Return the semaphore to hold while it is worked on."""
-        in_hand = self._in_hand.setdefault((address.tenant, address.user), _InHand())
+        in_hand = self._in_hand.setdefault(address.owner, _InHand())
         in_hand.number += 1
         return in_hand.turns
 
     def end(self, address: Address) -> None:
         """Count a request as answered."""
-        owner = address.tenant, address.user
+        owner = address.owner
         self._in_hand[owner].number -= 1
         if not self._in_hand[owner].number:
             del self._in_hand[owner]

@@ -71,7 +71,7 @@ def _parse_proposal(delivery: Delivery) -> ProposalRecord | None:
         return None
     if not isinstance(event, FactProposedV1):
         return None
-    owner = address.tenant, address.user
+    owner = address.owner
     return ProposalRecord(delivery.sequence, owner, event_id, derive_decision_id(event_id), event.lineage)
 
 

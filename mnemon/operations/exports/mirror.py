@@ -191,7 +191,7 @@ def _find_changed(subjects: Iterable[str]) -> Iterable[Owner]:
         except InvalidSubject:
             continue  # the event of a dead letter has no row
         if address.name in SHOWN_EVENTS:
-            yield address.tenant, address.user
+            yield address.owner
 
 
 async def _list_owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:

@@ -135,5 +135,5 @@ class GenerationVerification:
                         address = parse_subject(delivery.subject)
                     except InvalidSubject:
                         continue
-                    moving.add((address.tenant, address.user))
+                    moving.add(address.owner)
         return [each for each in differences if (each.key["tenant"], each.key["user_id"]) not in moving]

@@ -22,7 +22,7 @@ from mnemon_consumers.retrieve.turn import (
     read_parts,
     read_tail,
 )
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
@@ -83,7 +83,7 @@ class ContextVerb:
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ContextV1.parse(body or b"{}")
-        owner, settings = get_owner(address), self._settings.get_settings(address.tenant)
+        owner, settings = address.owner, self._settings.get_settings(address.tenant)
         if request.as_of is not None:
             return await_reply(self._read_as_of(request.as_of, owner, request, settings))
         turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)

@@ -9,7 +9,7 @@ from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.verbs.outcomes import find_outcome, list_rejected
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Address, Owner
@@ -32,7 +32,7 @@ class ConversationVerbs:
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         request = HistoryV1.parse(body or b"{}")
-        owner = get_owner(address)
+        owner = address.owner
         if request.as_of is not None:
             return await_reply(self._read_history_as_of(owner, request, request.as_of))
         wanted = request.conversation, request.limit, request.min_seq
@@ -65,7 +65,7 @@ class ConversationVerbs:
                     "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
                 )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None
-            seen = await self._memory.load_counts(get_owner(address), wanted)
+            seen = await self._memory.load_counts(address.owner, wanted)
             counts = seen.value
             applied = self._memory.applied_position
             # Dead letters are read after the position: a dead letter is stored before the position passes its

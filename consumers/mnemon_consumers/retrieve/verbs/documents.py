@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
@@ -44,7 +44,7 @@ class DocumentVerb:
     ) -> Reply:
         if request.limit == 0 and document_id is not None:
             return DocumentReplyV1.model_construct(seen_seq=min_seq or 0, document_id=document_id)
-        seen = await self._memory.load_documents(get_owner(address), min_seq)
+        seen = await self._memory.load_documents(address.owner, min_seq)
         entries = [
             entry
             for entry in seen.value
@@ -94,7 +94,7 @@ class DocumentVerb:
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
             raise InvalidBody("document_id", "is missing: name the document to remove")
-        seen = await self._memory.load_documents(get_owner(address), await self._log.read_end())
+        seen = await self._memory.load_documents(address.owner, await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")
         position = await self._log.publish_event(address, DocumentRemovedV1(document_id=request.document_id))

@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
@@ -30,7 +30,7 @@ class ProfileVerbs:
             min_seq = request.min_seq
             if request.fields:
                 min_seq = await self._log.publish_event(address, ProfileSetV1(fields=request.fields))
-            seen = await self._memory.load_profile(get_owner(address), min_seq)
+            seen = await self._memory.load_profile(address.owner, min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 
         return await_reply(read_or_set())

@@ -1,4 +1,4 @@
-"""Common parts of the verbs: the owner of a request, the current time, and errors of the servers."""
+"""Common parts of the verbs: the current time, and errors of the servers."""
 
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
@@ -7,16 +7,10 @@ from typing import Any, TypeVar
 
 import nats.errors
 
-from mnemon_contracts.subjects import Address, Owner
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 
 ReplyValue = TypeVar("ReplyValue")
-
-
-def get_owner(address: Address) -> Owner:
-    """Return the tenant and user that a request is about."""
-    return address.tenant, address.user
 
 
 def now() -> datetime:

@@ -7,7 +7,7 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
 from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -45,7 +45,7 @@ class SearchVerb:
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SearchV1.parse(body).upcast() if address.version == 1 else SearchV2.parse(body)
-        owner = get_owner(address)
+        owner = address.owner
         settings = self._settings.get_settings(address.tenant)
 
         async def find_as_of(moment: SnapshotMoment) -> Reply:

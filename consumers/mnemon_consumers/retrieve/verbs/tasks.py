@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
@@ -39,7 +39,7 @@ class TaskVerb:
                 return await_reply(self._end_task(address, request))
 
     async def _list_tasks(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
-        seen: PositionedValue[list[StoredTask]] = await self._memory.load_tasks(get_owner(address), min_seq)
+        seen: PositionedValue[list[StoredTask]] = await self._memory.load_tasks(address.owner, min_seq)
         tasks = tuple(
             Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
             for task in seen.value
@@ -56,7 +56,7 @@ class TaskVerb:
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
             raise InvalidBody("task_id", "is missing: name the task")
-        seen = await self._memory.load_tasks(get_owner(address), await self._log.read_end())
+        seen = await self._memory.load_tasks(address.owner, await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
             raise Refusal("not_found", f"there is no task {request.task_id!r}")

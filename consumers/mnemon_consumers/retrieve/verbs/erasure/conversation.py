@@ -17,7 +17,6 @@ from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     select_removed,
     wait_for_stores,
 )
-from mnemon_consumers.retrieve.verbs.request_context import get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner, user_filters
@@ -61,7 +60,7 @@ class ConversationEraser:
         Raises:
             Refusal: the projections do not have all of it yet.
         """
-        owner = get_owner(address)
+        owner = address.owner
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
             event, erased = await self._plan_erasure(owner, conversation)

@@ -16,7 +16,7 @@ from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     select_removed,
     wait_for_stores,
 )
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
@@ -63,17 +63,15 @@ class EraseVerb:
             )
             if request.verify:
                 return await_reply(
-                    of_one.verify_conversation(get_owner(address), request.conversation, request.text)
+                    of_one.verify_conversation(address.owner, request.conversation, request.text)
                 )
             return await_reply(of_one.erase_conversation(address, request.conversation))
         return await_reply(
-            self._verify_erasure(get_owner(address), request.text)
-            if request.verify
-            else self._erase_user(address)
+            self._verify_erasure(address.owner, request.text) if request.verify else self._erase_user(address)
         )
 
     async def _erase_user(self, address: Address) -> Reply:
-        owner = get_owner(address)
+        owner = address.owner
         there = await self._count_contents(owner, None)
         batches = await self._database.run_query(list_provider_batches(erase_everything(owner)))
         elsewhere = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))

@@ -8,7 +8,7 @@ from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
@@ -56,7 +56,7 @@ class ForgetVerb:
         raise InvalidBody("id", "name the fact either by `id` or by `query`")
 
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
-        owner = get_owner(address)
+        owner = address.owner
         # The lock prevents dedupe from merging a proposal into the removed fact, which would lose the
         # proposal.
         async with hold_lock(self._database, *owner):
@@ -66,7 +66,7 @@ class ForgetVerb:
             return await self._remove_fact(address, seen.value.fact)
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
-        owner = get_owner(address)
+        owner = address.owner
         await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its removal.
         async with hold_lock(self._database, *owner):
@@ -78,7 +78,7 @@ class ForgetVerb:
         )
 
     async def _remove_fact(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
-        owner = get_owner(address)
+        owner = address.owner
         position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.project_event(owner, position)
         await self._make_unfindable(owner, fact.id)

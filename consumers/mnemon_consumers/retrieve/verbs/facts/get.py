@@ -6,7 +6,7 @@ from typing import Any, Final
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
@@ -46,7 +46,7 @@ class GetVerb:
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = GetV1.parse(body) if address.version == 1 else GetV2.parse(body)
-        return await_reply(self._find_item(get_owner(address), request))
+        return await_reply(self._find_item(address.owner, request))
 
     async def _find_item(self, owner: Owner, request: GetV2) -> Reply:
         readers = {

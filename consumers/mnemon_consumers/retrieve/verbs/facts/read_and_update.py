@@ -14,7 +14,7 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
@@ -70,7 +70,7 @@ class FactVerbs:
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.parse(body or b"{}")
-        owner = get_owner(address)
+        owner = address.owner
 
         def reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
@@ -102,7 +102,7 @@ class FactVerbs:
     async def _update_by_id(
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
     ) -> Reply:
-        owner = get_owner(address)
+        owner = address.owner
         # The lock serialises all rewrites of the user's facts, so that no rewrite undoes another.
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
@@ -112,7 +112,7 @@ class FactVerbs:
         return await self._build_reply(owner, fact_id, position, expected)
 
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
-        owner = get_owner(address)
+        owner = address.owner
         await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its change.
         async with hold_lock(self._database, *owner):
@@ -129,7 +129,7 @@ class FactVerbs:
         self, address: Address, stored: FactRecord, changes: FactChanges, seq: int
     ) -> int:
         """Change a fact; return the log position that reflects the change."""
-        owner, former = get_owner(address), _build_fact(stored)
+        owner, former = address.owner, _build_fact(stored)
         fact = rewrite_fact(former, changes, now(), self._settings.get_settings(address.tenant))
         if fact == former:
             return seq
@@ -159,7 +159,7 @@ class FactVerbs:
         if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
-        seen = await self._memory.load_facts(get_owner(address), position)
+        seen = await self._memory.load_facts(address.owner, position)
         others = [other for other in select_unexpired(seen.value, now()) if other.id != fact_id]
         if problem := find_conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)

@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, get_owner
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -67,7 +67,7 @@ class SaveVerb:
             async with _watch_publications(connection, pattern) as woken:
                 position = await self._log.publish_event(address, proposal, proposal_id)
                 seq, reply = await _wait_for_decision(connection, pattern, proposal_id, position, woken)
-            await await_visibility(self._memory.load_facts(get_owner(address), seq))
+            await await_visibility(self._memory.load_facts(address.owner, seq))
             return reply
 
         return await_reply(propose())
