@@ -93,7 +93,7 @@ class Broker:
         )
 
     def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
-        """Subscribe to a durable, whose batches `handle` gets.
+        """Subscribe to a durable, and pass its batches to `handle`.
 
         Args:
             durable: the durable, which must exist on the server.
@@ -145,9 +145,10 @@ class Broker:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Run the subscribers. On enter the server knows them; on exit the current batches are finished.
+        """Run the subscribers for the duration of the block.
 
-        Inside, a durable that is deleted is created again.
+        The server has all subscriptions when the block begins, and the current batches are finished when it
+        ends. Within the block, a deleted durable is created again.
         """
         await self._faststream.start()
         await confirm_subscriptions(self.connection)

@@ -79,7 +79,7 @@ class _VerbEndpoint:
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request that is not answered yet; `begun` in nanoseconds of the performance counter."""
+    """A request that is not answered yet; `begun` is its time in nanoseconds of the performance counter."""
 
     endpoint: _VerbEndpoint
     message: Msg

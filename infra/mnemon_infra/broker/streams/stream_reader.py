@@ -19,7 +19,7 @@ StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and its delivery."""
 
 PAGE: Final = 1000
-"""Maximum number of messages of a page, unless the caller names another one."""
+"""Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes of a page: more than the largest message that a server takes here."""
@@ -50,12 +50,12 @@ async def read_stream(
 
     Args:
         connection: connection to the server.
-        stream: its name.
+        stream: name of the stream.
         up_to: the last position to read.
         after: the position before the first one to read.
         page: maximum number of messages of a page.
         headers_only: leave the bodies out.
-        subject: read only messages that match it.
+        subject: read only messages whose subject matches this pattern.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
@@ -116,14 +116,14 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
 async def _read_pages(
     connection: Client, place: ConsumerInfo, page: int
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """Yield the pages of a consumer until the stream ends or a message was lost on its way."""
+    """Yield the pages of a consumer until the stream ends or a message is lost on its way."""
     async with _Pages(connection, place, page) as pages:
         while read := await pages.next():
             yield read
 
 
 class _Pages:
-    """Pages of a consumer. It requests the next page when one is taken."""
+    """Pages of a consumer. When a page is taken, the next page is requested."""
 
     def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
         self._connection = connection
@@ -180,7 +180,7 @@ class _Pages:
 
 
 def consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among all of its consumer, and the number of messages after it."""
+    """Return the ordinal number of a message in its consumer, and the number of messages that follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`
         fields = fields[2:]
