@@ -1,9 +1,9 @@
 """Tables of one generation of the projections, in a schema of its own that search_path selects.
 
 Every event is a row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
-that depends on the order of events is stored: readers derive from these rows which conversation is current,
-what lies below a watermark, and what a user's data are. So rows may be written in any order, by any number of
-writers, any number of times.
+that depends on the order of events is stored: readers derive the current conversation, the content below a
+watermark and the user's data from these rows. So rows may be written in any order, by any number of writers,
+any number of times.
 """
 
 from collections.abc import Sequence
@@ -157,7 +157,7 @@ conversation_erasures = _event(
 )
 """Conversations that were erased. Each row also implies the starts of its conversation."""
 
-# The tables below are no projections: they hold the work in progress of `extract`. If they are lost,
+# The tables below are not projections: they hold the work in progress of `extract`. If they are lost,
 # `extract` rebuilds them from the log: answers and submissions are known from their events, other windows are
 # cut again.
 

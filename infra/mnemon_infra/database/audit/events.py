@@ -81,7 +81,7 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of every `every`-th user, always the same ones; 1 takes all users, 0 none."""
+    """A sample of every `every`-th user, always the same users; 1 takes all users, 0 takes no user."""
 
     every: int = 1
 
@@ -147,7 +147,7 @@ async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row
 
 
 def is_erased(row: Row, erased: Erasures) -> bool:
-    """Return whether an erasure covers a row; the first log position that it is derived from decides."""
+    """Return whether an erasure covers a row, by the lowest log position that the row is derived from."""
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):

@@ -57,7 +57,7 @@ PARAMETER_COLUMNS: Final[Columns] = {
 
 
 def is_covered_by_parameters(table: Table) -> ColumnElement[bool]:
-    """Select the rows that the erasure described by `bind_erasure` covers, whether it is stored or not."""
+    """Return the condition that the erasure in the parameters of `bind_erasure` covers a row."""
     return and_(is_owned(table), is_covered(table.name, map_columns(table), PARAMETER_COLUMNS))
 
 

@@ -70,9 +70,9 @@ class Erasure(NamedTuple):
     """The stored erasure of a user.
 
     Attributes:
-        seq: the log position below which everything is gone.
+        seq: the log position below which everything is removed.
         at: the time of the erasure in the log.
-        is_settled: log, dead letters and triggers are purged too.
+        is_settled: true once log, dead letters and triggers are purged too.
     """
 
     seq: int
@@ -89,7 +89,7 @@ def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[boo
 
 
 def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Select the rows of a table that begin below a log position.
+    """Return the condition that a row of a table begins below a log position.
 
     A summary or a window is erased with the first message that it covers.
     """
@@ -206,10 +206,10 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 
 @query
 async def count_statistics_with(connection: Connection, words: str) -> int:
-    """Count the columns whose statistics contain some words, in this schema and its other generations.
+    """Count the columns whose statistics contain some words, in the schemas of all generations.
 
-    No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
-    version.
+    No column with content is sampled, unless an operator has changed that, or a generation comes from an
+    earlier version.
     """
     cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
     return sum([row[0] async for row in cursor])

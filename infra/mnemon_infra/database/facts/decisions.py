@@ -30,7 +30,7 @@ class ProposalRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Counts of batches; a batch counts once for each user who is in it.
+    """Counts of batches; a batch counts once for each of its users.
 
     Attributes:
         intended: number of batches.

@@ -39,7 +39,7 @@ class FactRecord(NamedTuple):
     Attributes:
         id: its short id, such as `pf_001`.
         text: the sentence.
-        kind: the sort of fact.
+        kind: kind of the fact, such as `preference`.
         tier: where the fact belongs.
         importance: 1 to 10.
         expires_at: the time from which on readers leave the fact out; None for never.

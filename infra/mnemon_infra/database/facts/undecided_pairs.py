@@ -38,7 +38,7 @@ class PairRecord:
 
     Attributes:
         opened: the facts with undecided pairs, oldest first.
-        merged: for each fact that was merged into another one, that other one.
+        merged: for the id of each merged fact, the id of the fact that it was merged into.
         merges: event ids of the merges.
         answered: pairs that a model has answered.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.

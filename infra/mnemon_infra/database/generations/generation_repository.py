@@ -27,13 +27,13 @@ class Generation(NamedTuple):
     """An existing generation.
 
     Attributes:
-        schema: its name.
+        schema: name of the schema.
         kind: its role: live, former, next, or as of a position.
         revision: revision of its tables; empty if it has no revision.
         reached: its applied position; None for the live one, which persist writes.
         up_to: the last log position that it is to contain; None for no limit.
         sweeps: number of users with rows or vectors that are yet to be removed.
-        bytes: size on disk.
+        bytes: size on disk, in bytes.
         vectors: the applied position of its vectors; None if it is not recorded, or there are no vectors.
     """
 
@@ -48,7 +48,7 @@ class Generation(NamedTuple):
 
     @property
     def is_made_here(self) -> bool:
-        """Whether mnemon made this schema.
+        """True if mnemon made this schema.
 
         A schema with the name of a generation but without the record of a rebuild belongs to another program.
         """
@@ -56,7 +56,7 @@ class Generation(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether no work is left for this generation."""
+        """True if no work is left for this generation."""
         if self.kind in ("live", "former"):
             return True
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
@@ -89,7 +89,7 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
-    """Describe the generation as of a position. It may have been dropped since it was listed."""
+    """Describe the generation as of a position, which may have been dropped since it was listed."""
     return await _describe(connection, name_of(live, "as of", position), "as of")
 
 

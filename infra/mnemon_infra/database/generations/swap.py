@@ -41,8 +41,8 @@ class TablesBusy(DatabaseUnavailable):
 async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """Open a transaction during which no other one writes the live generation: writers wait for its end.
 
-    Readers are not blocked. Writers that waited then use the table of that name, whichever generation it
-    belongs to by then.
+    Readers are not blocked. After the wait, a writer uses the table that has the name by then, in the new
+    live generation after a swap.
 
     Raises:
         TablesBusy: nothing is locked.
@@ -50,7 +50,8 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
-        # First the tables that may be locked for long, while a model is asked. The others stay readable.
+        # Lock first the tables that other transactions may lock for long, while a model is asked: until then
+        # the other tables stay readable.
         for tables, mode in (WORK_TABLES, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
             names = SQL(", ").join(Identifier(live, table.name) for table in tables)
             try:
@@ -66,7 +67,7 @@ async def switch_generations(connection: Connection, live: str, to: str, applied
     """Put a generation in the place of the live one, which becomes the former one.
 
     Args:
-        connection: the one that `lock_out_writers` yields.
+        connection: the connection that `lock_out_writers` yields.
         live: the schema name that all processes use.
         to: the schema of the generation that becomes live.
         applied: the applied position of the generation that is live now.

@@ -48,7 +48,7 @@ class ConversationChange(NamedTuple):
     Attributes:
         seq: the log position.
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
-        event_id: of the event; for `named`, of the message.
+        event_id: id of the event; for `named`, id of the message.
         conversation: the conversation; None is the current one at that position.
         discard_previous: the start removes everything before it.
     """
