@@ -108,9 +108,7 @@ class Postgres(ServerProcess):
         yield from self.ours(self._lock_path)
 
     async def _initialise(self) -> None:
-        """Create the cluster beside its final path and move it there, so that a kill leaves no partial
-        cluster.
-        """
+        """Create the cluster beside its final path, then move it: a kill leaves no partial cluster."""
         parent = self._home.parent
         for abandoned in parent.glob("postgres.new-*"):
             shutil.rmtree(abandoned, ignore_errors=True)

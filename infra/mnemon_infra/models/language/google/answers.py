@@ -6,7 +6,7 @@ from typing import Any
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
-"""Reasons for the end of an answer that the same request would meet again."""
+"""Reasons for the end of an answer that recur if the request is repeated."""
 
 ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response, each of which shows that a model has handled the request."""
