@@ -1,6 +1,6 @@
 """Recovery of the embedded engine's folder if it is deleted while this process has it open.
 
-The engine continues on files without a name: searches find the old points, writes are lost.
+The engine continues on the deleted files: searches find the old points, and writes are lost.
 """
 
 import asyncio
