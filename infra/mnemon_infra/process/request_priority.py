@@ -1,4 +1,4 @@
-"""Priority of requests: background work on the same event loop gives way to requests."""
+"""Priority of requests: background work on the same event loop waits while requests are answered."""
 
 import asyncio
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class _Front:
         self.turn = asyncio.Lock()
 
     def seconds_left(self) -> float:
-        """Return the seconds of `REST` that are left."""
+        """Return the seconds that are left of `REST`; negative after its end."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:
@@ -45,7 +45,7 @@ def _front() -> _Front:
 
 @contextmanager
 def prioritise_request() -> Iterator[None]:
-    """Have background work give way while the block runs."""
+    """Run the block as a request, for whose end background work waits."""
     front = _front()
     front.requests += 1
     front.quiet.clear()

@@ -1,4 +1,4 @@
-"""Metrics of this process in Prometheus' format, with those that prometheus_client collects itself."""
+"""Metrics of this process in Prometheus' format, and the metrics that prometheus_client collects itself."""
 
 from collections.abc import Iterable
 from importlib.metadata import version
