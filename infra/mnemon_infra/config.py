@@ -178,7 +178,7 @@ class Deployment(BaseSettings):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Parse the JSON of `to_json`. It has all values, so the environment is not read."""
+        """Parse the JSON of `to_json`. The environment is not read, because the JSON has all values."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")

@@ -61,7 +61,7 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def refusal(self, address: Address) -> str | None:
-        """Return the reason to refuse a request; None to admit it, which counts it for the rate."""
+        """Return the reason to refuse a request, or None if the request is admitted and counted."""
         bounds = self._bounds(address.tenant)
         in_hand = self._in_hand.get((address.tenant, address.user))
         if in_hand and in_hand.number >= bounds.per_user:
@@ -77,7 +77,7 @@ class Admission:
         return None
 
     def begin(self, address: Address) -> asyncio.Semaphore:
-        """Count a request as unanswered. Return the semaphore to hold while it is worked on."""
+        """Count a request as unanswered. Return the semaphore to hold while the request is handled."""
         in_hand = self._in_hand.setdefault((address.tenant, address.user), _InHand())
         in_hand.number += 1
         return in_hand.turns

@@ -45,7 +45,7 @@ def list_disconnected() -> list[str]:
 class Broker:
     """A connection to NATS with subscriptions: to durables in batches, and to subjects of core NATS.
 
-    Subscribe first, then enter `connect`, and `run` inside it.
+    Subscribe first, then enter `connect`, and within its block enter `run`.
 
     Args:
         deployment: the servers to connect to.

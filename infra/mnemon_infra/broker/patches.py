@@ -34,16 +34,16 @@ async def fetch(
 ) -> list[Msg]:
     """Fetch a batch with the errors that FastStream expects, and wait longer while no messages come.
 
-    FastStream catches nats-py's own TimeoutError only. At the builtin TimeoutError it drops the messages that
-    the batch has collected so far, and the server redelivers them after `ack_wait`: 1 to 8 % of all messages
-    were that late.
+    FastStream catches nats-py's own TimeoutError only. On the builtin TimeoutError, FastStream drops the
+    messages that the batch has collected so far, and the server redelivers these messages after `ack_wait`: 1
+    to 8 % of all messages were that late.
 
     FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
     server at this interval: fifty times a second, for a tenth of a core. So a fetch that follows one without
     messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
 
-    If the connection is closed or the service unavailable, FastStream retries at once, and no other task gets
-    a turn. So the fetch pauses before it raises.
+    If the connection is closed or the service unavailable, FastStream retries at once, and no other task
+    runs. So the fetch pauses before it raises.
     """
     try:
         return await _patient_fetch(self, batch, timeout, heartbeat)

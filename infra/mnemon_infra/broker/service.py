@@ -42,7 +42,7 @@ MAX_WAITING = 512
 
 
 class Refusal(Exception):
-    """Error reply to a request. A handler raises it."""
+    """Error reply to a request, which a handler raises."""
 
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
@@ -126,7 +126,7 @@ class AskService:
 
     @asynccontextmanager
     async def complete_requests(self) -> AsyncIterator[None]:
-        """Wait on exit until pending requests are answered. Exit after the subscribers have stopped."""
+        """Wait for pending requests when the block ends. End the block after the subscribers have stopped."""
         try:
             yield
         finally:

@@ -131,7 +131,7 @@ class _Compiled(NamedTuple):
 class Statement:
     """A SQLAlchemy Core statement that psycopg runs, in half the time of a round trip through SQLAlchemy.
 
-    It is compiled once, on first use: a process runs only a few of the statements that it imports.
+    The statement is compiled once, on first use: a process runs only a few of the statements that it imports.
     """
 
     def __init__(self, clause: ClauseElement) -> None:
@@ -175,8 +175,8 @@ class Statement:
 class Lookup:
     """A query that runs for many sets of parameters in one round trip.
 
-    It is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer than
-    finding a user's rows: in a batch of 64 users, each costs a quarter of a separate query.
+    The query is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer
+    than finding a user's rows: in a batch of 64 users, each user costs a quarter of a separate query.
     """
 
     def __init__(self, clause: Select[Any]) -> None:

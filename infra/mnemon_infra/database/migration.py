@@ -1,6 +1,6 @@
 """Migration of a schema to the revision that this version of mnemon needs.
 
-Functions import Alembic only if they need it: the import takes a third of a second at each start.
+Only functions that need Alembic import it, because the import takes a third of a second.
 """
 
 import re

@@ -33,10 +33,10 @@ metadata = MetaData(
 )
 
 OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
-"""Events of batches, written exactly as in the index: only then does PostgreSQL use it."""
+"""Condition for events of batches, in the exact words of the index: PostgreSQL uses the index only then."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Windows that failed for good, written exactly as in the index: only then does PostgreSQL use it."""
+"""Condition for windows that failed for good, in the exact words of the index, as for `OF_BATCHES`."""
 
 KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""

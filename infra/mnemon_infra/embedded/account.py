@@ -16,7 +16,7 @@ NAME = "pgserver"
 
 
 class NoAccount(Exception):
-    """This process runs as root, the account is absent, and it cannot be created."""
+    """This process runs as root, and the account is absent and cannot be created."""
 
 
 @dataclass(frozen=True, slots=True)

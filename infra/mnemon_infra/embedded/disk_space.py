@@ -1,4 +1,4 @@
-"""Watch on free disk space: the system kills a process that writes to a mapped file without room."""
+"""Watch on free disk space: a full disk makes the system kill processes that write to mapped files."""
 
 import asyncio
 import errno

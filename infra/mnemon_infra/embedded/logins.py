@@ -15,7 +15,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
     """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
-        NotOurs: `mnemon auth` did not write the file.
+        NotOurs: the file was not written by `mnemon auth`.
         OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
 
 
 class FolderLogins:
-    """The folder `auth` of a stack. If the folder exists, the broker requires logins."""
+    """The logins in the folder `auth` of a stack. If there are any, the broker requires logins."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "auth"

@@ -129,7 +129,7 @@ class NatsServer(ServerProcess):
             ServerFailed: the server does not load the logins.
         """
         for process in self.ours(self.pid_path):
-            # Twice: a new account first imports from an account that only the second reload makes live.
+            # Twice: at the first reload, the account that a new account imports from is not live yet.
             await self._read_again(process)
             await self._read_again(process)
             return True

@@ -66,7 +66,7 @@ class Postgres(ServerProcess):
             "full_page_writes": "on",
             "synchronous_commit": "on",
             "log_checkpoints": "off",
-            # No values in the log: errors, statements and contexts repeat them. The client gets the error.
+            # Errors, statements and contexts repeat values, so they are not logged; clients get the error.
             "log_min_messages": "log",
             "log_min_error_statement": "panic",
             "log_error_verbosity": "terse",

@@ -66,7 +66,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def mark(self) -> str:
-        """An argument that no other server has: a path in this folder."""
+        """The argument of the command that identifies the server: a path in this folder."""
 
     @abstractmethod
     async def prepare(self) -> None:

@@ -52,7 +52,7 @@ _RELEASE = 5.0
 class Stack:
     """A running stack: `deployment` has the addresses of all servers, `servers` are those that run in `data`.
 
-    If the broker needs logins, the deployment has the worker's login; the announced endpoints have none.
+    If the broker needs logins, the deployment has the worker's login; the announced endpoints have no login.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ async def run_stack(
         FolderInUse: another process holds the folder.
         ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
-        NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
+        NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.

@@ -45,7 +45,7 @@ def _front() -> _Front:
 
 @contextmanager
 def prioritise_request() -> Iterator[None]:
-    """Run the block as a request, for whose end background work waits."""
+    """Run the block as a request: background work waits while the block runs."""
     front = _front()
     front.requests += 1
     front.quiet.clear()

@@ -111,7 +111,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         NoSuchRevision: the revision cannot be restored.
         InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: other writers change the same settings all the time.
+        SettingsContended: other writers changed the settings during every attempt.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)

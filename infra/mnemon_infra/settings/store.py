@@ -52,7 +52,7 @@ BACK_OFF = 0.002
 
 
 class SettingsContended(Exception):
-    """Other writers change the same settings all the time."""
+    """Other writers changed the same settings during every attempt at a change."""
 
 
 class LiveSettings:

@@ -49,7 +49,7 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 @asynccontextmanager
 async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
-    """Trace this process until the end of the block, if the environment asks for it."""
+    """Trace this process until the end of the block, if the environment configures a collector."""
     global _spans
     if not is_configured(os.environ):
         yield
@@ -69,7 +69,7 @@ async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
 
 
 def is_on() -> bool:
-    """Return whether tracing is on. Call this before work that only tracing needs."""
+    """Return whether tracing is on. Call this function before work that only tracing needs."""
     return _spans is not None
 
 

@@ -22,7 +22,7 @@ from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore,
 log = structlog.get_logger("vectors")
 
 _SUBJECT: Final = "changed.vectors.holder"
-"""A subject that mnemon's own processes may use, and bots may not."""
+"""Prefix of the subjects of the Edge owner, which mnemon's own processes may use, but no bot."""
 
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 

@@ -52,7 +52,8 @@ async def recover_lost_vectors(
     async def recover() -> None:
         try:
             await gate.close()
-            # First: if the process is killed after this line, the next start does not repeat it.
+            # Reset the position before the folder is opened: after a kill in between, the next start opens an
+            # empty folder, and indexing continues at the start of the log.
             events = await refill()
             reopen_folder(folder)
             gate.count_exchange()

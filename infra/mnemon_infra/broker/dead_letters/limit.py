@@ -45,7 +45,7 @@ class DeadLimit:
     async def apply(
         self, connection: Client, outcomes: Sequence[DeliveryOutcome]
     ) -> Sequence[DeliveryOutcome]:
-        """Replace dead letters beyond the limit by `Retry`. If there are such letters, pause the consumer.
+        """Replace dead letters beyond the limit by `Retry`, and pause the consumer if any are replaced.
 
         The server pauses the consumer for all processes: the other processes that share its work would reach
         the limit later.

@@ -1,4 +1,4 @@
-"""Dead letters as values: listed, filtered and looked up."""
+"""Dead letters as values: listing, filters and lookups."""
 
 import json
 from collections import deque

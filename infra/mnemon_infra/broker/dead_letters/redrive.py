@@ -155,9 +155,9 @@ async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kep
 
 
 def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
-    """Return the headers that the bot sent, and the event's identity if that came from its position."""
+    """Return the headers that the bot sent, with the event's id if that came from the position."""
     sent = original.headers or {}
-    # The other headers of NATS told the server how to treat the first publish.
+    # The other headers of NATS applied to the first publish only.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
     if message_id := sent.get("Nats-Msg-Id"):
         headers["Nats-Msg-Id"] = message_id

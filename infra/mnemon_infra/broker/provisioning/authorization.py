@@ -191,7 +191,7 @@ class Authorization:
 
 
 class NotOurs(Exception):
-    """`mnemon auth` did not write the file."""
+    """The file of users was not written by `mnemon auth`."""
 
 
 def anybody() -> str:

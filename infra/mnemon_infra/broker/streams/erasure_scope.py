@@ -48,7 +48,7 @@ class ErasureScope(Protocol):
     def at(self) -> datetime: ...
 
     def triggers(self) -> Sequence[str]:
-        """Return the subject patterns of the triggers to remove. They hold no content and can be derived."""
+        """Return the subject patterns of the triggers to remove, which have no content and can be derived."""
 
     def places(self) -> Sequence[LogRange]:
         """Return the ranges of the log that may hold events to remove."""

@@ -75,7 +75,7 @@ def _log_retry(state: RetryCallState) -> None:
 
 
 async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
-    """Append events to the log in their order, all or none for each `BATCH` of them.
+    """Append events to the log in their order, in atomic batches of at most `BATCH` events.
 
     Raises:
         nats.errors.Error: it is unknown whether the events are stored.
@@ -94,7 +94,7 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 
 
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
-    """Append groups of events to the log, all or none for each group of up to `BATCH`.
+    """Append groups of events to the log, each group of at most `BATCH` events as a whole or not at all.
 
     Many small groups go in one batch: the log stores them in the time of one group.
 

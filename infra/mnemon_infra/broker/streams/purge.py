@@ -143,7 +143,7 @@ async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Del
 
 
 async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]:
-    """Count the messages in the scope of an erasure that are still there, by store.
+    """Count the messages in the scope of an erasure that are left, by store.
 
     Raises:
         nats.errors.Error: the server does not answer.

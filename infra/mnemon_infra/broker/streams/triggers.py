@@ -1,4 +1,4 @@
-"""Triggers that name users who said something, many users in one message."""
+"""Triggers that name users with new messages, many users in one trigger."""
 
 import json
 from collections.abc import Iterable, Mapping

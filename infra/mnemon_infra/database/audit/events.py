@@ -196,7 +196,7 @@ async def _load_user_erasures(connection: Connection, users: Sequence[Owner]) ->
 
 
 async def _compare_user_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[RowDeviation]:
-    """Compare erasures of users: a user has one row for all of them, with the highest position."""
+    """Compare erasures of users: a user has one row for all erasures, with the highest position."""
     if not rows:
         return []
     erased = await _load_user_erasures(connection, [row.key[:2] for row in rows])

@@ -128,7 +128,7 @@ async def list_provider_batches(connection: Connection, erased: Erased) -> list[
 
 
 async def release_windows(database: Database, erased: Erased) -> None:
-    """Delete the windows that an erasure covers, except those that a model is being asked about now."""
+    """Delete the windows that an erasure covers, except windows that wait for the answer of a model."""
     statements, parameters = _bind(erased)
     async with database.transaction() as connection:
         await statements.release.execute_each(connection, [parameters])

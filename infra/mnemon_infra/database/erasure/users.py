@@ -161,13 +161,13 @@ async def lock_for_writing(
 ) -> None:
     """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
 
-    An eraser waits until all writers have finished, and writers wait until it has finished. Otherwise a
-    writer that began earlier could write below an erasure that it does not see.
+    An eraser waits until all writers have finished, and writers wait until the eraser has finished. Otherwise
+    a writer that began earlier could write rows below an erasure that the writer does not see.
 
     Args:
         connection: connection in a transaction that writes events.
         erased: rows of the events that erase users.
-        others: the transaction will apply other erasures too.
+        others: True if the transaction applies other erasures too.
     """
     await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:
@@ -189,7 +189,7 @@ async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasur
 
 @query
 async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
-    """Return the highest log position below which something of a user was erased; 0 if nothing was."""
+    """Return the highest log position of a user's erasures, also of conversations; 0 without an erasure."""
     below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
     return int(below)
 
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return which of these event ids of a user have rows."""
+    """Return those of the event ids of a user that have rows."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

@@ -15,7 +15,7 @@ from mnemon_infra.database.tables import batches, conversation_erasures, erasure
 from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
 
 WORK_TABLES: Final = (windows, batches, rounds)
-"""Tables that are no projections; a swap moves them to the new live generation."""
+"""Tables that are not projections; a swap moves these tables to the new live generation."""
 
 UNDERIVED_COLUMNS: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
 """Columns that no event determines: they record work that was done outside the database."""

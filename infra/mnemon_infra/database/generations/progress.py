@@ -55,7 +55,7 @@ class ProgressRecord:
     async def create(
         self, connection: Connection, schema: str, *values: int | None, owners: Collection[Owner] = ()
     ) -> None:
-        """Create the record: the applied position and the values of further columns, and users to sweep."""
+        """Create the record, with applied position, values of further columns, and users to sweep."""
         await self._execute(connection, schema, "CREATE TABLE {replay} (reached bigint NOT NULL{further})")
         keys: LiteralString = "(tenant text, user_id text, PRIMARY KEY (tenant, user_id))"
         await self._execute(connection, schema, "CREATE TABLE {sweeps} " + keys)

@@ -18,9 +18,9 @@ from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
 
 LOCK_TIMEOUT: Final = 2.0
-"""Seconds for which the swap may wait for tables, and block others that wait for them too."""
+"""Maximum seconds for which the swap waits for tables, and blocks others that wait for the same tables."""
 
-# The order in which persist writes them, so that it and the swap cannot deadlock.
+# The order in which persist writes these tables, so that persist and the swap cannot deadlock.
 _FIRST: Final = ("erasures", "messages", "memory_events")
 _WRITTEN: Final = sorted(PROJECTIONS, key=lambda table: (*_FIRST, table.name).index(table.name))
 
@@ -31,7 +31,7 @@ _SETTLED: Final = SQL(
 
 
 class TablesBusy(DatabaseUnavailable):
-    """Other transactions keep the tables longer than the swap may wait.
+    """Other transactions keep the tables locked longer than the swap may wait.
 
     A later attempt may succeed.
     """

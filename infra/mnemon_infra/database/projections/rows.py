@@ -44,7 +44,7 @@ of their messages.
 """
 
 _REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
-"""Tables of events that remove others."""
+"""Tables of events that remove other events."""
 
 
 class MessageRow(NamedTuple):
@@ -106,7 +106,7 @@ class Rows:
             case MemoryRow():
                 _keep_first(self.memories, row.key, row)
             case EventRow(table="erasures"):
-                # Each copy of an erasure erases what lies below it, as it does when copies arrive one by one.
+                # Each copy of an erasure erases rows below its own position, as if copies came one by one.
                 _keep_first(self.events, (f"erasures {row.seq}", row.key), row)
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)

@@ -114,7 +114,7 @@ async def sum_reserved(connection: Connection, tenant: str) -> float:
 
 @query
 async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dict[str, float]:
-    """Return the US dollars that calls have cost since a moment, for each tenant that made any."""
+    """Return the US dollars that calls have cost since a moment, for each tenant with calls."""
     rows = await _SPENT_BY_TENANT.fetch(connection, since=since)
     return dict(rows)
 

@@ -179,7 +179,7 @@ def build_params(
 
 
 def parse_message(message: Message) -> ModelAnswer:
-    """Parse a message, which may have no text: the call costs money even then.
+    """Parse a message. A message without text is an answer too, because the call costs money.
 
     Raises:
         AttributeError, TypeError: the value is not a message.

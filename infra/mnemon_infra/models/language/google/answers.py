@@ -21,7 +21,7 @@ def limit_tokens(request: ModelRequest) -> int:
 
 
 def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a response, which may have no text: the call costs money even then.
+    """Parse a response. A response without text is an answer too, because the call costs money.
 
     Raises:
         LookupError, AttributeError, TypeError: the response is not an answer.

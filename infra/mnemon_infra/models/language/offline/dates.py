@@ -118,7 +118,7 @@ def _find_spans(text: str, day: date, direction: Direction) -> Iterator[DateSpan
             try:
                 days = reading(match, day)
             except (OverflowError, ValueError):
-                continue  # 31 February, or a hundred thousand years ago
+                continue  # no such date: 31 February, or a hundred thousand years ago
             if days:
                 yield DateSpan(match.start(), match.end(), *days)
 

@@ -88,7 +88,7 @@ class TokenizedSentence(NamedTuple):
 
 
 def find_names(texts: Collection[str]) -> frozenset[str]:
-    """Find the names in sentences by their capital letters; titles with capitals throughout have none."""
+    """Find the names in sentences by their capital letters, except in titles of capitalised words."""
     found = (detail.core for text in texts for detail in TokenizedSentence.from_text(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 

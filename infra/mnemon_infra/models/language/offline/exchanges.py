@@ -71,7 +71,7 @@ class Utterance(NamedTuple):
     Attributes:
         place: number of the utterance among all utterances.
         day: day of the utterance; None if unknown.
-        speaker: how a summary names its speaker, if that is known.
+        speaker: name of the speaker in a summary; None if unknown.
         is_answer: True if the assistant is the speaker.
         is_wish: True if the sentence is a question of a speaker other than the assistant.
         sentence: the sentence in tokens.

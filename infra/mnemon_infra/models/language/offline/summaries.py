@@ -1,4 +1,4 @@
-"""Extractive summaries, in the words of the messages, with something of every exchange.
+"""Extractive summaries, in the words of the messages, with a part of every exchange.
 
 Every exchange gets the same number of words: the largest number for which all exchanges have room. Exchanges
 that need fewer words leave room to the others, so that no exchange is left out.

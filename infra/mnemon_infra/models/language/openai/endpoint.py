@@ -209,7 +209,7 @@ def read_completion(body: bytes) -> ModelAnswer:
 
 
 def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a completion, which may have no text: the call costs money even then.
+    """Parse a completion. A completion without text is an answer too, because the call costs money.
 
     Raises:
         LookupError, TypeError: the mapping is not a completion.
