@@ -177,7 +177,7 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        """Return the reason for a failure from the server's log file: its last line may lack the reason."""
+        """Return the reason for a failure from the server's log file; the last line may lack the reason."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()

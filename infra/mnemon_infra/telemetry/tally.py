@@ -94,7 +94,7 @@ class Histogram(Metric):
 
         Args:
             times: the moments in seconds, in order; a moment out of order is counted with its neighbours.
-            now: the present, by the same clock.
+            now: the present time in seconds, by the same clock.
             labels: as in `observe`.
         """
         distribution = self._of(labels)

@@ -76,7 +76,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def alias_of(schema: str, collection: Collection) -> str:
-    """Return the alias that all processes use; a swap lets the alias lead to another collection."""
+    """Return the alias that all processes use; a swap assigns the alias to another collection."""
     return f"{schema}.{collection}"
 
 

@@ -46,7 +46,7 @@ async def read_stream(
 ) -> AsyncGenerator[list[StreamMessage], None]:
     """Yield all messages of a stream up to a position, each once and in stream order, page by page.
 
-    The next page arrives while one is in use; at most these two are held.
+    The next page arrives while a page is in use; at most two pages are in memory.
 
     Args:
         connection: connection to the server.
@@ -54,8 +54,8 @@ async def read_stream(
         up_to: the last position to read.
         after: the position before the first one to read.
         page: maximum number of messages of a page.
-        headers_only: leave the bodies out.
-        subject: read only messages whose subject matches this pattern.
+        headers_only: True to leave out the bodies.
+        subject: pattern of the subjects to read; None reads all subjects.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.

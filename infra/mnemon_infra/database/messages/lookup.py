@@ -96,7 +96,7 @@ def _select_found() -> Select[Any]:
 
 
 def _select_neighbours() -> Select[Any]:
-    """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
+    """Select the neighbours of a message, which name its conversation or lie on `-` within its span."""
     seq, conversation = parameter("seq", int), parameter("conversation", str)
     lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
     named = messages.c.conversation == conversation, parameter("floor", int), _END

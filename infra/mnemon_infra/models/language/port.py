@@ -18,7 +18,7 @@ MOST_TOKENS: Final = 10**9
 
 
 class PromptMessage(NamedTuple):
-    """A message in a prompt; `at` is in the zone that the user is shown."""
+    """A message in a prompt; `at` is in the time zone that the user is shown."""
 
     seq: int
     role: Role
@@ -28,7 +28,7 @@ class PromptMessage(NamedTuple):
 
 
 class PromptFact(NamedTuple):
-    """A known fact in a prompt; `saved_at` is in the zone that the user is shown."""
+    """A known fact in a prompt; `saved_at` is in the time zone that the user is shown."""
 
     id: str
     text: str
