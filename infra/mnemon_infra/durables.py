@@ -28,7 +28,7 @@ BATCHES: Final = "work.batches"
 """Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 MAX_COMPACTIONS: Final = 16
-"""Maximum number of conversations that a process compacts at once. Each holds a database connection."""
+"""Maximum number of conversations that a process compacts at once, each with a database connection."""
 
 DEFERRING: Final = 1_000_000
 """`max_ack_pending` of consumers that delay messages of some users, so that these do not block other

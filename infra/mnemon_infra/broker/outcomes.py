@@ -24,7 +24,7 @@ DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Seconds before the next delivery, by number of deliveries; the last value holds for all later ones."""
 
 LONGEST_SUBJECT = 3000
-"""Maximum bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a command."""
+"""Maximum bytes of a subject that its dead letter's subject repeats; a server command has at most 4096."""
 
 HEADROOM = 1024
 """Maximum bytes that nats-py adds to the headers of a message."""

@@ -218,7 +218,7 @@ class AskService:
 
 
 class _Listing(Service):
-    """The services protocol over endpoints that FastStream serves."""
+    """Answers of NATS's services protocol for endpoints that FastStream serves."""
 
     def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_VerbEndpoint]) -> None:
         super().__init__(connection, config)

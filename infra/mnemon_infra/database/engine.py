@@ -408,7 +408,7 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
 
 
 def translate_error(error: Exception) -> Exception:
-    """Translate an error of the driver for callers, and add the next step if a person has to take it.
+    """Translate an error of the driver for callers, and add the next step if an operator has to act.
 
     Returns:
         DatabaseRefused for values that cannot be stored; the error itself for a programming error; else

@@ -22,7 +22,7 @@ MAX_PAYLOAD = 8 * 1024 * 1024
 _ANY_PORT = -1
 
 _RELOAD_TIMEOUT = 10.0
-"""Seconds for the server to reload its configuration."""
+"""Maximum seconds for the server to reload its configuration."""
 
 _RELOADED, _NOT_RELOADED = b"Reloaded server configuration", b"Failed to reload"
 

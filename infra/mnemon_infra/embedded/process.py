@@ -17,7 +17,7 @@ from mnemon_infra.process.data_folder import replace_file
 log = structlog.get_logger("embedded")
 
 START_TIMEOUT = 120.0
-"""Seconds for a server to answer, recovery from a crash included."""
+"""Maximum seconds for a server to answer, recovery from a crash included."""
 
 _POLL = 0.01
 

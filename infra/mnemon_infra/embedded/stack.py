@@ -183,7 +183,7 @@ async def run_stack(
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(lock_folder(data))
-        Endpoints.remove(data)  # those of a killed run
+        Endpoints.remove(data)  # the endpoints of a killed run
         require_room(data)
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)

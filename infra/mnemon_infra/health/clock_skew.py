@@ -79,7 +79,7 @@ async def read_log_time(connection: Client) -> datetime:
 
 async def _load_log_times(connection: Client) -> tuple[float, float]:
     """Return the broker's time and the stamp of the newest event of the log, in seconds since 1970."""
-    # nats-py leaves the clock out of its own parsing of this answer.
+    # nats-py's own parsing of this answer omits the clock.
     reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
     said = json.loads(reply.data)
     if "error" in said:

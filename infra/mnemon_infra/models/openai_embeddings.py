@@ -99,7 +99,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(f"{self._at} did not return a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
-        """Return the error of a refusal by this endpoint."""
+        """Return the error for a refusal by this endpoint."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property

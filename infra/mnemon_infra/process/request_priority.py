@@ -59,7 +59,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait at most `LONGEST_WAIT` seconds while requests are answered. Call it before each piece of work.
+    """Wait at most `LONGEST_WAIT` seconds while requests are answered, before each piece of background work.
 
     One piece of work begins at a time; the next waits for requests that arrive meanwhile.
     Otherwise all waiting work would begin at once, and the next request would wait for all of it.

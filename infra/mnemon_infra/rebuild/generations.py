@@ -1,4 +1,4 @@
-"""Generations of a rebuild: creating one, catching up with the log, and swapping it with the live one."""
+"""Generations of a rebuild: creation, catching up with the log, and swap with the live generation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -216,8 +216,7 @@ async def swap_row_generations(
 ) -> None:
     """Swap the live generation for another, in one transaction. No event is lost, and readers proceed.
 
-    Writers wait from the moment at which all that they wrote can be replayed to the moment at which the name
-    leads to the new tables.
+    Writers are locked out while the last events are replayed, and until the name leads to the new tables.
 
     Args:
         place: connections of the rebuild.

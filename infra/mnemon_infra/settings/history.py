@@ -36,7 +36,7 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Changes against the entry before; for the oldest kept entry, all settings in it."""
+    """Changes from the previous entry; for the oldest kept entry, all its settings."""
     deleted: bool = False
     problem: str | None = None
     """The reason why the entry is not valid now; None if the entry is valid."""

@@ -221,7 +221,7 @@ def _parse_tenant(entry: KeyValue.Entry) -> str | None:
 
 
 async def read_settings(connection: Client, tenant: str | None = None) -> SettingsV1:
-    """Return the settings in force: the default, or a tenant's.
+    """Return the settings in force, in general or for a tenant.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.

@@ -145,7 +145,7 @@ async def _read_aliases(client: AsyncQdrantClient) -> dict[str, str]:
 async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
     """Return the names of a schema's collections.
 
-    Versions before aliases named a collection by its schema alone.
+    Earlier versions, without aliases, named a collection by its schema alone.
     """
     there = {each.name for each in (await client.get_collections()).collections}
     named = await _read_aliases(client)

@@ -31,7 +31,7 @@ MOST: Final = 64
 
 _MOST_BYTES: Final = 400_000
 _TIMEOUT: Final = 20.0
-"""Seconds to wait for an answer, and for running writes to end."""
+"""Maximum seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
 """Seconds after which paused writers continue, even if the process that paused them has not finished."""

@@ -71,8 +71,8 @@ async def redrive_letter(
 ) -> GivenBack | AlreadyApplied | Kept:
     """Publish the original of a letter again, then remove the letter.
 
-    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger means the same
-    however often it is sent.
+    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger that is sent
+    twice has the effect of one.
 
     Raises:
         nats.errors.Error: it is unknown which steps were done.

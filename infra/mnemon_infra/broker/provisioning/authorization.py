@@ -60,9 +60,9 @@ class Limits(NamedTuple):
     """Limits that the server puts on a tenant; None takes the server's general limit.
 
     Attributes:
-        payload: bytes of a message. The server disconnects a client that sends more.
-        connections: connections at the same time. The server refuses further ones.
-        subscriptions: subscriptions of all connections together.
+        payload: maximum bytes of a message. The server disconnects a client that sends more.
+        connections: maximum number of connections at the same time. The server refuses further connections.
+        subscriptions: maximum number of subscriptions of all connections together.
     """
 
     payload: int | None = None
@@ -89,7 +89,7 @@ class Authorization:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the file; without one, return an authorization without users.
+        """Read the file; return an authorization without users if the file is absent.
 
         Raises:
             NotOurs: the file was not written by `text`.

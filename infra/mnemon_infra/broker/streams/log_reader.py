@@ -1,4 +1,4 @@
-"""Reader of a stream by subject, such as the events of one user: many messages for each request."""
+"""Reader of a stream by subject, such as the events of one user, with many messages per request."""
 
 import asyncio
 import json

@@ -105,7 +105,7 @@ async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGener
         async for letter in letters:
             if not erased.removes_letter(letter):
                 continue
-            # The log's copy goes first: only the letter leads to a subject with another spelling.
+            # Remove the log's copy first: only the letter leads to a subject with another spelling.
             if not letter.subject.startswith(places) and await _find_event(connection, letter):
                 yield LOG, letter.sequence
             yield DEAD, letter.id

@@ -22,13 +22,13 @@ PAGE: Final = 1000
 """Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes of a page: more than the largest message that a server takes here."""
+"""Maximum bytes of a page, which are more than those of the largest message."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
 
 TRIES: Final = 6
-"""Attempts in succession that may yield no message before the reader gives up."""
+"""Maximum number of successive attempts without a message before the reader gives up."""
 
 CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
@@ -82,7 +82,7 @@ async def read_stream(
                     if after >= up_to:
                         return
         finally:
-            with suppress(nats.errors.Error):  # the server drops it later
+            with suppress(nats.errors.Error):  # the server drops the consumer later
                 await connection.jetstream().delete_consumer(stream, place.name)
     if after < up_to:
         raise nats.errors.TimeoutError

@@ -30,7 +30,7 @@ class RowDeviation(NamedTuple):
         seq: the log position of the event.
         stored: the log position that its row names; None without a row.
         differs: the columns whose values differ from the event.
-        is_gone: the content is removed.
+        is_gone: True if the content is removed.
     """
 
     seq: int

@@ -1,7 +1,7 @@
 """Generations of the projections: creation, listing, progress and removal.
 
-A generation is a schema. Each one but the live one has two more tables: `replay` for its applied position,
-and `replay_sweeps` for users with content that is yet to be removed.
+A generation is a schema. Each generation but the live one has two more tables: `replay` for its applied
+position, and `replay_sweeps` for users with content that is yet to be removed.
 """
 
 import re
@@ -138,7 +138,7 @@ async def create_generation(database: Database, schema: str, up_to: int | None =
 
 
 async def analyze_tables(database: Database) -> None:
-    """Update PostgreSQL's statistics, so that the first readers do not pay for bad plans."""
+    """Update PostgreSQL's statistics, so that the first queries do not run with bad plans."""
     async with database.transaction() as connection:
         await connection.execute("SET LOCAL statement_timeout = 0")
         for table in PROJECTIONS:

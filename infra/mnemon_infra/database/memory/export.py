@@ -28,7 +28,7 @@ _UP_TO: Final = parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
-    """A message. `conversation` is as in its subject: None is the current one at that position."""
+    """A message. `conversation` comes from its subject: None is the current conversation at that position."""
 
     seq: int
     event_id: str

@@ -210,7 +210,7 @@ _COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(
 async def load_uncovered_messages(
     connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy
 ) -> list[list[UncoveredMessages]]:
-    """Return for each request its uncovered messages by conversation; no conversation is empty."""
+    """Return the uncovered messages of each request, by conversation, without empty conversations."""
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
     stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]

@@ -89,7 +89,7 @@ class Rows:
 
     @classmethod
     def from_deliveries(cls, deliveries: Iterable[Delivery]) -> Self:
-        """Return the rows of events, without the invalid ones."""
+        """Return the rows of events; invalid events have no rows."""
         rows = cls()
         for row in build_rows(deliveries):
             rows.add(row)

@@ -100,7 +100,7 @@ _USAGE_OF_TENANT = Lookup(_select_usage().where(_OF_TENANT))
 
 @query
 async def sum_spending(connection: Connection, tenant: str, since: datetime) -> float:
-    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls cost nothing."""
+    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls count as 0."""
     (row,) = await _SPENT.fetch(connection, of_tenant=tenant, since=since)
     return float(row[0])
 

@@ -112,7 +112,7 @@ _REOPENED = Statement(
 async def insert_windows(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
-    """Insert windows; existing ones stay unchanged."""
+    """Insert windows; existing windows stay unchanged."""
     rows = [
         {
             "tenant": each.tenant,

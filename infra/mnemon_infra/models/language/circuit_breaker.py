@@ -1,6 +1,6 @@
 """Circuit breaker for language models: a model that refuses or does not answer gets no requests for a while.
 
-Nothing is lost: requests wait.
+Requests wait, so that no request is lost.
 """
 
 import time

@@ -24,7 +24,7 @@ from mnemon_infra.telemetry import metrics
 
 
 class LanguageModels:
-    """The models of a process."""
+    """Language models of a process, opened on first use."""
 
     def __init__(self, deployment: Deployment, opened: AsyncExitStack) -> None:
         self._deployment = deployment

@@ -175,7 +175,7 @@ class GoogleBatches:
             await self._client.batches.cancel(name=provider_batch_id)
         except APIError as error:
             if error.code not in (400, 404, 409) or refuses_key(error):
-                raise  # otherwise it has ended
+                raise  # otherwise the batch has ended
 
 
 def _write_lines(lines: Sequence[BatchRequest]) -> bytes:

@@ -67,7 +67,7 @@ class GoogleModel:
             return await self._complete_uncached(request)
         try:
             return await self._server.ask(partial(self._answer, request, name))
-        except (ModelRefused, RequestRefused):  # Google also says so if the cached content is gone
+        except (ModelRefused, RequestRefused):  # Google also refuses if the cached content is gone
             answered = await self._complete_uncached(request)
             self._cached.forget(request.instructions, name)
             return answered

@@ -88,7 +88,7 @@ def _join_words(words: Mapping[str, int] | Mapping[str, str]) -> str:
 
 
 def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
-    """Find the dates that a text names, seen from this day, in their order in the text."""
+    """Find the dates that a text names, relative to `day`, in their order in the text."""
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
