@@ -64,7 +64,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 
 
 async def switch_generations(connection: Connection, live: str, to: str, applied: int) -> None:
-    """Put a generation in the place of the live one, which becomes the former one.
+    """Make a generation the live one; the generation that is live now becomes the former one.
 
     Args:
         connection: the connection that `lock_out_writers` yields.
