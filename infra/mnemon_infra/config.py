@@ -178,7 +178,7 @@ class Deployment(BaseSettings):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Load a deployment from the JSON of `to_json`, which has all values: the environment is not read."""
+        """Parse the JSON of `to_json`. The environment is not read, because the JSON has all values."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
@@ -220,7 +220,7 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """Address of the database for SQLAlchemy; None if none is set. One `PG_*` variable is enough."""
+        """Address of the database for SQLAlchemy; None without `DATABASE_URL` and `PG_*` variables."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:

@@ -10,8 +10,8 @@ class Delivery(NamedTuple):
 
     Attributes:
         deliveries: number of deliveries of the message, this one included.
-        stored_at: the time at which the stream stored it, in seconds since 1970.
-        traceparent: the trace that the message carries.
+        stored_at: the time at which the stream stored the message, in seconds since 1970.
+        traceparent: the header `traceparent` of the message; None without that header.
     """
 
     subject: str
@@ -25,9 +25,9 @@ class Delivery(NamedTuple):
 
     @classmethod
     def from_message(cls, message: Msg) -> Self:
-        """Parse the reply subject that the server wrote.
+        """Return the delivery in the reply subject that the server wrote.
 
-        nats-py's `metadata` returns the same values in five times the time; this is the hot path.
+        nats-py's `metadata` returns the same values in five times the time, and every message passes here.
         """
         fields = message.reply.split(".")
         # $JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<nanoseconds>.<pending>;

@@ -13,13 +13,13 @@ STATEMENT_TIMEOUT: Final = 10.0
 """Seconds after which the database cancels a statement."""
 
 GRACEFUL_TIMEOUT: Final = 15.0
-"""Seconds for a consumer to finish its current batch: longer than a statement may take."""
+"""Maximum seconds for a consumer to finish its current batch: longer than a statement may take."""
 
 ACK_WAIT: Final = 20.0
 """Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
 
 MODEL_WAIT: Final = 180.0
-"""`ACK_WAIT` of consumers that ask a language model: longer than an answer may take, with all retries."""
+"""Seconds of `ack_wait` for consumers that ask a language model: longer than an answer with all retries."""
 
 MAINTAIN: Final = "work.maintain"
 """Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
@@ -28,19 +28,22 @@ BATCHES: Final = "work.batches"
 """Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 MAX_COMPACTIONS: Final = 16
-"""Maximum number of conversations that a process compacts at once. Each holds a database connection."""
+"""Maximum number of conversations that a process compacts at once, each with a database connection."""
 
 DEFERRING: Final = 1_000_000
-"""`max_ack_pending` of consumers that delay messages of some users: these must not block those of others."""
+"""`max_ack_pending` of consumers that delay messages of some users, so that these do not block other
+users.
+"""
 
 
 class BatchPolicy(NamedTuple):
-    """How a process reads a durable.
+    """Sizes and timing with which a process reads a durable.
 
     Attributes:
         size: maximum number of messages per batch.
         linger: maximum seconds for which a batch collects messages.
-        overlap: batches in work at the same time, so that one is fetched while another is written.
+        overlap: maximum number of batches in work at the same time, so that one is fetched while another is
+            written.
     """
 
     size: int
@@ -50,14 +53,15 @@ class BatchPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DurableConsumer:
-    """A durable consumer: its configuration on the server, and how a process reads it.
+    """A durable consumer: its configuration on the server, and the batches in which a process reads it.
 
     Attributes:
         name: name on the server.
-        stream: stream that it reads.
-        description: shown by stock tools and on the admin page.
-        batches: how a process reads it; a function where settings of the deployment decide.
-        filters: subjects that it reads; all of the stream if empty, which is twice as fast as a filter.
+        stream: the stream that the consumer reads.
+        description: text that stock NATS tools and the admin page show.
+        batches: batch policy of a process; a function if the deployment determines the policy.
+        filters: subjects that the consumer reads; empty for the whole stream, which is twice as fast as a
+            filter.
         ack_wait: seconds after which the server redelivers an unacknowledged message.
         max_ack_pending: maximum number of unacknowledged messages; None takes the server's default.
     """
@@ -72,11 +76,11 @@ class DurableConsumer:
 
     @property
     def consumer(self) -> str:
-        """The process role that handles it."""
+        """The process role that handles the durable."""
         return self.name.partition("-")[0]
 
     def batch_policy(self, deployment: Deployment) -> BatchPolicy:
-        """Return how a process of a deployment reads it."""
+        """Return the batch policy of a process of a deployment."""
         return self.batches if isinstance(self.batches, BatchPolicy) else self.batches(deployment)
 
 

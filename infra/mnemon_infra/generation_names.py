@@ -8,7 +8,7 @@ OTHERS: Final = r"_(before|next|until_\d+)"
 """Pattern of the suffixes that mark generations other than the live one."""
 
 LONGEST_NAME: Final = 63
-"""Longest name in PostgreSQL, in bytes; longer names are cut off."""
+"""Maximum bytes of a name in PostgreSQL, which cuts off longer names."""
 
 
 class NameTooLong(ValueError):

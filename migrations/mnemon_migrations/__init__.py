@@ -1,1 +1,1 @@
-"""Alembic migrations. They run in the schema that the connection's search_path names."""
+"""Alembic migrations, which run in the schema that the search_path of the connection names."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: the connection comes from `mnemon_infra.database.migration`, with its search_path set."""
+"""Entry point of Alembic, on the connection that `mnemon_infra.database.migration` opens."""
 
 from alembic import context
 

@@ -15,17 +15,17 @@ Further requests of the user wait for these; requests of other users do not.
 """
 
 BURST: Final = 1.0
-"""Burst of a tenant after a pause: as many requests at once as its rate allows in these seconds."""
+"""Seconds of a tenant's rate that the tenant may use at once after a pause."""
 
 TENANTS: Final = 100_000
-"""Maximum number of tenants whose rate is counted. Beyond it, all counts start again at 0."""
+"""Maximum number of tenants whose rate is counted. With more tenants, all counts start again at 0."""
 
 
 class RequestLimits(NamedTuple):
     """Limits of the requests of one tenant that a process answers.
 
     Attributes:
-        per_second: maximum requests per second of all its users; None sets no limit.
+        per_second: maximum number of requests per second of all users of the tenant; None sets no limit.
         per_user: maximum number of unanswered requests of one user, including waiting ones.
     """
 
@@ -45,11 +45,11 @@ class _Bucket(NamedTuple):
 
 
 class Admission:
-    """Counts unanswered requests, and refuses those beyond the bounds.
+    """Counts unanswered requests, and refuses requests beyond the limits.
 
     Args:
-        bounds: returns the present bounds of a tenant.
-        clock: returns seconds.
+        bounds: returns the present limits of a tenant.
+        clock: returns the seconds of a monotonic clock.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def refusal(self, address: Address) -> str | None:
-        """Return the reason for a refusal; None admits the request, which then counts for the rate."""
+        """Return the reason to refuse a request, or None if the request is admitted and counted."""
         bounds = self._bounds(address.tenant)
         in_hand = self._in_hand.get(address.owner)
         if in_hand and in_hand.number >= bounds.per_user:
@@ -77,7 +77,7 @@ class Admission:
         return None
 
     def begin(self, address: Address) -> asyncio.Semaphore:
-        """Count a request as unanswered. Return the semaphore to hold while it is worked on."""
+        """Count a request as unanswered. Return the semaphore to hold while the request is handled."""
         in_hand = self._in_hand.setdefault(address.owner, _InHand())
         in_hand.number += 1
         return in_hand.turns

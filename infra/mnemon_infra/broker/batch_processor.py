@@ -26,7 +26,7 @@ class BatchProcessor:
     Args:
         durable: the durable.
         handle: handles a batch; if it raises, the error is logged and the whole batch retried.
-        dead_limit: dead letters within a minute that are allowed; beyond it the server pauses the durable.
+        dead_limit: maximum number of dead letters within a minute; beyond it the server pauses the durable.
     """
 
     def __init__(self, durable: DurableConsumer, handle: HandleBatch, dead_limit: int) -> None:

@@ -45,7 +45,7 @@ def list_disconnected() -> list[str]:
 class Broker:
     """A connection to NATS with subscriptions: to durables in batches, and to subjects of core NATS.
 
-    Subscribe first, then enter `connect`, and `run` inside it.
+    Subscribe first, then enter `connect`, and within its block enter `run`.
 
     Args:
         deployment: the servers to connect to.
@@ -92,7 +92,7 @@ class Broker:
         )
 
     def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
-        """Subscribe to a durable, whose batches `handle` gets.
+        """Subscribe to a durable, and pass its batches to `handle`.
 
         Args:
             durable: the durable, which must exist on the server.
@@ -144,9 +144,10 @@ class Broker:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Run the subscribers. On enter the server knows them; on exit the current batches are finished.
+        """Run the subscribers for the duration of the block.
 
-        Inside, a durable that is deleted is created again.
+        The server has all subscriptions when the block begins, and the current batches are finished when it
+        ends. Within the block, a deleted durable is created again.
         """
         await self._faststream.start()
         await confirm_subscriptions(self.connection)

@@ -24,7 +24,7 @@ MINIMUM_VERSION = (2, 14)
 
 
 class BrokerUnreachable(ConnectionError):
-    """No NATS server answers at the address, or none that mnemon can use; the message has the next step."""
+    """No NATS server that mnemon can use answers at the address; the message names the next step."""
 
 
 class BrokerRefused(BrokerUnreachable):
@@ -36,7 +36,7 @@ class BrokerTooOld(BrokerUnreachable):
 
 
 async def report_error(error: Exception) -> None:
-    """Log an error that nats-py met in the background. A denied permission shows nowhere else."""
+    """Log an error that nats-py met in the background. A denied permission is reported only here."""
     if "permissions violation" in str(error).lower():
         log.error(
             "permission denied by the server",
@@ -70,7 +70,7 @@ async def connect(url: str, *, name: str) -> Client:
     """Connect, after a check that a server answers. The connection reconnects for ever.
 
     Raises:
-        BrokerUnreachable: no server answered the first time.
+        BrokerUnreachable: no server answers the check.
     """
     patches.apply()
     await check_server(url)
@@ -113,7 +113,7 @@ def parse_login(url: str) -> dict[str, Any]:
 def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
     """Yield an event that is set after each reconnect: the server may have dropped the client's state."""
     event = asyncio.Event()
-    # nats-py has one listener, which it gets before it connects; this one calls it too.
+    # nats-py has one listener for reconnects: this one replaces it, and calls it.
     listener = connection._reconnected_cb
 
     async def reconnected() -> None:
@@ -166,7 +166,7 @@ async def check_server(url: str) -> None:
 
 
 def is_too_old(version: str) -> bool:
-    """Return whether a version such as `2.12.1` is too old; False for a text that is no version."""
+    """Return whether a version such as `2.12.1` is too old; False if the text is not a version."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION
 
@@ -177,7 +177,7 @@ def redact_address(url: str) -> str:
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
-    """Return the error for a failed first attempt, by its first failure: nats-py raises a later one."""
+    """Return the error for a failed attempt to connect, from the first of its failures."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):

@@ -4,7 +4,7 @@ LIMIT = 2000
 
 
 def fold_header(text: str, limit: int = LIMIT) -> str:
-    """Return a text as one line: white space folded, unprintable characters replaced, cut at a limit."""
+    """Return a text as one line of at most `limit` characters, with unprintable characters replaced."""
     folded = " ".join(text.split())
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in folded

@@ -24,7 +24,7 @@ DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Seconds before the next delivery, by number of deliveries; the last value holds for all later ones."""
 
 LONGEST_SUBJECT = 3000
-"""Maximum bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a command."""
+"""Maximum bytes of a subject that its dead letter's subject repeats; a server command has at most 4096."""
 
 HEADROOM = 1024
 """Maximum bytes that nats-py adds to the headers of a message."""
@@ -32,14 +32,14 @@ HEADROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The effect of the message is durable, or the message has no effect for `reason`."""
+    """Outcome: the effect of the message is durable, or the message has no effect, because of `reason`."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Outcome: the message is delivered again after `delay` seconds; None: by number of deliveries."""
+    """Outcome: the message is delivered again after `delay` seconds; None takes the seconds from `DELAYS`."""
 
     delay: float | None = None
 
@@ -48,7 +48,8 @@ class Retry:
 class Dead:
     """Outcome: the message is kept as a dead letter. `reason` is for programs, `error` for operators.
 
-    If `is_confidential`, the letter leaves out headers and body, which the message's stream has.
+    If `is_confidential` is true, the letter has neither headers nor body; the message's stream still has
+    both.
     """
 
     reason: str
@@ -138,9 +139,9 @@ def _compose_dead_letter(
 ) -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a dead letter.
 
-    A server closes the connection for good when a message is larger than it takes. The letter of a message
-    that is too large or confidential has neither headers nor body of the original. The original's stream has
-    them, at its sequence.
+    A server closes the connection for good if a message exceeds its limit. So the letter of a message that is
+    too large or confidential has neither headers nor body of the original; the original's stream still has
+    both.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

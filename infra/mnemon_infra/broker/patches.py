@@ -18,7 +18,7 @@ PAUSE = 0.5
 """Seconds before a fetch is retried after a closed connection or an unavailable service."""
 
 IDLE_WAIT = 1.0
-"""Seconds that an idle consumer waits for a message; it notices a change of its server as late."""
+"""Seconds that an idle consumer waits for a message, and after which it notices a change of its server."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -34,16 +34,16 @@ async def fetch(
 ) -> list[Msg]:
     """Fetch a batch with the errors that FastStream expects, and wait longer while no messages come.
 
-    FastStream catches nats-py's own TimeoutError only. At the builtin TimeoutError it drops the messages that
-    the batch has collected so far, and the server redelivers them after `ack_wait`: 1 to 8 % of all messages
-    were that late.
+    FastStream catches nats-py's own TimeoutError only. On the builtin TimeoutError, FastStream drops the
+    messages that the batch has collected so far, and the server redelivers these messages after `ack_wait`: 1
+    to 8 % of all messages were that late.
 
     FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
     server at this interval: fifty times a second, for a tenth of a core. So a fetch that follows one without
     messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
 
-    If the connection is closed or the service unavailable, FastStream retries at once, and no other task gets
-    a turn. So the fetch pauses before it raises.
+    If the connection is closed or the service unavailable, FastStream retries at once, and no other task
+    runs. So the fetch pauses before it raises.
     """
     try:
         return await _patient_fetch(self, batch, timeout, heartbeat)
@@ -87,7 +87,7 @@ async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # n
 
 
 def parse_header_lines(raw: bytes) -> dict[str, str]:
-    """Read a header block, checking each distinct header name once in the life of the process.
+    """Parse a header block. Each distinct header name is checked once in the life of the process.
 
     nats-py checks every character of every name of every message, which takes two fifths of a fetch.
     """
@@ -141,8 +141,11 @@ _MESSAGE: Final = re.compile(rb"\AMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t
 _MESSAGE_WITH_HEADERS: Final = re.compile(
     rb"\AHMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)[ \t]+(\d+)\r\n"
 )
-"""First lines of messages in the protocol. nats-py's own patterns end a subject at a vertical tab or a form
-feed, which servers take within one; nats-py then closes the connection for good at the rest of the line."""
+"""First lines of messages in the protocol.
+
+nats-py's own patterns end a subject at a vertical tab or a form feed, which servers accept within a subject.
+nats-py then closes the connection for good at the rest of the line.
+"""
 
 
 def apply() -> None:

@@ -42,7 +42,7 @@ MAX_WAITING = 512
 
 
 class Refusal(Exception):
-    """Error reply to a request. A handler raises it."""
+    """Error reply to a request, which a handler raises."""
 
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
@@ -79,7 +79,7 @@ class _VerbEndpoint:
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request that is not answered yet; `begun` in nanoseconds of the performance counter."""
+    """A request that is not answered yet; `begun` is its time in nanoseconds of the performance counter."""
 
     endpoint: _VerbEndpoint
     message: Msg
@@ -126,7 +126,7 @@ class AskService:
 
     @asynccontextmanager
     async def complete_requests(self) -> AsyncIterator[None]:
-        """Wait on exit until pending requests are answered. Exit after the subscribers have stopped."""
+        """Wait for pending requests when the block ends. End the block after the subscribers have stopped."""
         try:
             yield
         finally:
@@ -218,7 +218,7 @@ class AskService:
 
 
 class _Listing(Service):
-    """The services protocol over endpoints that FastStream serves."""
+    """Answers of NATS's services protocol for endpoints that FastStream serves."""
 
     def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_VerbEndpoint]) -> None:
         super().__init__(connection, config)

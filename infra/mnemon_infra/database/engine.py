@@ -25,7 +25,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection.
 
-A bot learns that the database has no free connection while it still waits for its reply.
+The wait is short, so that a bot gets the error while it still waits for a reply.
 """
 
 ANSWER_WAIT = 2.0
@@ -75,7 +75,7 @@ def query(
 ) -> Callable[QueryArguments, Query[QueryResult]]:
     """Turn a coroutine function into one that takes all arguments but the connection, and returns a `Query`.
 
-    `Database.run_query` runs the query, a second time if the connection is lost: arguments must not be
+    `Database.run_query` runs the query, and runs it again if the connection is lost: arguments must not be
     iterators.
     """
 
@@ -102,13 +102,13 @@ def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
 
 
 async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
-    """Return the answer if it arrives within `ANSWER_WAIT`.
+    """Return the answer if it arrives within `ANSWER_WAIT` seconds.
 
-    After that, the query continues in the background and its result is dropped: the driver cannot be told to
-    stop without waiting for the database to confirm it.
+    A query that takes longer continues in the background, and its result is dropped: the driver cannot stop a
+    query without waiting for the database to confirm the stop.
 
     Raises:
-        DatabaseUnavailable: the answer takes too long.
+        DatabaseUnavailable: the answer does not arrive in time.
     """
     asked = asyncio.ensure_future(answer)
     asked.add_done_callback(suppress_task_error)
@@ -119,7 +119,7 @@ async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResul
 
 
 def make_timeout_error() -> DatabaseUnavailable:
-    """Return the error for an answer that does not arrive within `ANSWER_WAIT`."""
+    """Return the error for an answer that does not arrive within `ANSWER_WAIT` seconds."""
     return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
 
@@ -131,7 +131,7 @@ class _Compiled(NamedTuple):
 class Statement:
     """A SQLAlchemy Core statement that psycopg runs, in half the time of a round trip through SQLAlchemy.
 
-    It is compiled once, on first use: a process runs only a few of the statements that it imports.
+    The statement is compiled once, on first use: a process runs only a few of the statements that it imports.
     """
 
     def __init__(self, clause: ClauseElement) -> None:
@@ -175,8 +175,8 @@ class Statement:
 class Lookup:
     """A query that runs for many sets of parameters in one round trip.
 
-    It is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer than
-    finding a user's rows: in a batch of 64 users, each costs a quarter of a separate query.
+    The query is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer
+    than finding a user's rows: in a batch of 64 users, each user costs a quarter of a separate query.
     """
 
     def __init__(self, clause: Select[Any]) -> None:
@@ -345,8 +345,8 @@ class Database:
             async with self._connection() as connection:
                 return await query(connection)
         except _ConnectionLost:
-            # The connection dates from before a restart of the database; the pool has checked the others
-            # since.
+            # The database has restarted since this connection was made; the pool has checked the other
+            # connections since.
             async with self._connection() as connection:
                 return await query(connection)
 
@@ -408,7 +408,7 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
 
 
 def translate_error(error: Exception) -> Exception:
-    """Translate an error of the driver for callers, and add the next step if a person has to take it.
+    """Translate an error of the driver for callers, and add the next step if an operator has to act.
 
     Returns:
         DatabaseRefused for values that cannot be stored; the error itself for a programming error; else

@@ -44,7 +44,7 @@ async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
 
 
 async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
-    """Take the free ones among several locks, until the end of the connection's transaction.
+    """Take those of several locks that are free, until the end of the connection's transaction.
 
     Returns:
         For each lock whether it was taken.

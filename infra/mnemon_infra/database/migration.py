@@ -1,6 +1,6 @@
 """Migration of a schema to the revision that this version of mnemon needs.
 
-Functions import Alembic only if they need it: the import takes a third of a second at each start.
+Only functions that need Alembic import it, because the import takes a third of a second.
 """
 
 import re
@@ -31,7 +31,7 @@ _CONNECT = {"connect_timeout": 5, "client_encoding": "utf8"}
 
 
 class SchemaTooNew(Exception):
-    """A newer version of mnemon migrated the schema, which this version cannot read."""
+    """A newer version of mnemon migrated the schema, so this version cannot read it."""
 
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(
@@ -44,7 +44,7 @@ def migrate_schema(url: URL, schema: str) -> str:
     """Create the schema if it is absent, and migrate it to the newest revision.
 
     Returns:
-        The revision of the schema now.
+        The revision of the migrated schema.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -66,7 +66,7 @@ def migrate_schema(url: URL, schema: str) -> str:
 
 
 async def require_head_revision(database: Database, schema: str) -> None:
-    """Refuse a schema that is not at the revision of this version.
+    """Check that a schema has the revision of this version of mnemon.
 
     Raises:
         DatabaseUnavailable: the schema is older and needs a migration, or the database does not answer.

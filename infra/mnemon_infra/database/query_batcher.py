@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, make_timeout_error
 
 AT_ONCE = 64
-"""Maximum number of lookups in one round trip: with so many, the start of the query costs little for each."""
+"""Maximum number of lookups in one round trip: with 64, starting the query costs little for each lookup."""
 
 ROUND_TRIPS = 2
 """Maximum number of round trips at the same time.
 
-While the database answers one, the process parses the answers of the other.
+While the database answers one round trip, the process parses the answers of the other.
 """
 
 LookupKey = TypeVar("LookupKey")

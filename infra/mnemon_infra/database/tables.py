@@ -1,9 +1,9 @@
 """Tables of one generation of the projections, in a schema of its own that search_path selects.
 
 Every event is a row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
-that depends on the order of events is stored: readers derive from these rows which conversation is current,
-what lies below a watermark, and what a user's data are. So rows may be written in any order, by any number of
-writers, any number of times.
+that depends on the order of events is stored: readers derive the current conversation, the content below a
+watermark and the user's data from these rows. So rows may be written in any order, by any number of writers,
+any number of times.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ metadata = MetaData(
 )
 
 OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
-"""Events of batches, written exactly as in the index: only then does PostgreSQL use it."""
+"""Condition for events of batches, in the exact words of the index: PostgreSQL uses the index only then."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Windows that failed for good, written exactly as in the index: only then does PostgreSQL use it."""
+"""Condition for windows that failed for good, in the exact words of the index, as for `OF_BATCHES`."""
 
 KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""
@@ -157,7 +157,7 @@ conversation_erasures = _event(
 )
 """Conversations that were erased. Each row also implies the starts of its conversation."""
 
-# The tables below are no projections: they hold the work in progress of `extract`. If they are lost,
+# The tables below are not projections: they hold the work in progress of `extract`. If they are lost,
 # `extract` rebuilds them from the log: answers and submissions are known from their events, other windows are
 # cut again.
 

@@ -1,1 +1,1 @@
-"""Real servers from wheels, in one folder: no container engine, no root."""
+"""Servers from wheels, which run in one folder without a container engine and without root."""

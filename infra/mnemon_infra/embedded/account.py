@@ -1,4 +1,4 @@
-"""Account of the operating system that PostgreSQL runs as, since it refuses to run as root."""
+"""Account of the operating system that PostgreSQL runs as, because PostgreSQL refuses to run as root."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ NAME = "pgserver"
 
 
 class NoAccount(Exception):
-    """This process runs as root, the account is absent, and it cannot be created."""
+    """This process runs as root, and the account is absent and cannot be created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Account:
 
 
 def build_account_arguments(account: Account | None) -> dict[str, Any]:
-    """Return the arguments of `subprocess` that start a process as the account; none for the same user."""
+    """Return the arguments of `subprocess` that start a process as the account; empty without an account."""
     return {"user": account.user, "group": account.group, "extra_groups": ()} if account else {}
 
 

@@ -1,4 +1,4 @@
-"""Watch on free disk space: the system kills a process that writes to a mapped file without room."""
+"""Watch on free disk space: a full disk makes the system kill processes that write to mapped files."""
 
 import asyncio
 import errno
@@ -13,7 +13,7 @@ from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_b
 log = structlog.get_logger("embedded")
 
 TO_START = 128 * 1024 * 1024
-"""Bytes that must be free for a stack to start: a new stack takes half of them at once."""
+"""Bytes that must be free for a stack to start: a new stack takes half of this at once."""
 
 LOOK_EVERY = 1.0
 """Seconds between two checks."""
@@ -25,7 +25,7 @@ _STUCK = b"critical write error"
 
 
 class NoRoom(ServerFailed):
-    """The disk is full; the message says where, and the next step."""
+    """The disk is full; the message names the folder and the next step."""
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class NoRoom(ServerFailed):
 
 
 def require_room(folder: Path) -> None:
-    """Refuse a start that would fail half-way for lack of room.
+    """Check that the disk has room for a start, which would otherwise fail half-way.
 
     Raises:
         NoRoom: less than `TO_START` bytes are free on the disk of the folder.

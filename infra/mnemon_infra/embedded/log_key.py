@@ -1,7 +1,7 @@
 """Record of the key that encrypts a folder's log, so that nats-server starts with no other key.
 
-A nats-server that is started with another key, or with none, reports that in its log file only, and answers
-as if no streams existed. New streams would then replace the encrypted ones.
+A nats-server that is started with another key, or without a key, reports that in its log file only, and
+answers as if no streams existed. New streams would then replace the encrypted ones.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from mnemon_infra.process.data_folder import replace_file
 VARIABLE: Final = "MNEMON_LOG_KEY"
 
 RECORD: Final = "log-key.json"
-"""File beside the streams. It tells one key from another; the key cannot be recovered from it."""
+"""File beside the streams that identifies the key; the key cannot be recovered from the file."""
 
 # A guess takes 16 MiB and some 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 
 
 class LogKeyRefused(Exception):
-    """The folder's log cannot be opened with this key, or without one; the message has the next step."""
+    """The folder's log cannot be opened with this key, or without a key; the message names the next step."""
 
 
 class _Record(TypedDict):

@@ -15,7 +15,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
     """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
-        NotOurs: `mnemon auth` did not write the file.
+        NotOurs: the file was not written by `mnemon auth`.
         OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
 
 
 class FolderLogins:
-    """The folder `auth` of a stack. With it the broker requires logins; without it the broker needs none."""
+    """The logins in the folder `auth` of a stack. If there are any, the broker requires logins."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "auth"
@@ -36,12 +36,12 @@ class FolderLogins:
 
     @property
     def exist(self) -> bool:
-        """Whether the broker needs logins from its next start on."""
+        """True if the broker requires logins from its next start on."""
         return self.path.exists()
 
     @property
     def in_force(self) -> bool:
-        """Whether the broker was started with these logins."""
+        """True if the broker was started with these logins."""
         try:
             return self.include_line in self._configuration.read_text("utf-8")
         except FileNotFoundError:
@@ -54,7 +54,7 @@ class FolderLogins:
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
-        """Issue logins for mnemon's own processes that lack one, and yield the users for a change."""
+        """Issue logins for mnemon's own processes that lack a login, and yield the users for a change."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):

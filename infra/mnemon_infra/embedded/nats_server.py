@@ -22,7 +22,7 @@ MAX_PAYLOAD = 8 * 1024 * 1024
 _ANY_PORT = -1
 
 _RELOAD_TIMEOUT = 10.0
-"""Seconds for the server to reload its configuration."""
+"""Maximum seconds for the server to reload its configuration."""
 
 _RELOADED, _NOT_RELOADED = b"Reloaded server configuration", b"Failed to reload"
 
@@ -46,10 +46,11 @@ _ENCRYPTION = f"""\
 
 
 class NatsServer(ServerProcess):
-    """The broker. Without a fixed port it keeps its former port, as long as that port is free.
+    """The broker. Without a fixed port, the broker keeps its former port while that port is free.
 
-    With a key, all that it writes to the disk is encrypted. A folder keeps its key, or stays without one:
-    otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts these only.
+    With a key, the broker encrypts everything that it writes to the disk. A folder keeps its key, or stays
+    without a key: otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only
+    these.
     """
 
     part = "broker"
@@ -120,15 +121,15 @@ class NatsServer(ServerProcess):
         return True
 
     async def reload(self) -> bool:
-        """Have the server that runs in the folder load its logins. Return False if none runs.
+        """Reload the logins of the server that runs in the folder. Return False if no server runs there.
 
         Connections stay, except those whose login was removed.
 
         Raises:
-            ServerFailed: the server does not load them.
+            ServerFailed: the server does not load the logins.
         """
         for process in self.ours(self.pid_path):
-            # Twice: a new account first imports from an account that only the second reload makes live.
+            # Twice: at the first reload, the account that a new account imports from is not live yet.
             await self._read_again(process)
             await self._read_again(process)
             return True

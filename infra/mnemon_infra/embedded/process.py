@@ -17,12 +17,12 @@ from mnemon_infra.process.data_folder import replace_file
 log = structlog.get_logger("embedded")
 
 START_TIMEOUT = 120.0
-"""Seconds for a server to answer, recovery from a crash included."""
+"""Maximum seconds for a server to answer, recovery from a crash included."""
 
 _POLL = 0.01
 
 _FATAL = "FATAL:", "PANIC:", "[FTL]"
-"""Marks of the line in which a server gives the reason for its end."""
+"""Marks of the log line in which a server gives the reason for its end."""
 
 
 class ServerFailed(Exception):
@@ -30,7 +30,7 @@ class ServerFailed(Exception):
 
 
 class ServerProcess(ABC):
-    """One server. The subclass says how to start it, and how to tell that it is ready."""
+    """One server as a child process. Subclasses define its command and the check that it is ready."""
 
     part: str
     """Part of the stack: `broker` or `database`."""
@@ -39,7 +39,7 @@ class ServerProcess(ABC):
     title: str
     """Name and version for display."""
     ending: tuple[tuple[signal.Signals, float], ...]
-    """Signals that end the server, from gentle to harsh, each with the seconds it gets."""
+    """Signals that end the server, from gentle to harsh, each with the seconds to wait for its effect."""
     account: Account | None = None
 
     def __init__(self, data: Path) -> None:
@@ -66,7 +66,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def mark(self) -> str:
-        """An argument that no other server has: a path in this folder."""
+        """The argument of the command that identifies the server: a path in this folder."""
 
     @abstractmethod
     async def prepare(self) -> None:
@@ -77,10 +77,10 @@ class ServerProcess(ABC):
         """Return whether the server that runs as `pid` has reported that it is ready."""
 
     async def start(self) -> None:
-        """End the server that a killed run left, then start one. Return when it answers.
+        """End a server that a killed run left, then start the server. Return when it answers.
 
         Raises:
-            ServerFailed: the server ended instead, or took longer than `START_TIMEOUT`.
+            ServerFailed: the server ended, or did not answer within `START_TIMEOUT` seconds.
         """
         for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
@@ -110,7 +110,7 @@ class ServerProcess(ABC):
             raise
 
     async def wait_for_end(self) -> int:
-        """Wait until the server ends, for whatever reason, and return its exit code."""
+        """Wait until the server ends, for any reason, and return its exit code."""
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
         return await self._process.wait()
@@ -121,7 +121,7 @@ class ServerProcess(ABC):
             self._process.send_signal(self.ending[0][0])
 
     async def stop(self) -> None:
-        """End the server if it runs. A cancellation meanwhile moves on to the next harsher signal."""
+        """End the server if it runs. A cancellation during the wait sends the next harsher signal."""
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -135,7 +135,8 @@ class ServerProcess(ABC):
     def ours(self, pid_path: Path) -> Iterator[psutil.Process]:
         """Yield the process whose id is first in a file, if it still runs this program on this folder.
 
-        The id may belong to another process by now. A creation time would not tell: it moves with the clock.
+        The id may belong to another process by now. Creation times do not identify a process: they move with
+        the clock.
         """
         with suppress(FileNotFoundError, ValueError, psutil.Error):
             process = psutil.Process(int(pid_path.read_text().partition("\n")[0]))
@@ -176,7 +177,7 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        """Return the reason for a failure from the server's log file: its last line may lack the reason."""
+        """Return the reason for a failure from the server's log file; the last line may lack the reason."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()
@@ -186,7 +187,7 @@ class ServerProcess(ABC):
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Return whether a process runs. A zombie does not: in containers some are never waited for."""
+    """Return whether a process runs and is no zombie: in containers, some zombies are never reaped."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""The whole stack: starts the servers that are not configured, migrates them, and restarts them."""
+"""Stack: starts the servers that are not configured, migrates them, and restarts servers that end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -39,7 +39,9 @@ log = structlog.get_logger("embedded")
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 _NOTICED = 1.0
-"""Seconds within which this process learns that a server has ended, after the server's clients noticed."""
+"""Maximum seconds until this process notices the end of a server after the server's clients have noticed
+it.
+"""
 
 Started = TypeVar("Started")
 
@@ -48,9 +50,9 @@ _RELEASE = 5.0
 
 
 class Stack:
-    """A running stack: `deployment` has the addresses of its servers, `servers` those that run in `data`.
+    """A running stack: `deployment` has the addresses of all servers, `servers` are those that run in `data`.
 
-    If the broker needs logins, the deployment has the worker's login; the announced endpoints have none.
+    If the broker needs logins, the deployment has the worker's login; the announced endpoints have no login.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Return whether a server has ended; its clients may notice it a moment before this process."""
+        """Return whether a server has ended; its clients may notice the end a moment before this process."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:
@@ -163,16 +165,16 @@ async def run_stack(
     """Run in a folder the servers that the deployment does not configure; update streams and schema.
 
     Args:
-        data: the folder; created if absent. One process may hold it at a time.
+        data: the folder, created if absent; only one process at a time may hold it.
         deployment: the configuration; a server that it names is not started here.
-        nats_port: port of the broker on 127.0.0.1. Without it: its former port, else a free one.
-        database_port: port of the database on 127.0.0.1. Without it: a unix socket only.
+        nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
+        database_port: port of the database on 127.0.0.1; None opens a unix socket only.
 
     Raises:
         FolderInUse: another process holds the folder.
         ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
-        LogKeyRefused: the deployment's key does not match the folder's log.
-        NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
+        LogKeyRefused: the deployment's key does not match the log in the folder.
+        NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
@@ -181,7 +183,7 @@ async def run_stack(
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(lock_folder(data))
-        Endpoints.remove(data)  # those of a killed run
+        Endpoints.remove(data)  # the endpoints of a killed run
         require_room(data)
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
@@ -209,8 +211,8 @@ def _read_log_key(deployment: Deployment) -> str | None:
 
 
 async def _start(server: ServerProcess) -> None:
-    # A killed predecessor's backends release their shared resources a moment after they are told to end; on a
-    # busy machine it takes longer.
+    # The backends of a killed server release their shared resources a moment after the signal to end, and
+    # later on a busy machine.
     patience = stop_after_attempt(3) & stop_after_delay(_RELEASE)
     async for attempt in AsyncRetrying(
         wait=_BACKOFF,
@@ -243,7 +245,7 @@ async def _migrate(deployment: Deployment) -> None:
 
 
 async def _run_all(*tasks: Coroutine[Any, Any, None]) -> None:
-    """Run all tasks. The first failure cancels the others and is raised as it is."""
+    """Run all tasks. The first failure cancels the other tasks and is raised unchanged."""
     try:
         async with asyncio.TaskGroup() as group:
             for task in tasks:

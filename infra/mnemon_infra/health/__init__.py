@@ -1,1 +1,1 @@
-"""Checks of the process, its servers, and whether log, rows and vectors belong together."""
+"""Checks of the process and its servers, and of the consistency of log, rows and vectors."""

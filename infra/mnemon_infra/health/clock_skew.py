@@ -1,4 +1,4 @@
-"""Clock skew between the servers and this process: facts expire by the log's time, for good."""
+"""Clock skew between the servers and this process. A wrong clock makes facts expire too early, for good."""
 
 import json
 import time
@@ -15,11 +15,11 @@ MAX_SKEW: Final = 60.0
 """Seconds by which clocks may differ. A larger difference is a fault of a clock, not of the network."""
 
 _TIMEOUT: Final = 5.0
-"""Seconds for the broker to answer."""
+"""Maximum seconds for the broker to answer."""
 
 
 class Clocks(NamedTuple):
-    """Seconds by which each clock is ahead of this process's; below 0 it is behind.
+    """Seconds by which each clock is ahead of this process's clock; negative if it is behind.
 
     Attributes:
         broker: the clock that stamps the events of the log.
@@ -33,7 +33,7 @@ class Clocks(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """The difference that is too large, and the next step; None if the clocks agree."""
+        """Description of a difference that is too large, with the next step; None if the clocks agree."""
         if self.log > MAX_SKEW:
             wrong = f"the newest event of LOG is stamped {self.log:,.0f} s ahead of the broker's clock"
         elif min(self.broker, self.database) > MAX_SKEW or max(self.broker, self.database) < -MAX_SKEW:
@@ -50,7 +50,7 @@ class Clocks(NamedTuple):
 
 
 async def compare_clocks(connection: Client, database: Database) -> Clocks:
-    """Compare the clocks of broker and database with this process's.
+    """Compare the clocks of broker and database with the clock of this process.
 
     Raises:
         nats.errors.Error: the broker does not answer.
@@ -79,7 +79,7 @@ async def read_log_time(connection: Client) -> datetime:
 
 async def _load_log_times(connection: Client) -> tuple[float, float]:
     """Return the broker's time and the stamp of the newest event of the log, in seconds since 1970."""
-    # nats-py leaves the clock out of its own parsing of this answer.
+    # nats-py's own parsing of this answer omits the clock.
     reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
     said = json.loads(reply.data)
     if "error" in said:
@@ -94,7 +94,7 @@ async def _load_database_time(connection: Connection) -> float:
 
 
 def _compute_lead(theirs: float, asked_at: float, answered: float) -> float:
-    """Return the minimum seconds by which a clock is ahead, whenever the server read it during the wait."""
+    """Return the minimum seconds by which a clock is ahead, as it was read at some moment of the wait."""
     return max(0.0, theirs - answered) - max(0.0, asked_at - theirs)
 
 

@@ -1,4 +1,4 @@
-"""Consistency checks: whether log, rows and points belong together, while processes start and run.
+"""Consistency checks of log, rows and points, while processes start and run.
 
 A log that was lost, or replaced by an older one, ends before the newest rows. A log that was restored beside
 an older database has events without rows: a snapshot of a stream contains the positions of its consumers, so
@@ -29,14 +29,14 @@ from mnemon_infra.vectors.port import Collection, VectorStore
 log = structlog.get_logger("app")
 
 LOOKED_BACK: Final = 200
-"""Events before the applied position that are checked even if newer rows exist."""
+"""Number of log positions before the applied position that are checked even if newer rows exist."""
 
 FROM_ROWS = frozenset({Collection.MEMORIES, Collection.SUMMARIES})
 """Collections that the index sweep of a user fills from the rows alone."""
 
 
 class LogLost(Exception):
-    """The database has rows of events that the log does not have; the message says what to do."""
+    """The database has rows of events that the log does not have; the message names the next step."""
 
     def __init__(self, end: int, position: int) -> None:
         super().__init__(
@@ -47,7 +47,7 @@ class LogLost(Exception):
 
 
 async def require_same_log(connection: Client, database: Database) -> None:
-    """Check that the log does not end before the newest row: it would assign the row's position again.
+    """Check that the log does not end before the newest row: the log would assign the row's position again.
 
     Raises:
         LogLost: the database has an event beyond the end of the log.
@@ -62,10 +62,10 @@ async def require_same_log(connection: Client, database: Database) -> None:
 
 
 async def find_first_missing(connection: Client, database: Database) -> int | None:
-    """Return the first recent log position whose event `persist` has ended without a row; None without one.
+    """Return the first recent log position whose row is missing; None if no row is missing.
 
-    It checks the events after the newest row, and the last `LOOKED_BACK` before the applied position; an
-    audit checks all.
+    Recent positions are those after the newest row, and the last `LOOKED_BACK` before the applied position.
+    An audit checks all positions.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -96,7 +96,7 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
     """
     if await find_first_missing(connection, database) is None:
         return
-    # If several processes start at the same time, one of them resets it.
+    # If several processes start at the same time, one of them resets the consumer.
     async with hold_lock(database, "persist", "replay"):
         position = await find_first_missing(connection, database)
         if position is not None:
@@ -105,7 +105,7 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
 
 
 async def find_lost_collections(database: Database, vectors: VectorStore) -> list[Collection]:
-    """List the collections that are empty although rows need points in them.
+    """Return the collections that are empty although the database has rows that need points in them.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: the database or the vector store does not answer.

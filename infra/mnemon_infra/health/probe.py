@@ -1,4 +1,4 @@
-"""Health probe: checks the process and its servers, and updates gauges, when a client asks over HTTP."""
+"""Health probe: checks the process and its servers, and updates gauges, on an HTTP request."""
 
 import asyncio
 import time
@@ -28,10 +28,10 @@ CHECK_INTERVAL: Final = 1.0
 """Seconds for which one check serves all clients."""
 
 COUNT_INTERVAL: Final = 60.0
-"""Seconds between counts that take a while: vectors, and sizes on the disk."""
+"""Seconds between slow measurements: numbers of vectors, and sizes on the disk."""
 
 ANSWER_WAIT: Final = 4.0
-"""Seconds that the servers have to answer."""
+"""Maximum seconds for the servers to answer."""
 
 _BROKER_GAUGES: Final = (
     *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
@@ -45,8 +45,8 @@ class ProcessProbe:
     """Checks this process.
 
     Args:
-        names: the consumers that it runs.
-        deployment: its servers.
+        names: names of the consumers that the process runs.
+        deployment: the servers of the process.
         measure: updates the gauges of other modules.
     """
 
@@ -65,7 +65,7 @@ class ProcessProbe:
     async def report_running(
         self, connection: Client, database: Database, vectors: VectorStore | None
     ) -> AsyncIterator[None]:
-        """Report the process as running until the end of the block: its consumers run."""
+        """Report the consumers of the process as running until the end of the block."""
         self._connection, self._database, self._vectors = connection, database, vectors
         self._checked_at = float("-inf")
         try:
@@ -75,7 +75,7 @@ class ProcessProbe:
             self._reasons = ["it is ending"]
 
     async def check(self) -> Sequence[str]:
-        """Update the gauges. Return the reasons for which the process cannot do its work; none if it can."""
+        """Update the gauges. Return the reasons why the process cannot work; empty if it can."""
         async with self._check_lock:
             connection, database = self._connection, self._database
             if connection is None or database is None:
@@ -208,7 +208,7 @@ async def _compute_oldest_age(stream_context: JetStreamContext, info: ConsumerIn
 async def _load_stored_time(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """Return the time of a stream's first message on a pattern, from a position on; None if absent."""
+    """Return the time of a stream's first message on a pattern from a position on; None if absent."""
     try:
         found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""Sparse vectors of words: BM25 with Qdrant's encoder, in a language for each script.
+"""Sparse vectors of words: BM25 with Qdrant's encoder, with one language for each script.
 
 These vectors hold term frequency and text length; the engine multiplies by inverse document frequency. The
 same text gives the same vector in every process.
@@ -16,11 +16,11 @@ from mnemon_infra.models.embedding import Sparse
 K = 0.9
 """BM25's k: the weight of repetitions of a word.
 
-It is low because messages are short and repeat little.
+The weight is low because messages are short and repeat few words.
 """
 
 B = 0.1
-"""BM25's b: the penalty for long texts. It is low because messages are short."""
+"""BM25's b: the penalty for long texts, which is low because messages are short."""
 
 USUAL_WORDS = 24.0
 """Number of words of an average text, without stop words."""
@@ -37,7 +37,7 @@ RUSSIAN_STOP_WORDS = """
 """
 """Stop words in addition to Qdrant's list, which is short.
 
-The English list is Qdrant's alone: with a longer one, searches found less.
+For English, Qdrant's list is used unchanged: with a longer list, searches found less.
 """
 
 CYRILLIC = re.compile(r"[\u0400-\u052f]+")
@@ -46,7 +46,7 @@ ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+")
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-"""Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer: scripts without spaces between words or suffixes."""
+"""Characters of scripts without spaces between words or suffixes: Chinese, Japanese, Korean, Thai, others."""
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 
@@ -79,7 +79,7 @@ def _build_encoder(
 
 
 _OTHERS = _build_encoder("english", ascii_folding=True)
-"""Encoder for Latin, numbers, and scripts without an entry below, which English rules leave unchanged."""
+"""Encoder for Latin script, numbers, and scripts without an encoder of their own."""
 
 _LANGUAGES = (
     (

@@ -14,7 +14,7 @@ from mnemon_infra.models.embedding import Embedder, EmbeddingNotConfigured
 async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIterator[Embedder | None]:
     """Open the embedder for the duration of the block; None if the settings name no provider.
 
-    A provider's package is imported only here: some take a second.
+    A provider's package is imported only here, because some imports take a second.
 
     Raises:
         EmbeddingNotConfigured: a package, a model or a key is missing.

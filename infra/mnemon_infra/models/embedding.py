@@ -23,9 +23,9 @@ class Thresholds:
     """Cosine similarities at which decisions change, for one model.
 
     Attributes:
-        update: above it a newer fact rewrites an older one.
-        duplicate: above it two facts say the same.
-        relevant: below it a hit has nothing to do with the query.
+        update: similarity above which a newer fact rewrites an older one.
+        duplicate: similarity above which two facts say the same.
+        relevant: similarity below which a hit is not relevant to the query.
         update_other: `update` for texts that are not English; None if the model needs no other value.
     """
 
@@ -45,7 +45,7 @@ TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusStatistics:
-    """Rarity of tokens among some texts: a weight for each token of one model, 125 KB in all."""
+    """Rarity of tokens in a set of texts: a weight for each token of one model, 125 KB in total."""
 
     weights: NDArray[np.float32]
 
@@ -55,11 +55,11 @@ class EmbeddingUnavailable(Exception):
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
-    """The provider refuses the key, the model or the request; every attempt fails until that is corrected."""
+    """The provider refuses key, model or request; every attempt fails until the cause is corrected."""
 
 
 class EmbeddingNotConfigured(Exception):
-    """A package or a key is missing; the message says which."""
+    """A package, a model or a key is missing; the message names it."""
 
 
 class Embedder(Protocol):
@@ -67,7 +67,7 @@ class Embedder(Protocol):
 
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
-        dimension: dimension of its vectors.
+        dimension: dimension of the model's vectors.
         thresholds: similarities at which decisions change.
     """
 
@@ -83,7 +83,7 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.
 
-        A text of nothing but white space gives zeros, which are similar to nothing.
+        A text of only white space gives zeros, which are similar to no other vector.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
@@ -91,10 +91,10 @@ class Embedder(Protocol):
         """
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
-        """Return the rarity of tokens among a tenant's texts, for its queries.
+        """Return the rarity of tokens in a tenant's texts, for the tenant's queries.
 
         Return None if the model does not use statistics. The call costs as much as `embed`: callers keep the
-        result and renew it at intervals. Some thousand texts suffice.
+        result and renew it at intervals. A few thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

@@ -1,8 +1,8 @@
 """Embedder that runs transformers in this process with the package `fastembed` (extra `fastembed`).
 
 The package downloads a model on first use. The environment in which mnemon is tested allows neither the
-download nor the run: this module is checked against the package's documented interface and has not been run
-with the package itself.
+download nor the run: this module is checked against the documented interface of the package, and has not been
+run with the package.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class TextEmbedding(Protocol):
 
 
 class FastEmbed:
-    """A transformer in this process. Every call computes in another thread.
+    """A transformer in this process. Every call runs the model in another thread.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.

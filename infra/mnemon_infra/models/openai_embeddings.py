@@ -27,36 +27,37 @@ USUAL_MODEL = "text-embedding-3-small"
 OPENAI = "https://api.openai.com/v1"
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-"""Dimensions of known models; for other models the first request tells the dimension."""
+"""Dimensions of known models; for other models, the answer to the first request has the dimension."""
 
 TIMEOUT, RETRIES = 10.0, 3
-"""Seconds for one attempt, and number of repetitions; between them the SDK waits as the server says."""
+"""Maximum seconds of an attempt, and number of repetitions; the SDK waits as long as the server requests."""
 
 REQUESTS = 4
 """Maximum number of batches in flight. A query does not wait for them."""
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
-"""Limits of bytes and texts.
+"""Maximum bytes of a text, and maximum bytes and texts of a request.
 
 OpenAI takes 8,192 tokens a text and 300,000 a request, and a token has at least a byte.
 """
 
 NO_KEY = "none"
-"""Sent if no key is set: the SDK requires a key, but a private server may not."""
+"""Key that is sent if no key is set: the SDK requires a key, but a private server may not."""
 
 SHORTEST = 200
-"""Characters of the last attempt for a refused text; if that is refused too, the text gets no vector."""
+"""Maximum characters of the last attempt for a refused text; after a further refusal it gets no vector."""
 
 log = structlog.get_logger("embeddings")
 
 TextBatch = dict[int, str]
-"""Texts by their row."""
+"""Texts by their row in the result."""
 
 
 class _EmbeddingEndpoint:
     """One model at one address.
 
-    Its errors contain neither the key nor the server's words, because some servers repeat the key.
+    Error messages of this class contain neither the key nor the server's messages: some servers repeat the
+    key.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str) -> None:
@@ -67,7 +68,7 @@ class _EmbeddingEndpoint:
         """Return one row for each text, of any length.
 
         Raises:
-            EmbeddingUnavailable: the endpoint does not answer, or not with a vector for each text.
+            EmbeddingUnavailable: the endpoint does not answer, or its answer lacks a vector.
             EmbeddingRefused: the endpoint refuses the request.
         """
         begun, outcome = time.perf_counter(), "unavailable"
@@ -98,7 +99,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(f"{self._at} did not return a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
-        """Return the error of a refusal by this endpoint."""
+        """Return the error for a refusal by this endpoint."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property
@@ -197,8 +198,8 @@ class OpenAIEmbeddings:
     ) -> None:
         """Embed a refused batch in halves, and a refused text by its first half, repeatedly.
 
-        So a refused text does not keep the others from being embedded, and a text that is too long gets a
-        vector all the same.
+        So one refused text does not prevent the vectors of the others, and a text that is too long gets a
+        vector of its beginning.
         """
         await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)
@@ -214,17 +215,17 @@ class OpenAIEmbeddings:
 
 
 class _TextRefused(EmbeddingRefused):
-    """The endpoint refuses at least one of some texts, perhaps because it is too long."""
+    """The endpoint refuses at least one text of a request, perhaps because the text is too long."""
 
 
 @asynccontextmanager
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """Open the model for the duration of the block. A first request finds an unknown dimension.
+    """Open the model for the duration of the block. A first request finds out an unknown dimension.
 
     Raises:
-        EmbeddingNotConfigured: there is no key, or one that no request can carry.
+        EmbeddingNotConfigured: the key is missing, or has characters that no request can carry.
         EmbeddingUnavailable: the endpoint does not answer.
         EmbeddingRefused: the endpoint refuses the request.
     """

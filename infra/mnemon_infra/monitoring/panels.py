@@ -7,14 +7,14 @@ from typing import Final, Literal
 PanelKind = Literal["timeseries", "stat"]
 
 PanelQuery = tuple[str, str]
-"""PromQL, and the legend of a line of the result."""
+"""A query in PromQL, and the legend of the lines in its result."""
 
 _RATE: Final = "[$__rate_interval]"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel, `width` of 24 columns wide. Grafana shows `text` beside the title on request."""
+    """A panel that is `width` of 24 columns wide. Grafana shows `text` in a tooltip of the title."""
 
     title: str
     queries: Sequence[PanelQuery]
@@ -30,12 +30,12 @@ def _stat(title: str, expression: str, unit: str = "short", text: str = "") -> P
 
 
 def _rate(metric: str, by: str, where: str = "") -> PanelQuery:
-    """Return the rate of a counter, with a line for each combination of some labels."""
+    """Return the rate of a counter, with a line for each combination of the labels in `by`."""
     return f"sum by ({by}) (rate({metric}{where}{_RATE}))", _called(by)
 
 
 def _seldom(metric: str, by: str, where: str = "") -> PanelQuery:
-    """Return the rate of a counter that may have nothing to count for weeks."""
+    """Return the rate of a counter that may have no series for weeks; then the rate is 0."""
     expression, called = _rate(metric, by, where)
     return f"{expression} or on() vector(0)", called
 
@@ -61,7 +61,7 @@ def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") 
 
 
 def _most(expression: str, by: str) -> PanelQuery:
-    """Return a gauge that every process shows alike, since the server reports it, as one line."""
+    """Return one line for a gauge that has the same value in all processes."""
     return f"max by ({by}) ({expression})", _called(by)
 
 

@@ -1,1 +1,1 @@
-"""Conditions of one process: cancellation, faults, and the priority of requests."""
+"""Process-wide parts: cancellation, faults, gates, the data folder, and the priority of requests."""

@@ -1,6 +1,6 @@
 """Cancellation: a repair of `asyncio.wait_for`, and a callback for abandoned tasks.
 
-Python 3.11 loses cancellations: a task that is cancelled just when its answer arrives continues.
+Python 3.11 loses cancellations: a task continues if it is cancelled just when its answer arrives.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ _wait_for = asyncio.wait_for
 
 
 async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> AwaitedValue:  # noqa: ASYNC109 - as it is
-    """Behave as `asyncio.wait_for` of Python 3.12."""
+    """Wait for an answer as `asyncio.wait_for` of Python 3.12 does."""
     if timeout is not None and timeout <= 0:
         return await _wait_for(answer, timeout)
     async with asyncio.timeout(timeout):
@@ -24,8 +24,9 @@ async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> Aw
 def patch_wait_for() -> None:
     """Replace `asyncio.wait_for` for every library, above all nats-py, which waits for each answer with it.
 
-    Otherwise a Ctrl-C is lost now and then, and more often under load. Call it first in a process: a module
-    that imports the function by its name keeps the one that it found. From Python 3.12 on it does nothing.
+    Otherwise a Ctrl-C is lost now and then, and more often under load. Call this function before other
+    imports: a module that has imported `wait_for` by name keeps the original. From Python 3.12 on, the call
+    has no effect.
     """
     if sys.version_info < (3, 12):
         patched: Any = asyncio
@@ -33,6 +34,6 @@ def patch_wait_for() -> None:
 
 
 def suppress_task_error(task: "asyncio.Future[Any]") -> None:
-    """Keep asyncio from reporting a task that fails after its callers have gone. It is a done callback."""
+    """Keep asyncio from reporting a task that fails after its callers have gone, as a done callback."""
     if not task.cancelled():
         task.exception()

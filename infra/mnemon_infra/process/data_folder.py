@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FolderInUse(Exception):
-    """Another process runs a stack in the folder. `pid` and `since` are None until it has written them."""
+    """Another process runs a stack in the folder; `pid` and `since` are None while that process starts."""
 
     def __init__(self, data: Path, pid: int | None, since: str | None) -> None:
         holder = "another process" if pid is None else f"process {pid}, since {since}"
@@ -37,7 +37,7 @@ class Endpoints(BaseModel):
 
     @classmethod
     def read(cls, data: Path) -> "Endpoints | None":
-        """Read the endpoints of the stack in this folder; None when no stack is ready there."""
+        """Read the endpoints of the stack in this folder; None if no stack is ready in the folder."""
         try:
             return cls.model_validate_json((data / "endpoints.json").read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -45,7 +45,7 @@ class Endpoints(BaseModel):
 
     @classmethod
     def from_deployment(cls, deployment: "Deployment") -> "Endpoints":
-        """Return the servers of a deployment, in addresses that clients of any language take.
+        """Return the addresses of a deployment's servers, in a form that clients of any language accept.
 
         Raises:
             ValidationError: the address of NATS or of the database is not known.
@@ -58,27 +58,27 @@ class Endpoints(BaseModel):
         )
 
     def write(self, data: Path) -> None:
-        """Write the file, which announces that every server answers."""
+        """Write the file, whose presence means that every server answers."""
         replace_file(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod
     def remove(data: Path) -> None:
-        """Remove the file, since not every server answers."""
+        """Remove the file, because not every server answers."""
         (data / "endpoints.json").unlink(missing_ok=True)
 
 
 def remove_stale_endpoints(data: Path) -> None:
-    """Remove the endpoints of a killed run. `mnemon up` does it first, so that no script takes them for new.
+    """Remove the endpoints of a killed run, so that no script takes them for those of the next run.
 
     Raises:
-        FolderInUse: the run is alive.
+        FolderInUse: the run is still alive.
     """
     with lock_folder(data):
         Endpoints.remove(data)
 
 
 def find_holder(data: Path) -> str | None:
-    """Describe the process that runs a stack in the folder; None without such a process. Write nothing."""
+    """Describe the process that runs a stack in the folder, without writing; None without such a process."""
     import psutil  # most commands find a stack that answers, and need no processes
 
     try:
@@ -87,7 +87,7 @@ def find_holder(data: Path) -> str | None:
         return None
     with lock:
         pid, since = _parse_holder(lock.read())
-        # First: trying for the lock is in the way of a stack that is about to start.
+        # First: an attempt to lock the folder could stop a stack that is about to start.
         if pid is None or not psutil.pid_exists(pid):
             return None
         try:
@@ -119,7 +119,7 @@ def lock_folder(data: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file that only this user may read. A reader finds the old text or the new one."""
+    """Replace a file that only this user may read. A reader finds either the old text or the new text."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")

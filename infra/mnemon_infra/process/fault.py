@@ -1,4 +1,4 @@
-"""Faults that a process cannot survive: it ends in good order, and reports that no operator requested it."""
+"""Faults that a process cannot survive: the process shuts down, and its exit code reports the fault."""
 
 import signal
 
@@ -9,7 +9,7 @@ def end_process(problem: str) -> None:
     """End this process as SIGTERM does; the command that runs it then exits with code 3.
 
     Args:
-        problem: what happened, and the next step.
+        problem: description of the fault, and the next step.
     """
     _reported.append(problem)
     signal.raise_signal(signal.SIGTERM)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 LEAST = 32 * 1024 * 1024
-"""Bytes below which a disk counts as full: work that is under way at that moment needs room to end."""
+"""Free bytes below which a disk counts as full: work in progress needs this room to end."""
 
 
 def format_megabytes(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Gate in front of some work: when it is closed, no new work begins, and running work ends."""
+"""Gate for a kind of work: while the gate is closed, no new work begins, and running work ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 
 class Gate:
-    """A gate, open at first.
+    """A gate, which is open at first.
 
     Attributes:
-        exchanges: number of exchanges of the object of the work for another one, as far as this process
-            knows.
+        exchanges: number of times that the object of the work was exchanged for another one, as far as this
+            process knows.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class Gate:
         return self._is_open.is_set()
 
     def count_exchange(self) -> None:
-        """Count an exchange. Callers that remember something of the former object compare the count."""
+        """Count an exchange. Callers that keep values of the former object compare the count."""
         self.exchanges += 1
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[None]:
-        """Do a piece of work once the gate is open. Do not nest it."""
+        """Wait until the gate is open, then run the block as a piece of work. Do not nest blocks."""
         while not self._is_open.is_set():
             await self._is_open.wait()
         self._inside += 1

@@ -1,4 +1,4 @@
-"""Priority of requests: background work on the same event loop gives way to requests."""
+"""Priority of requests: background work on the same event loop waits while requests are answered."""
 
 import asyncio
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class _Front:
         self.turn = asyncio.Lock()
 
     def seconds_left(self) -> float:
-        """Return the seconds of `REST` that are left."""
+        """Return the seconds that are left of `REST`; negative after its end."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:
@@ -45,7 +45,7 @@ def _front() -> _Front:
 
 @contextmanager
 def prioritise_request() -> Iterator[None]:
-    """Have background work give way while the block runs."""
+    """Run the block as a request: background work waits while the block runs."""
     front = _front()
     front.requests += 1
     front.quiet.clear()
@@ -59,7 +59,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait at most `LONGEST_WAIT` seconds while requests are answered. Call it before each piece of work.
+    """Wait at most `LONGEST_WAIT` seconds while requests are answered, before each piece of background work.
 
     One piece of work begins at a time; the next waits for requests that arrive meanwhile.
     Otherwise all waiting work would begin at once, and the next request would wait for all of it.

@@ -1,4 +1,4 @@
-"""Generations of a rebuild: creating one, catching up with the log, and swapping it with the live one."""
+"""Generations of a rebuild: creation, catching up with the log, and swap with the live generation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,24 +21,24 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Maximum number of events that are left when writers have to wait, for tenths of a second."""
+"""Maximum number of events left to replay when writers are locked out, which takes tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
-"""Seconds to wait for a moment without writers: work that asks a model locks tables that the swap moves."""
+"""Maximum seconds to wait for the tables: work that asks a model locks tables that the swap moves."""
 
 
 class RebuildProgress(Protocol):
     """Receiver of progress reports."""
 
     def at(self, reached: int, up_to: int) -> None:
-        """Report progress: the position that is reached, and the last one."""
+        """Report the position that is reached, and the last position."""
 
     def say(self, line: str) -> None:
         """Report a line for an operator."""
 
 
 class RebuildBlocked(Exception):
-    """The operation is not possible now. `next_step` says what to do about it."""
+    """The operation is not possible now; `next_step` is an instruction for an operator."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -119,7 +119,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 async def open_row_generation(
     place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
-    """Open a generation to fill: a new one, or one that an earlier attempt has left.
+    """Open a generation to fill: a new generation, or one that an earlier attempt has left.
 
     A generation of another version or of another log is dropped and begun again.
 
@@ -206,8 +206,7 @@ async def swap_row_generations(
 ) -> None:
     """Swap the live generation for another, in one transaction. No event is lost, and readers proceed.
 
-    Writers wait from the moment at which all that they wrote can be replayed to the moment at which the name
-    leads to the new tables.
+    Writers are locked out while the last events are replayed, and until the name leads to the new tables.
 
     Args:
         place: connections of the rebuild.

@@ -20,13 +20,13 @@ from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 EVENTS_PER_PAGE: Final = 2000
-"""Maximum number of events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
+"""Maximum number of events of a transaction: more events hardly save time and need more memory."""
 
 WRITERS: Final = 2
 """Maximum number of pages that are written at the same time: one is parsed while another is stored."""
 
 SWEEPERS: Final = 2
-"""Transactions that remove content at the same time."""
+"""Maximum number of transactions that remove content at the same time."""
 
 
 class _PageWrite(NamedTuple):
@@ -36,12 +36,12 @@ class _PageWrite(NamedTuple):
 
 
 class Replay:
-    """Brings one generation up to positions of the log.
+    """Replays the log into one generation, up to given positions.
 
     Attributes:
         database: the generation.
-        schema: its name.
-        reached: the position up to which the log is durably in it.
+        schema: schema of the generation.
+        reached: the position up to which the generation durably contains the log.
         events: number of events that this object has read; erased events leave positions without an event.
     """
 
@@ -55,7 +55,7 @@ class Replay:
     async def replay_until(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
         """Write the log up to a position, and remove the content that has ended by then.
 
-        Invalid events are left out: they are dead letters already.
+        Invalid events are left out, because they are dead letters already.
 
         Args:
             position: the last position to write.
@@ -91,8 +91,8 @@ class Replay:
     async def apply_later_erasures(self) -> None:
         """Apply erasures beyond the position reached, which this generation would otherwise miss.
 
-        Call this for a generation that replays no further. An erasure visits all generations, but finds no
-        rows that were read and not yet written.
+        Call this for a generation that replays no further. An erasure deletes rows in all generations, but
+        cannot delete rows that were read and not yet written.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.

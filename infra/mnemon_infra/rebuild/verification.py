@@ -14,13 +14,13 @@ from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
 MOST_DIFFERENCES: Final = 20
-"""Maximum number of differences that are kept to be shown; all are counted."""
+"""Maximum number of differences that are kept for display; all differences are counted."""
 
 MOST_COMPARISONS: Final = 10
 """Maximum number of comparisons of a page that differs, while both generations change."""
 
 SETTLE_WAIT: Final = 20.0
-"""Seconds for `persist` to reach the end of the log, and to sweep."""
+"""Maximum seconds for `persist` to reach the end of the log, and to sweep."""
 
 _PAUSE: Final = 0.1
 _SWEEPS: Final = "work.persist.>"
@@ -31,11 +31,11 @@ class RowVerification:
     """Result of a verification.
 
     Attributes:
-        position: the log position up to which both were compared.
+        position: the log position up to which both generations were compared.
         rows: rows of the live generation that were compared, by table.
         counts: differences, by table.
         first: the first `MOST_DIFFERENCES` differences.
-        is_settled: `persist` had reached the end of the log, and had no sweep left.
+        is_settled: True if `persist` had reached the end of the log, and had no sweep left.
     """
 
     position: int = 0
@@ -50,9 +50,9 @@ class RowVerification:
 
 
 class RowVerifier:
-    """Compares the live generation with a replay, which it brings to the same position.
+    """Brings a replay to the position of the live generation, and compares both.
 
-    Both may change during the comparison: rows that differ are compared again when both have caught up.
+    Both generations may change during the comparison: rows that differ are compared again later.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Run-time settings, live in every process."""
+"""Run-time settings, which every process follows."""

@@ -25,7 +25,7 @@ from mnemon_contracts.streams import SETTINGS
 log = structlog.get_logger("settings")
 
 TIMEOUT = 5.0
-"""Seconds for the server to answer."""
+"""Maximum seconds for the server to answer."""
 
 _BY: Final = "Mnemon-By"
 """Header with the name of the connection that set an entry, such as `mnemon-admin`."""
@@ -35,14 +35,14 @@ _OVERTAKEN: Final = (10071, 10164)
 
 
 class SettingsNotProvisioned(Exception):
-    """The bucket is absent: run `mnemon provision`."""
+    """The settings bucket is absent; the next step is `mnemon provision`."""
 
 
 class SettingsEntry(NamedTuple):
     """The newest entry of a key."""
 
     document: Document
-    """The settings that apply, which may be of an older entry if this one is not valid."""
+    """The settings that apply; those of an older entry if the newest entry is not valid."""
     revision: int
     """Revision of the entry; 0 if the key was never written."""
     body: bytes
@@ -64,7 +64,7 @@ async def open_bucket(connection: Client) -> KeyValue:
 
 
 async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
-    """Return the general settings. If the newest entry is not valid, the newest valid one applies."""
+    """Return the general settings. If the newest entry is not valid, the newest valid entry applies."""
     body, revision = await _read_newest(bucket, DEFAULT_KEY)
     try:
         return SettingsEntry(parse_default(body), revision, body)
@@ -77,7 +77,7 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; none if the newest entry is no document."""
+    """Return a tenant's own settings; an empty document if the newest entry is not a document."""
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)
@@ -155,8 +155,8 @@ async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
 async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
     """Return the entries that exist when a watch begins.
 
-    nats-py sets its end mark too early if the server has sent all entries and the last has not arrived yet.
-    So this function ignores the marks, and reads the number of remaining entries from each entry.
+    nats-py sets its end mark too early if the server has sent all entries and the last entry has not arrived
+    yet. So this function ignores the marks, and reads the number of remaining entries from each entry.
 
     Raises:
         nats.errors.Error: the server does not answer.

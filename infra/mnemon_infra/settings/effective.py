@@ -1,4 +1,4 @@
-"""Settings in force by name with their sources, for display."""
+"""Settings in force, by name and with their sources, for display."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple

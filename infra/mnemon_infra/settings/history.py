@@ -22,7 +22,7 @@ class NoSuchRevision(Exception):
 
 
 class SettingChange(NamedTuple):
-    """Change of one setting. `before` and `after` are a tuple of one value, or empty if it was not set."""
+    """Change of one setting. `before` and `after` are a tuple with the value, or empty if it was not set."""
 
     setting: str
     before: tuple[Any, ...]
@@ -36,12 +36,12 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Changes against the entry before; for the oldest kept entry, all settings in it."""
+    """Changes from the previous entry; for the oldest kept entry, all its settings."""
     deleted: bool = False
     problem: str | None = None
     """The reason why the entry is not valid now; None if the entry is valid."""
     by: str | None = None
-    """Name of the connection that set it, such as `mnemon-admin`; None if the client gave none."""
+    """Name of the connection that wrote the entry, such as `mnemon-admin`; None without a name."""
 
 
 async def read_history(connection: Client, tenant: str | None = None) -> list[Revision]:
@@ -76,7 +76,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
 
 
 async def read_in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
-    """Return the settings in force for a tenant at a former moment; None if not kept or not valid.
+    """Return the settings in force for a tenant at a former moment; None if they are not kept or not valid.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -111,7 +111,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         NoSuchRevision: the revision cannot be restored.
         InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: other writers change the same settings all the time.
+        SettingsContended: other writers changed the settings during every attempt.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)

@@ -45,21 +45,21 @@ CHECK_INTERVAL = 5.0
 """Seconds between two checks that the bucket exists and that the watch on it is alive."""
 
 ATTEMPTS = 50
-"""Maximum number of attempts at a change, as other writers may change the same settings first."""
+"""Maximum number of attempts at a change, because other writers may change the same settings first."""
 
 BACK_OFF = 0.002
-"""Seconds by which the wait grows with each attempt: a copy of the bucket may be behind."""
+"""Seconds by which the wait grows with each attempt, because a copy of the bucket may be behind."""
 
 
 class SettingsContended(Exception):
-    """Other writers change the same settings all the time."""
+    """Other writers changed the same settings during every attempt at a change."""
 
 
 class LiveSettings:
     """The present settings: `value` has the default, and `get_settings` returns the settings of a tenant.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
-    entry is invalid, or does not fit the default any more, has the default.
+    entry is invalid, or no longer fits the default, has the default.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class LiveSettings:
 
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket until the end of the block. The first values are there on enter.
+        """Follow the bucket until the end of the block. The first values are loaded before the block begins.
 
         Raises:
             SettingsNotProvisioned: the bucket is absent.
@@ -104,8 +104,8 @@ class LiveSettings:
     ) -> None:
         """Apply entries as they come. After a reconnect, or a loss of the bucket, start a new watch.
 
-        A restarted server has forgotten the watch, and nats-py needs up to 20 s to find that out. It never
-        finds out that a bucket was deleted and created again.
+        A restarted server no longer has the watch, and nats-py notices that up to 20 s later. nats-py never
+        notices that a bucket was deleted and created again.
         """
         while True:
             taking = asyncio.create_task(self._take_all(watch.watcher))
@@ -221,7 +221,7 @@ def _parse_tenant(entry: KeyValue.Entry) -> str | None:
 
 
 async def read_settings(connection: Client, tenant: str | None = None) -> SettingsV1:
-    """Return the settings in force: the default, or a tenant's.
+    """Return the settings in force, in general or for a tenant.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -255,14 +255,15 @@ async def change_settings(
 
     Args:
         connection: connection to the server.
-        edit: makes the new document from the present one; called again if another writer has changed that.
+        edit: makes the new document from the present one; called again if another writer has changed the
+            settings.
         tenant: the tenant whose settings change; None for the default.
 
     Returns:
         The revision that is in force now.
 
     Raises:
-        InvalidBody: the outcome is not valid; nothing is changed.
+        InvalidBody: the new document is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers changed the settings during every attempt.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
@@ -288,9 +289,9 @@ async def change_settings(
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:
-    """Replace the default by these settings. It raises the same errors as `change_settings`.
+    """Replace the default by these settings, with the same errors as `change_settings`.
 
     Returns:
-        Their revision.
+        The revision of the settings.
     """
     return await change_settings(connection, lambda _: build_document(settings))

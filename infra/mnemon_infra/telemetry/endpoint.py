@@ -1,6 +1,6 @@
 """HTTP endpoint of a process: `/metrics` for Prometheus, `/healthz` and `/readyz` for its supervisor.
 
-It runs in a thread of its own, so that it answers, and reports the fault, even while the event loop hangs.
+The endpoint runs in a thread of its own, so that it answers and reports the fault while the event loop hangs.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from mnemon_infra.telemetry.host_header import is_address_or_localhost, is_loopb
 log = structlog.get_logger("telemetry")
 
 PROBE_TIMEOUT: Final = 5.0
-"""Seconds for the event loop to answer a health probe."""
+"""Maximum seconds for the event loop to answer a health probe."""
 
 _POLL: Final = 0.1
 """Seconds within which the thread notices that it has to end."""
 
 HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
-"""Checks the process. Returns the reasons for which it cannot do its work; none if it can."""
+"""Checks the process. Returns the reasons why the process cannot work; empty if it can."""
 
 
 class MetricsPortTaken(Exception):
@@ -45,11 +45,11 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
 
     Args:
         host: address to listen at.
-        port: port to listen at; 0 takes a free one.
+        port: port to listen at; 0 takes a free port.
         look: checks the process; it also updates the gauges.
 
     Raises:
-        MetricsPortTaken: the server cannot listen there.
+        MetricsPortTaken: the server cannot listen at this address.
     """
     loop = asyncio.get_running_loop()
     handler = partial(
@@ -137,7 +137,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
                 self._json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing: each probe would make a line."""
+        """Log nothing, because each probe would write a line."""
 
     def _reasons(self, question: str, reasons: Sequence[str]) -> None:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK

@@ -1,4 +1,4 @@
-"""Metrics of this process in Prometheus' format, with those that prometheus_client collects itself."""
+"""Metrics of this process in Prometheus' format, and the metrics that prometheus_client collects itself."""
 
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -45,7 +45,7 @@ def build_family(metric: Metric) -> Family:
             return counter
         case Histogram():
             histogram = HistogramMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
-            # A copy, since this is another thread than the one that counts.
+            # Copy the values, because another thread counts.
             for labels, distribution in list(metric.values.items()):
                 below = accumulate(distribution.counts)
                 bounds = [*(f"{bound:g}" for bound in metric.bounds), "+Inf"]

@@ -17,13 +17,13 @@ PROVIDERS: Final = get_args(Provider)
 PURPOSES: Final = "extract", "compact"
 
 OUTCOMES: Final = "applied", "nothing", "retried", "dead"
-"""Outcomes of a delivery: applied, without effect for a reason, to be retried, or a dead letter."""
+"""Words for the outcomes of a delivery: applied, without effect, retried, or a dead letter."""
 
 REASONS: Final = (
     *("invalid_subject", "unknown_event", "invalid_body", "refused_by_database", "invalid_trigger"),
     *("no_summary", "refused", "no_answer", "cut_off", "unreadable", "too_many_facts"),
 )
-"""Reasons of dead letters."""
+"""Reasons for dead letters."""
 
 PARTS: Final = (
     *("facts", "working", "user_data", "summaries", "recent", "relevant", "conversation", "embedding"),
@@ -173,7 +173,7 @@ POINTS = Gauge(
     "mnemon_vectors_points", "Points that searches can find", collection=("memories", "messages", "documents")
 )
 BUILD = Gauge("mnemon_build_info", "Version of mnemon in the label; the value is always 1")
-"""Its label is the version: `exposition` adds it."""
+"""`exposition` adds the version as the label."""
 
 _stored_at = attrgetter("stored_at")
 
@@ -193,7 +193,7 @@ def count_batch(
         consumer: the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
         done: deliveries that will not be retried, in the order of the log.
-        seconds: time that the batch was in work.
+        seconds: number of seconds that the batch was in work.
         now: seconds since 1970.
     """
     BATCHES.observe(sum(ends.values()), consumer)

@@ -25,7 +25,7 @@ _SAMPLED: Final = 1
 class SpanFactory:
     """Makes the spans of this process. OpenTelemetry's variables set the sampler and the destination.
 
-    No span holds a tenant, a user, or a text: the position and the id of an event are enough to find these.
+    No span contains a tenant, a user or a text: the position and the id of an event are enough to find these.
     """
 
     def __init__(self, version: str, consumers: Sequence[str]) -> None:

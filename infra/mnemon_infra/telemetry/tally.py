@@ -1,7 +1,8 @@
 """Counters, gauges and histograms as plain numbers; `exposition` shows them to Prometheus.
 
-They replace prometheus_client's own classes. Importing those takes a process 45 ms, even if Prometheus never
-asks. Each observation takes 1 to 3 µs, and a batch of a thousand messages would need a thousand of them.
+These classes replace those of prometheus_client, whose import takes a process 45 ms, even if Prometheus never
+asks. There, each observation takes 1 to 3 µs, and a batch of a thousand messages needs a thousand
+observations.
 """
 
 from bisect import bisect_left
@@ -10,14 +11,14 @@ from itertools import accumulate
 from typing import ClassVar, Final
 
 OTHER: Final = "other"
-"""Replacement of a label's value that is not allowed, so that no client can make new time series."""
+"""Replacement for values of a label that are not allowed, so that no client can make new time series."""
 
 Values = tuple[str, ...]
-"""A value for each label."""
+"""The values of all labels of a time series, in the order of the labels."""
 
 
 class Metric:
-    """A name, and the labels that tell its time series apart, each with all its allowed values."""
+    """A name, and the labels of its time series, each with all its allowed values."""
 
     all: ClassVar[list["Metric"]] = []
 
@@ -28,7 +29,7 @@ class Metric:
         Metric.all.append(self)
 
     def bounded(self, values: Values) -> Values:
-        """Return the values with `OTHER` in the place of those that are not allowed."""
+        """Return the values, with `OTHER` in place of values that are not allowed."""
         return tuple(
             value if value in allowed else OTHER
             for value, allowed in zip(values, self.labels.values(), strict=True)
@@ -65,7 +66,7 @@ class Gauge(Metric):
 
 
 class Distribution:
-    """Numbers of observations below each bound, and the sum of all."""
+    """Numbers of observations below each bound, and the sum of all observed values."""
 
     __slots__ = ("counts", "total")
 
@@ -89,11 +90,11 @@ class Histogram(Metric):
         distribution.total += value
 
     def observe_ages(self, times: Sequence[float], now: float, *labels: str) -> None:
-        """Count the ages of many moments, at the price of a dozen observations.
+        """Count the ages of many moments, in the time of a dozen observations.
 
         Args:
-            times: the moments, in order; one out of order is counted with its neighbours.
-            now: the present, by the same clock.
+            times: the moments in seconds, in order; a moment out of order is counted with its neighbours.
+            now: the present time in seconds, by the same clock.
             labels: as in `observe`.
         """
         distribution = self._of(labels)

@@ -1,8 +1,8 @@
-"""Traces: an event's way from the bot's publish through all consumers, and a request's way to its reply.
+"""Traces: of an event from the bot's publish through all consumers, and of a request to its reply.
 
 The W3C header `traceparent` carries a trace from one process to the next. An event without the header has a
-trace all the same: it follows from the event's position in the log, so every consumer derives the same one.
-If no collector is configured, nothing is imported and hardly any work is done.
+trace too, which every consumer derives from the event's position in the log. If no collector is configured,
+OpenTelemetry is not imported and tracing costs next to nothing.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _VALID: Final = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """Format of a valid `traceparent`: clients may send any text."""
 
 _AT_A_TIME: Final = 25
-"""Spans that are made before other tasks get a turn: two milliseconds of work."""
+"""Maximum number of spans that are made before other tasks run: two milliseconds of work."""
 
 _ENDPOINTS: Final = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
@@ -49,7 +49,7 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 @asynccontextmanager
 async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
-    """Trace this process until the end of the block, if the environment asks for it."""
+    """Trace this process until the end of the block, if the environment configures a collector."""
     global _spans
     if not is_configured(os.environ):
         yield
@@ -69,7 +69,7 @@ async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
 
 
 def is_on() -> bool:
-    """Return whether tracing is on. Ask it before work that only tracing needs."""
+    """Return whether tracing is on. Call this function before work that only tracing needs."""
     return _spans is not None
 
 
@@ -106,9 +106,9 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
 
 
 def derive_traceparent(delivery: "Delivery") -> str | None:
-    """Return the trace of an event of the log: the one that it carries, else one derived from its position.
+    """Return the trace of an event of the log: the trace in its headers, else one derived from its position.
 
-    None if tracing is off, and for a trigger without a trace, which may be about many events.
+    Return None if tracing is off, and for a trigger without a trace, which may be about many events.
     """
     if _spans is None:
         return None
@@ -130,7 +130,7 @@ async def record_batch(
     Args:
         consumer: the durable.
         deliveries: a batch.
-        ends: outcome of each, in the words of `mnemon_infra.telemetry.metrics`.
+        ends: outcome of each delivery, in the words of `mnemon_infra.telemetry.metrics`.
         begun: begin of the batch, in seconds since 1970.
         ended: end of the batch, in seconds since 1970.
     """

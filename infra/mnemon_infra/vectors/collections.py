@@ -40,10 +40,10 @@ _INDEXES = {
 async def open_collections(
     client: AsyncQdrantClient, schema: str, embedding_metadata: EmbeddingMetadata
 ) -> QdrantServer:
-    """Return the vectors of a schema, and create absent collections.
+    """Open the vectors of a schema, and create absent collections.
 
     Raises:
-        VectorsOutdated: another model made the vectors in them.
+        VectorsOutdated: another model made the vectors in the collections.
         VectorsUnavailable: the server does not answer.
     """
     with translate_errors():
@@ -75,7 +75,7 @@ async def has_collections(client: AsyncQdrantClient, schema: str) -> bool:
 
 
 async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
-    """Put a schema's collections in the place of the live ones, which become the former ones, in one step.
+    """Swap a schema's collections with the live ones, which become the former ones, in one step.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -145,7 +145,7 @@ async def _read_aliases(client: AsyncQdrantClient) -> dict[str, str]:
 async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
     """Return the names of a schema's collections.
 
-    Versions before aliases named a collection by its schema alone.
+    Earlier versions, without aliases, named a collection by its schema alone.
     """
     there = {each.name for each in (await client.get_collections()).collections}
     named = await _read_aliases(client)
@@ -179,7 +179,7 @@ async def _create(client: AsyncQdrantClient, name: str, embedding_metadata: Embe
 
 @contextmanager
 def _ignore_existing() -> Iterator[None]:
-    """Ignore that another process has created the collection at the same moment."""
+    """Ignore the error if another process has created the collection at the same moment."""
     try:
         yield
     except grpc.RpcError as error:

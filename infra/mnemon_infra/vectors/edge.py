@@ -209,12 +209,12 @@ _opened: dict[Path, _OpenFolder] = {}
 
 @asynccontextmanager
 async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> AsyncIterator[Edge]:
-    """Open the vectors of a folder, and create it if absent. All callers in a process share them.
+    """Open the vectors of a folder, which is created if absent. All callers in a process share the vectors.
 
     Raises:
-        VectorsInUse: another process has it open.
-        VectorsOutdated: another model made its vectors.
-        VectorsUnavailable: the engine cannot read it.
+        VectorsInUse: another process has the folder open.
+        VectorsOutdated: another model made the vectors in the folder.
+        VectorsUnavailable: the engine cannot read the folder.
     """
     folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
     if folder in _opened:

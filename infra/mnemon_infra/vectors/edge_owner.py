@@ -22,23 +22,23 @@ from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore,
 log = structlog.get_logger("vectors")
 
 _SUBJECT: Final = "changed.vectors.holder"
-"""A subject that mnemon's own processes may use, and bots may not."""
+"""Prefix of the subjects of the Edge owner, which mnemon's own processes may use, but no bot."""
 
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 
 MOST: Final = 64
-"""Maximum number of points of a page: about a millisecond of the event loop, which also serves bots."""
+"""Maximum number of points of a page, which takes the event loop about a millisecond."""
 
 _MOST_BYTES: Final = 400_000
 _TIMEOUT: Final = 20.0
-"""Seconds to wait for an answer, and for running writes to end."""
+"""Maximum seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
-"""Seconds after which paused writers continue, whether or not the process that paused them has finished."""
+"""Seconds after which paused writers continue, even if the process that paused them has not finished."""
 
 
 class PointMessage(msgspec.Struct, array_like=True):
-    """A point as it is sent between processes."""
+    """A point in the format in which processes exchange points."""
 
     id: bytes
     owner: tuple[str, str]
@@ -94,7 +94,7 @@ class EdgeOwner:
         return (await self._ask("counts", OwnerRequest())).counts
 
     async def pause(self) -> None:
-        """Pause the owner's writers, until `take` or for `LEASE` seconds.
+        """Pause the owner's writers until `take` is called, for at most `LEASE` seconds.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or running writes take too long.
@@ -102,7 +102,7 @@ class EdgeOwner:
         await self._ask("pause", OwnerRequest())
 
     async def take(self, folder: Path) -> None:
-        """Make the owner swap its folder for another one, and let its writers continue.
+        """Swap the owner's folder for another one, and let the owner's writers continue.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or the swap failed.
@@ -131,7 +131,7 @@ async def serve_requests(
     """Answer other processes' requests for this process's vectors, for the duration of the block.
 
     Args:
-        connection: to NATS.
+        connection: connection to NATS.
         vectors: the vectors of the folder.
         folder: the live folder.
         gate: the gate that all writers pass; it counts a swap that has replaced the points.
@@ -201,7 +201,7 @@ async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
 
 
 async def announce_swap(connection: Client) -> None:
-    """Tell all writers that a server's collections were swapped.
+    """Notify all writers of a swap of a server's collections.
 
     Raises:
         nats.errors.Error: the server does not answer.

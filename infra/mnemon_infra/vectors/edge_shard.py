@@ -1,8 +1,8 @@
 """One collection in the embedded engine: writes, flushes, and optimisation as it grows.
 
-The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so
-that a call in a thread would block the loop all the same, and wait for its turn besides. Calls are kept short
-instead, and another process does long work (`shard_optimizer`) on a copy.
+The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so a
+call in a thread would block the loop too, after waiting for the lock. Calls are kept short instead, and
+another process (`shard_optimizer`) does long work on a copy.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ WRITTEN_AT_ONCE = 128
 
 
 def require_room(folder: Path, needed: int = 0) -> None:
-    """Refuse to write to a full disk: a write to a mapped file without room would kill this process.
+    """Check that the disk has room: a write to a mapped file on a full disk would kill this process.
 
     Args:
         folder: a folder on the disk.
-        needed: bytes that are needed in addition to the reserve that any disk must have free.
+        needed: free bytes that are needed in addition to the reserve of every disk.
 
     Raises:
         VectorsUnavailable: the disk is full.
@@ -77,8 +77,8 @@ def translate_errors() -> Iterator[None]:
 class _Missed:
     """Writes and removals since a copy was made, which the optimised copy lacks.
 
-    It holds ids only, and the points are read from the engine later: a rebuild writes so many points
-    meanwhile that copies of them would fill the memory.
+    Only ids are kept, and the points are read from the engine later: a rebuild writes so many points
+    meanwhile that copies of the points would fill the memory.
     """
 
     written: set[int | UUID | str] = field(default_factory=set)
@@ -91,7 +91,7 @@ class Shard:
     Attributes:
         folder: the folder of the collection.
         engine: the open engine; every optimisation replaces it.
-        tenants: the tenants whose points it holds, or has held since it was opened.
+        tenants: the tenants whose points the shard has, or has had since it was opened.
     """
 
     def __init__(self, folder: Path, dimension: int | None) -> None:
@@ -121,14 +121,14 @@ class Shard:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the subfolder that the engine has open was deleted or replaced."""
+        """True if the subfolder that the engine has open was deleted or replaced."""
         try:
             return not self._path.is_dir() or self._current.read_text(encoding="utf-8") != self._path.name
         except FileNotFoundError:
             return True
 
     async def write(self, points: Sequence[Point]) -> None:
-        """Add or replace a few points, after other work on the event loop has had its turn.
+        """Add or replace a few points, after waiting work on the event loop.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
@@ -142,7 +142,7 @@ class Shard:
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
     async def remove(self, which: Filter) -> None:
-        """Remove points, after other work on the event loop has had its turn.
+        """Remove points, after waiting work on the event loop.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
@@ -175,7 +175,7 @@ class Shard:
             self.engine.flush()
 
     def close(self) -> None:
-        """Release the folder. Background work ends in the next turns of the loop."""
+        """Release the folder. Background work ends in the next iterations of the event loop."""
         if self._flushing:
             self._flushing.cancel()
         if self._organising:
@@ -224,7 +224,7 @@ class Shard:
             self._organising = None
 
     async def _organise(self) -> None:
-        """Optimise a copy in another process, add the writes since the copy, and replace the engine by it."""
+        """Optimise a copy in another process, add later writes, and replace the engine by the copy."""
         former, draft = self._path, self.folder / uuid4().hex
         try:
             async with self._writing:
@@ -243,7 +243,7 @@ class Shard:
             await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
 
     async def _switch_to(self, draft: Path, missed: _Missed) -> None:
-        """Bring an optimised copy up to date and replace the engine by it.
+        """Bring an optimised copy up to date and replace the engine by the copy.
 
         Removals go first, because a point may have been written again after its removal.
         """
@@ -270,7 +270,7 @@ class Shard:
 
 
 def _measure_bytes(folder: Path) -> int:
-    """Return the bytes on disk; files of the engine have holes."""
+    """Return the bytes of a folder on disk, without the holes in files of the engine."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 

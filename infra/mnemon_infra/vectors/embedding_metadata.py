@@ -19,7 +19,7 @@ def split_model_name(text: str) -> tuple[str, str | None]:
 class EmbeddingMetadata(BaseModel):
     """An embedding model, as the engine records it with its vectors.
 
-    The dimension is None if there is no embedder.
+    The dimension is None without an embedder.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -36,10 +36,10 @@ class EmbeddingMetadata(BaseModel):
             return None
 
     def require(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
-        """Refuse vectors that another model made.
+        """Check that this model made the recorded vectors.
 
         Raises:
-            VectorsOutdated: another model made them, or the model is not recorded.
+            VectorsOutdated: another model made the vectors, or their model is not recorded.
         """
         if recorded is None:
             raise VectorsOutdated(f"{place} do not name their embedding model: run `mnemon reindex`")

@@ -19,7 +19,7 @@ async def open_vectors(
     Args:
         deployment: a Qdrant server takes precedence over a folder.
         model: provider and model of the embedder.
-        dimension: dimension of its vectors; None without an embedder: then there are sparse vectors only.
+        dimension: dimension of its vectors; None without an embedder, for sparse vectors only.
 
     Raises:
         VectorsNotConfigured: neither a server nor a folder is set.
@@ -43,7 +43,7 @@ async def open_vectors(
 
 
 async def reset_vectors(deployment: Deployment) -> None:
-    """Remove all vectors and the record of their model; they can be rebuilt from the log.
+    """Remove all vectors and the record of their model; all can be rebuilt from the log.
 
     Raises:
         VectorsNotConfigured: neither a server nor a folder is set.

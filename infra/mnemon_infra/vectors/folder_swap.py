@@ -18,9 +18,10 @@ def former_path(live: Path) -> Path:
 
 
 def swap_folders(live: Path, to: Path) -> None:
-    """Put a folder in the place of the live one, which becomes the former one; no former one may exist.
+    """Swap a folder with the live one, which becomes the former one; no former folder may exist.
 
-    Their files may be open for reading. Writes by path during the swap could reach the wrong folder.
+    Files of both folders may be open for reading. Writes by path during the swap could reach the wrong
+    folder.
     """
     aside = live.with_name(live.name + _ASIDE)
     live.rename(aside)

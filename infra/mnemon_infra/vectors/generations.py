@@ -1,6 +1,6 @@
 """Generations of the vectors, each beside the rows that were derived from the same log.
 
-With the embedded engine a generation is a folder beside the live one, on a Qdrant server a set of
+With the embedded engine, a generation is a folder beside the live one; on a Qdrant server, it is a set of
 collections.
 """
 
@@ -19,7 +19,7 @@ from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512
-"""Bytes of a disk block; files of the engine have holes."""
+"""Bytes of a disk block, for the size of files with holes."""
 
 
 def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
@@ -47,7 +47,7 @@ async def open_as_of(
         dimension: dimension of its vectors; None without an embedder.
 
     Raises:
-        VectorsNotMade: that generation has no vectors.
+        VectorsNotMade: the generation as of this position has no vectors.
         VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as in `open_vectors`.
     """
     generation = locate_generation(deployment, "as of", position)
@@ -76,7 +76,7 @@ async def has_vectors(deployment: Deployment) -> bool:
 
 
 async def drop_generation(deployment: Deployment) -> None:
-    """Remove the vectors of a generation that is not live; processes that have its folder open keep it.
+    """Remove the vectors of a generation that is not live; processes with an open folder can still read it.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -108,9 +108,9 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
 
 
 async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
-    """Put a generation's collections in the place of the live ones, in one step.
+    """Swap a generation's collections with the live ones, in one step.
 
-    The live ones become the former ones.
+    The live collections become the former ones.
 
     Raises:
         VectorsUnavailable: the live collections are unchanged.
@@ -125,10 +125,10 @@ async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
 
 
 def swap_closed_folder(deployment: Deployment, to: Deployment) -> None:
-    """Put a generation's folder in the place of the live one; no process may have the live one open.
+    """Swap a generation's folder with the live one; no process may have the live folder open.
 
     Raises:
-        VectorsInUse: a process has it open.
+        VectorsInUse: a process has the live folder open.
     """
     assert deployment.vectors_folder, "they are in a folder"
     assert to.vectors_folder, "beside it"
@@ -155,7 +155,7 @@ def settle_folder_swap(deployment: Deployment) -> None:
 
 
 async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
-    """Return the model that made the existing vectors; None if it is not recorded.
+    """Return the model that made the existing vectors; None if the model is not recorded.
 
     Raises:
         VectorsUnavailable: the server does not answer.

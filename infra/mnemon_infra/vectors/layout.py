@@ -10,13 +10,13 @@ from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.vectors.port import Point
 
 DENSE, SPARSE = "dense", "sparse"
-"""Names of the vectors."""
+"""Names of a point's vectors."""
 
 TENANT, USER = "tenant", "user"
 """Indexed fields in addition to those of the payload."""
 
 FULL_SCAN_POINTS = 2_000
-"""Number of a user's points up to which the engine compares all of them; above it, it searches a graph."""
+"""Maximum number of a user's points that the engine compares one by one; with more points it uses a graph."""
 
 
 def build_payload(point: Point) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Collection(StrEnum):
 class Point:
     """A searchable point. `dense` is None without an embedder.
 
-    The payload identifies its item and never holds its text: texts are read from the database, which knows
-    everything that was erased since.
+    The payload identifies the item and never contains its text: texts are read from the database, which has
+    all erasures.
     """
 
     id: UUID
@@ -38,14 +38,14 @@ class Point:
 
 
 class StoredPoint(NamedTuple):
-    """A point as a scroll returns it."""
+    """A stored point in the result of a scroll."""
 
     id: UUID
     payload: Mapping[str, JsonValue]
 
 
 class IdFilter(NamedTuple):
-    """Points by their ids: only these, or with `is_excluded` all others."""
+    """Filter of points by their ids: only these ids, or with `is_excluded` all others."""
 
     ids: frozenset[UUID]
     is_excluded: bool = False
@@ -59,7 +59,7 @@ class PointPage(NamedTuple):
 
 
 class PointHit(NamedTuple):
-    """A point as a search returns it. `score` is a cosine similarity, or a sum of term weights."""
+    """A point in the result of a search; `score` is a cosine similarity, or a sum of term weights."""
 
     id: UUID
     score: float
@@ -75,7 +75,7 @@ class VectorsUnavailable(Exception):
 
 
 class VectorsLost(VectorsUnavailable):
-    """The folder was deleted or replaced while it was open; the process that has it open rebuilds it."""
+    """The folder was deleted or replaced while it was open; the process that has it open refills it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
@@ -84,19 +84,19 @@ class VectorsLost(VectorsUnavailable):
 
 
 class VectorsNotConfigured(Exception):
-    """Neither a Qdrant server nor a folder is set; the message says which settings to use."""
+    """Neither a Qdrant server nor a folder is set; the message names the settings."""
 
 
 class VectorsNotMade(Exception):
-    """That generation has no vectors; the message says which command makes them."""
+    """A generation has no vectors; the message names the command that makes them."""
 
 
 class VectorsInUse(Exception):
-    """Another process holds the embedded engine's folder; the message says what to do."""
+    """Another process has the embedded engine's folder open; the message names the next step."""
 
 
 class VectorsOutdated(Exception):
-    """The vectors were made by another embedding model; the message says what to do."""
+    """Another embedding model made the vectors; the message names the next step."""
 
 
 class PointPages(Protocol):
@@ -127,32 +127,32 @@ class VectorStore(Protocol):
     ) -> list[list[PointHit]]:
         """Return the nearest points for each query, best first, at most `limit` each.
 
-        Term rarity is computed within the owner's tenant. A point without any term of a sparse query is no
-        hit of it.
+        Term rarity is computed within the owner's tenant. A point without any term of a sparse query is not a
+        hit of this query.
 
         Args:
             collection: the collection to search.
             owner: only points of this user.
             queries: dense or sparse vectors.
             limit: maximum number of hits of each query.
-            where: values that payload fields must have.
-            ids: only points with these ids, or all others.
+            where: values that fields of the payload must have.
+            ids: filter of the points by id; None takes all points.
         """
 
     async def wait_until_optimised(self) -> None:
-        """Wait until most writes are optimised; until then they take up memory.
+        """Wait until most writes are optimised; until then the writes take up memory.
 
         Call this in writers that write without pause and that no request waits for.
         """
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
-        """Remove points; None removes all of the owner's."""
+        """Remove points by id; None removes all points of the owner."""
 
     async def require_present(self) -> None:
         """Check that the stored points are still in their place.
 
         Raises:
-            VectorsLost: they were deleted.
+            VectorsLost: the stored points were deleted.
         """
 
     def scroll(
@@ -167,7 +167,7 @@ class VectorStore(Protocol):
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        """Return at most `most` stored points, of an owner or of all, from an id on or from the first."""
+        """Return at most `most` stored points from an id on, of one owner or of all owners."""
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        """Count the points, of one owner or of all."""
+        """Count the points of one owner or of all owners."""

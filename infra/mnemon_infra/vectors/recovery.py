@@ -1,6 +1,6 @@
 """Recovery of the embedded engine's folder if it is deleted while this process has it open.
 
-The engine continues on files without a name: searches find the old points, writes are lost.
+The engine continues on the deleted files: searches find the old points, and writes are lost.
 """
 
 import asyncio
@@ -52,7 +52,8 @@ async def recover_lost_vectors(
     async def recover() -> None:
         try:
             await gate.close()
-            # First: if the process is killed after this line, the next start does not repeat it.
+            # Reset the position before the folder is opened: after a kill in between, the next start opens an
+            # empty folder, and indexing continues at the start of the log.
             events = await refill()
             reopen_folder(folder)
             gate.count_exchange()

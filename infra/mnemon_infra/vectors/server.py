@@ -47,7 +47,7 @@ _PASSING = {
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.INTERNAL,
-    # The collections were dropped or the key was changed: requests work again once that is corrected.
+    # The collections were dropped or the key was changed: requests work again once an operator corrects this.
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.PERMISSION_DENIED,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -76,7 +76,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def alias_of(schema: str, collection: Collection) -> str:
-    """Return the alias that all processes use; a swap changes its collection."""
+    """Return the alias that all processes use; a swap assigns the alias to another collection."""
     return f"{schema}.{collection}"
 
 
@@ -188,7 +188,7 @@ class QdrantServer:
 
 @asynccontextmanager
 async def open_client(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
-    """Open a client of the server; the server need not answer yet."""
+    """Open a client of the server, without a request to the server."""
     client = AsyncQdrantClient(
         url=url,
         api_key=api_key.get_secret_value() if api_key else None,

@@ -27,7 +27,7 @@ IN_PLACE = 20
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Vector store and embedder; the embedder is None for words only. All writers pass the `gate`."""
+    """Vector store and embedder; without an embedder, points have words only. All writers pass the `gate`."""
 
     vectors: VectorStore
     embedder: Embedder | None
@@ -45,13 +45,13 @@ class SearchableItem(NamedTuple):
 
 
 def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> SearchableItem:
-    """Return the searchable item of a fact; `event_id` is of the event that wrote this version."""
+    """Return the searchable item of a fact; `event_id` is the id of the event that wrote this version."""
     place = point_id(*owner, "fact", fact_id)
     return SearchableItem(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
 def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> SearchableItem:
-    """Return the searchable item of a summary; `event_id` is of the event that wrote it."""
+    """Return the searchable item of a summary; `event_id` is the id of the event that wrote the summary."""
     place = point_id(*owner, "summary", summary_id)
     return SearchableItem(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
@@ -80,7 +80,7 @@ async def open_index_as_of(
 ) -> AsyncIterator[VectorIndex]:
     """Open the vectors as of a former log position, for searches with the embedder of the live ones.
 
-    It raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
+    The function raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
     """
     name, dimension = _describe_model(live.embedder)
     async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
@@ -97,9 +97,9 @@ async def build_points(
     """Make the points of searchable items.
 
     Args:
-        vector_index: its embedder makes the dense vectors.
+        vector_index: the vector index whose embedder makes the dense vectors.
         items: the searchable items.
-        meanings: known dense vectors, by text: the embedder is not asked for them again.
+        meanings: known dense vectors, by text, which the embedder does not have to make again.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.

@@ -1,4 +1,4 @@
-"""End of statistics of columns with content: PostgreSQL keeps values in them, even of deleted rows."""
+"""Removal of statistics of columns with content, which keep values even of deleted rows."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Limit of dead letters: many within a minute point to a fault of the consumer, which then pauses."""
+"""Limit of dead letters within a minute: beyond it the consumer is probably at fault, and pauses."""
 
 import asyncio
 from collections import Counter, deque
@@ -21,18 +21,18 @@ WINDOW: Final = 60.0
 """Seconds within which dead letters are counted together."""
 
 PAUSE: Final = 300.0
-"""Seconds for which the server pauses a consumer. It resumes the consumer without an operator."""
+"""Seconds of a consumer's pause. Then the server resumes the consumer without an operator."""
 
 
 class DeadLimit:
-    """Counts the dead letters of a consumer in this process. Beyond the limit it retries messages instead.
+    """Counts the dead letters of a consumer in this process. Beyond the limit, messages are retried instead.
 
     A retried message stays in its stream.
 
     Args:
         stream: the consumer's stream.
-        consumer: its name on the server.
-        letters: dead letters within a `WINDOW` that are allowed.
+        consumer: the consumer's name on the server.
+        letters: maximum number of dead letters within `WINDOW` seconds.
     """
 
     def __init__(self, stream: str, consumer: str, letters: int) -> None:
@@ -45,9 +45,10 @@ class DeadLimit:
     async def apply(
         self, connection: Client, outcomes: Sequence[DeliveryOutcome]
     ) -> Sequence[DeliveryOutcome]:
-        """Replace dead letters beyond the limit by `Retry`. If there are any, pause the consumer.
+        """Replace dead letters beyond the limit by `Retry`, and pause the consumer if any are replaced.
 
-        The server pauses it for all processes: the others that share its work would reach the limit later.
+        The server pauses the consumer for all processes: the other processes that share its work would reach
+        the limit later.
         """
         if Dead not in map(type, outcomes):
             return outcomes

@@ -1,4 +1,4 @@
-"""Dead letters as values: listed, filtered and looked up."""
+"""Dead letters as values: listing, filters and lookups."""
 
 import json
 from collections import deque
@@ -21,7 +21,7 @@ LetterKind = Literal["event", "trigger", "answer"]
 """Kind of an original: an event of the log, a trigger, or an answer of a model, which is in no stream."""
 
 _SPAN: Final = 64
-"""Positions of the first range that `read_newest_letters` reads. Each range before it has twice as many."""
+"""Positions in the first range that `read_newest_letters` reads; each further range is twice as long."""
 
 _WRITES_ROWS: Final = "persist"
 
@@ -32,9 +32,9 @@ _KINDS: Final[Mapping[str, LetterKind]] = {LOG: "event", WORK: "trigger"}
 class Letter:
     """A dead letter.
 
-    `id` is its position among dead letters; `stream` and `sequence` are those of the original, "" and 0 for
-    something outside the streams. `left_out` names the parts that had no room in the letter. The log has
-    those parts of an event.
+    `id` is the letter's position among dead letters. `stream` and `sequence` are the stream and the position
+    of the original; "" and 0 if the original is in no stream. `left_out` names the parts of the original that
+    had no room in the letter; the log still has those parts of an event.
     """
 
     id: int
@@ -55,12 +55,12 @@ class Letter:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the letter is about a window that no model could read; else its facts were proposed."""
+        """True if the letter is about a window that no model could read."""
         return self.kind == "answer" and self.reason != "too_many_facts"
 
     @property
     def owner(self) -> tuple[str, str] | None:
-        """Tenant and user, if the subject of the original names them."""
+        """Tenant and user of the original; None if its subject does not name a user."""
         if origin := find_origin(self.subject):
             return origin.owner
         match self.subject.split("."):
@@ -157,7 +157,7 @@ async def read_newest_letters(
 async def read_rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
     """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
 
-    The function reads the letters of this user only.
+    Letters of other users are not read.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

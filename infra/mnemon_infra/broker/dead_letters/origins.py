@@ -32,7 +32,7 @@ class Letters:
 
 
 async def summarise_letters(connection: Client) -> Letters:
-    """Read all dead letters, without their bodies.
+    """Count all dead letters, and list the log positions of their originals, without reading bodies.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

@@ -26,13 +26,16 @@ None if that is unknown."""
 TIMEOUT: Final = 5.0
 
 PROJECTING: Final = "persist"
-"""The consumer that projects events. The projections have nothing of an event that it rejects, so the event
-can move to another position in the log."""
+"""The consumer that projects events.
+
+The projections contain nothing of an event that this consumer rejects, so the event can move to another
+position in the log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """Result of a redrive: the original will be handled again; `sequence` is its new position."""
+    """Result of a redrive: the original will be handled again; `sequence` is the position of its new copy."""
 
     sequence: int
 
@@ -50,7 +53,7 @@ class Kept:
 
 
 async def find_original(connection: Client, letter: Letter) -> Msg | None:
-    """Return the event that a letter is about, as the log has it; None when the log no longer has it.
+    """Return the event of the log that a letter is about; None if the log no longer has that event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -68,8 +71,8 @@ async def redrive_letter(
 ) -> GivenBack | AlreadyApplied | Kept:
     """Publish the original of a letter again, then remove the letter.
 
-    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger means the same
-    however often it is sent.
+    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger that is sent
+    twice has the effect of one.
 
     Raises:
         nats.errors.Error: it is unknown which steps were done.
@@ -103,8 +106,8 @@ async def _redrive_event(
 ) -> GivenBack | AlreadyApplied | Kept:
     """Move the event to the end of the log.
 
-    The event leaves its former position. There, a replay of the log after the fix would put it before the
-    events that users have been shown until now.
+    The event leaves its former position: if it stayed there, a replay of the log after the fix would apply it
+    before later events whose effects users have already seen.
     """
     original = await find_original(connection, letter)
     if original is None:
@@ -152,9 +155,9 @@ async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kep
 
 
 def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
-    """Return the headers that the bot sent, and the event's identity if that came from its position."""
+    """Return the headers that the bot sent, with the event's id if that came from the position."""
     sent = original.headers or {}
-    # The other headers of NATS told the server how to treat the first publish.
+    # The other headers of NATS applied to the first publish only.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
     if message_id := sent.get("Nats-Msg-Id"):
         headers["Nats-Msg-Id"] = message_id

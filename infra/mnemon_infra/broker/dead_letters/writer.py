@@ -24,12 +24,12 @@ async def store_letter(
     letter_id: str,
     model: str | None = None,
 ) -> None:
-    """Store a letter. The same letter within the stream's duplicate window makes no second one.
+    """Store a letter. Storing the same letter again within the stream's duplicate window has no effect.
 
     Args:
         connection: connection to the server.
-        consumer: the consumer that gives up.
-        subject: subject of the event that reports it in the log.
+        consumer: the consumer that stores the letter.
+        subject: subject of the event that reports the failure in the log.
         dead: the reason and the error.
         letter: the body, JSON; if it is too large for the server, its longest text is cut.
         letter_id: identity of the letter.

@@ -2,8 +2,8 @@
 
 Every tenant has an account of its own. Two things cross its border: the events that a bot publishes and the
 requests that it sends, each with the tenant in the subject. Permissions within one account would not suffice:
-the server acknowledges a publish to whatever subject the bot names for the reply, so a bot could make the
-acknowledgement an event of another tenant.
+the server sends the acknowledgement of a publish to any subject that the bot names for the reply, so a bot
+could make the acknowledgement an event of another tenant.
 """
 
 import json
@@ -60,9 +60,9 @@ class Limits(NamedTuple):
     """Limits that the server puts on a tenant; None takes the server's general limit.
 
     Attributes:
-        payload: bytes of a message. The server disconnects a client that sends more.
-        connections: connections at the same time. The server refuses further ones.
-        subscriptions: subscriptions of all connections together.
+        payload: maximum bytes of a message. The server disconnects a client that sends more.
+        connections: maximum number of connections at the same time. The server refuses further connections.
+        subscriptions: maximum number of subscriptions of all connections together.
     """
 
     payload: int | None = None
@@ -82,14 +82,14 @@ class Permitted(NamedTuple):
 
 
 class Authorization:
-    """The users of a server. It keeps hashes of passwords: a login is shown once and cannot be looked up."""
+    """The users of a server. Passwords are kept as hashes: a login is shown once and cannot be looked up."""
 
     def __init__(self, accounts: dict[str, Any]) -> None:
         self._accounts = accounts
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the file; without one, return an authorization without users.
+        """Read the file; return an authorization without users if the file is absent.
 
         Raises:
             NotOurs: the file was not written by `text`.
@@ -109,7 +109,7 @@ class Authorization:
         return authorization
 
     def text(self) -> str:
-        """Return the file's text, as nats-server includes it."""
+        """Return the text of the file that nats-server includes in its configuration."""
         # nats-server reads JSON strings, except for escapes of letters.
         return f"{_HEAD}{json.dumps(self._accounts, ensure_ascii=False, indent=2)}\n"
 
@@ -191,7 +191,7 @@ class Authorization:
 
 
 class NotOurs(Exception):
-    """`mnemon auth` did not write the file."""
+    """The file of users was not written by `mnemon auth`."""
 
 
 def anybody() -> str:
@@ -201,7 +201,7 @@ def anybody() -> str:
 
 
 def quoted(text: str) -> str:
-    """Quote a text for the server's configuration: JSON without escaped letters, which it cannot read."""
+    """Quote a text as JSON without escaped letters, because nats-server cannot read these."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -39,7 +39,7 @@ async def list_paused(connection: Client) -> list[PausedConsumer]:
 
 
 async def resume_consumer(connection: Client, consumer: str) -> bool:
-    """Resume one of mnemon's consumers. Return False if none has this name.
+    """Resume one of mnemon's consumers. Return False if no consumer has this name.
 
     Raises:
         nats.errors.Error: it is unknown whether the consumer resumes.

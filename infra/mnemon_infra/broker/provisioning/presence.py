@@ -42,7 +42,7 @@ class StreamsMissing(Exception):
 
 
 async def require_streams(connection: Client) -> None:
-    """Check that all streams exist, before consumers start that would wait for them for ever.
+    """Check that all streams exist. Consumers that start without them would wait for ever.
 
     Raises:
         StreamsMissing: a stream is absent.
@@ -56,16 +56,16 @@ async def require_streams(connection: Client) -> None:
 
 
 async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]) -> None:
-    """Check every `CHECK_INTERVAL` seconds that the consumers exist.
+    """Check every `CHECK_INTERVAL` seconds that the consumers exist, and create deleted ones again.
 
-    It creates a deleted consumer again: a subscriber that pulls from an absent consumer retries without an
-    error, and never recovers. It also creates the streams of triggers and of dead letters again, but not the
-    log: positions would start at 1 again, and rows have those positions already. If another program deletes
-    the log and creates it again, this process ends.
+    A subscriber that pulls from an absent consumer retries without an error, and never recovers. The streams
+    of triggers and of dead letters are created again too, but not the log: its positions would start at 1
+    again, and rows have those positions already. If another program deletes the log and creates it again,
+    this process ends.
 
     Args:
         connection: an open connection.
-        durables: the consumers; the function returns at once if there are none.
+        durables: the consumers; without any, the function returns at once.
     """
     stream_context = connection.jetstream()
     consumers = [durable.name for durable in durables]

@@ -23,7 +23,8 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
-"""Maximum number of revisions that the bucket keeps of the general settings, and of each tenant's."""
+"""Maximum number of revisions that the bucket keeps of the general settings, and of each tenant's settings.
+"""
 
 STREAMS = (
     StreamConfig(
@@ -100,7 +101,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     """Create the streams, consumers and buckets that are absent, and update those that differ.
 
     Args:
-        connection: to any server of a cluster.
+        connection: connection to any server of the cluster.
         replicas: number of servers that keep a copy of each stream and bucket; a consumer has as many as its
             stream. None keeps the existing number, for callers that only create absent objects.
 
@@ -126,7 +127,7 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     """Reset a consumer to the start of its stream. Return the number of messages that it will read.
 
     Raises:
-        nats.errors.Error: the server does not answer, or refuses.
+        nats.errors.Error: the server does not answer, or refuses the reset.
     """
     stream_context = connection.jetstream()
     with suppress(NotFoundError):

@@ -17,8 +17,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 async def read_applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
     """Return the log position up to which a consumer has ended every event: applied, skipped or dead.
 
-    It is the floor of the consumer's acknowledgements, so it holds over any number of processes. It may lag
-    behind the events that are applied already, and never runs ahead of them. It is 0 for an absent consumer.
+    The position is the floor of the consumer's acknowledgements, over any number of processes: it may lag
+    behind events that are applied already, and never runs ahead of them. An absent consumer has position 0.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -56,9 +56,9 @@ async def read_log_end(stream_context: JetStreamContext) -> int:
 
 
 async def find_first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
-    """Return the first event at a log position or beyond, as its position and the time the log stored it.
+    """Return position and time of storage of the first event at a log position or beyond.
 
-    None when the log has no such event.
+    Return None if the log has no such event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -73,7 +73,7 @@ async def find_first_from(stream_context: JetStreamContext, position: int) -> tu
 
 
 class AppliedPosition:
-    """The applied position as this process knows it. It asks the server when a caller needs a newer one."""
+    """Applied position of a consumer, cached; the server is asked when a caller needs a newer position."""
 
     def __init__(self, consumer: str = "persist") -> None:
         self.value = 0
@@ -84,7 +84,7 @@ class AppliedPosition:
 
     @property
     def is_behind(self) -> bool:
-        """Whether an event beyond the position is known to be written."""
+        """True if this process knows of an event beyond the position."""
         return self._noticed > self.value
 
     def notice(self, seq: int) -> None:
@@ -93,7 +93,7 @@ class AppliedPosition:
         self._change.set()
 
     async def refresh(self, stream_context: JetStreamContext) -> int:
-        """Ask the server for the position. Concurrent callers share one request.
+        """Ask the server for the position and return it. Concurrent callers share one request.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -105,9 +105,10 @@ class AppliedPosition:
         return self.value
 
     async def wait_for(self, stream_context: JetStreamContext, seq: int, timeout_seconds: float) -> int:
-        """Wait until the position is `seq` or beyond, or until the timeout. Return the position then.
+        """Wait until the position is `seq` or beyond, or until the timeout. Return the last known position.
 
-        If a server does not answer, the request is repeated: another may be about to become the leader.
+        If a server does not answer, the request is repeated: another server may be about to become the
+        leader.
 
         Raises:
             nats.errors.Error: the connection is closed, or the server refuses.

@@ -48,7 +48,7 @@ class ErasureScope(Protocol):
     def at(self) -> datetime: ...
 
     def triggers(self) -> Sequence[str]:
-        """Return the subject patterns of the triggers to remove. They hold no content and can be derived."""
+        """Return the subject patterns of the triggers to remove, which have no content and can be derived."""
 
     def places(self) -> Sequence[LogRange]:
         """Return the ranges of the log that may hold events to remove."""
@@ -84,11 +84,11 @@ class ErasedUser:
 
 @dataclass(frozen=True, slots=True)
 class ErasedConversation:
-    """Erasure of a conversation: all of it below a log position, and all that was derived from it alone.
+    """Erasure of a conversation: its events below a log position, and all that was derived from these alone.
 
     Attributes:
         spans: ranges of positions in which the conversation was the current one; each excludes its end.
-        derived: positions of the facts and proposals that were derived from it alone.
+        derived: positions of the facts and proposals that were derived from this conversation alone.
         event_id: id of the erasure event; `seq` is that event's position.
     """
 
@@ -154,8 +154,8 @@ class ErasedConversation:
         """Return whether a message is removed.
 
         Args:
-            conversation: the message's; None means the one that was current at the position.
-            seq: the message's position.
+            conversation: the conversation of the message; None for the one that was current at the position.
+            seq: the position of the message.
         """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
@@ -168,8 +168,8 @@ class ErasedConversation:
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
         """Return whether a fact is removed.
 
-        A fact that is newer than the erasure is removed if all its sources are: a model may have been reading
-        them during the erasure.
+        A fact that is newer than the erasure is removed if all its sources are removed: a model may have been
+        reading the sources during the erasure.
         """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
@@ -180,7 +180,7 @@ class ErasedConversation:
 
 
 class Erasures(NamedTuple):
-    """Erasures of a user, purged yet or not: of everything below a position, and of conversations."""
+    """Erasures of a user, purged or not yet purged: of everything below a position, and of conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()
@@ -211,7 +211,7 @@ def erase_everything(owner: Owner) -> ErasedUser:
 
 
 def find_first_source(delivery: Delivery) -> int:
-    """Return the first log position that an event is made from: its own if it is made from nothing else."""
+    """Return the lowest log position among an event's own and those of its sources."""
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
@@ -229,7 +229,7 @@ def _parse_trigger_conversation(letter: Letter) -> str | None:
 
 
 def _parse_window(letter: Letter) -> dict[str, object]:
-    """Return the body of a letter about an unusable answer, which names its window; else empty."""
+    """Return the body of a letter about an unusable answer, which names a window; empty for other letters."""
     if letter.kind != "answer":
         return {}
     try:

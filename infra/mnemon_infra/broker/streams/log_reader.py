@@ -1,4 +1,4 @@
-"""Reader of a stream by subject, such as the events of one user: many messages for each request."""
+"""Reader of a stream by subject, such as the events of one user, with many messages per request."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ _UNAVAILABLE = "503"
 
 
 async def read_user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
-    """Return the user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
+    """Return at most `TAIL_LIMIT` of the user's events beyond a log position, in log order.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -71,8 +71,8 @@ async def read_last_position(connection: Client, pattern: str) -> int:
 async def read_pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, page by page.
 
-    It yields every event that the log has acknowledged. In a cluster any server with a copy answers, and its
-    copy may be behind; so the leader of the log is asked for later events at the end.
+    The pages have every event that the log has acknowledged. In a cluster any server with a copy answers, and
+    its copy may be behind; so the function asks the leader of the log for later events at the end.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -106,7 +106,7 @@ async def read_delivery(connection: Client, position: int) -> Delivery:
     """Return the event at a log position.
 
     Raises:
-        nats.js.errors.NotFoundError: the log has no event there.
+        nats.js.errors.NotFoundError: the log has no event at this position.
         nats.errors.Error: the server does not answer.
     """
     return await _ask_leader(connection, {"seq": position})
@@ -139,7 +139,7 @@ async def read_stored(
 ) -> AsyncGenerator[list[Msg], None]:
     """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
 
-    They come as the server sends them: subject, position and time are in the headers `Nats-Subject`,
+    The messages are as the server sends them: subject, position and time are in the headers `Nats-Subject`,
     `Nats-Sequence` and `Nats-Time-Stamp`.
 
     Raises:
@@ -174,7 +174,7 @@ async def events(
 
     Raises:
         nats.errors.Error: the server does not answer.
-        InvalidSubject, UnknownEvent, InvalidBody: a message is no valid event.
+        InvalidSubject, UnknownEvent, InvalidBody: a message is not a valid event.
     """
     async with aclosing(read_pages(connection, pattern, after)) as answers:
         async for page in answers:

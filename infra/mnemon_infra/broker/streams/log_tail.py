@@ -1,4 +1,4 @@
-"""The tail of the log: events as the log stores them, page by page, without an end.
+"""Tail of the log: events in the order in which the log stores them, page by page, without an end.
 
 Events that arrive while a page is in use wait here and form the next page: a reader that is slower than the
 bots gets fewer, larger pages.
@@ -40,8 +40,8 @@ _EXPIRED: Final = "408"
 async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, as they come.
 
-    It skips and repeats none, even if the server restarts or the connection breaks. Bodies are empty: the
-    subject names the user and the event.
+    No event is skipped or repeated, even if the server restarts or the connection breaks. Bodies are empty:
+    the subject names the user and the event.
 
     Raises:
         nats.errors.Error: the server has not answered for `TAIL_TIMEOUT` seconds, or the log is absent.
@@ -84,7 +84,7 @@ async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
 
 
 class _Arrivals:
-    """Messages that a consumer of the log sends. It requests more when the server has sent all."""
+    """Messages that a consumer of the log sends; further ones are requested when all have been sent."""
 
     def __init__(self, connection: Client, consumer: ConsumerInfo) -> None:
         self._connection = connection

@@ -20,7 +20,7 @@ log = structlog.get_logger("broker")
 StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
-"""Attempts to store an event that was paid for, as the log may be unavailable for a moment."""
+"""Maximum number of attempts to store an event that was paid for."""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
@@ -43,18 +43,18 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Position of an event in the log; `known` if the log had the event before, with its content of then."""
+    """Position of an event in the log; `known` is true if the log had the event already."""
 
     seq: int
     known: bool = False
 
 
 async def retry_store(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
-    """Store something that was paid for, with retries, so that a short outage of the log does not lose it.
+    """Store an event that was paid for, with retries, so that a short outage of the log loses nothing.
 
     Args:
-        store: stores it; a repeated attempt must be harmless.
-        pause: seconds between two of the `TRIES`.
+        store: stores the event; a repeated attempt must be harmless.
+        pause: seconds between two of the `TRIES` attempts.
 
     Raises:
         nats.errors.Error: the last attempt failed as well.
@@ -75,7 +75,7 @@ def _log_retry(state: RetryCallState) -> None:
 
 
 async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
-    """Append events to the log in their order, all or none for each `BATCH` of them.
+    """Append events to the log in their order, in atomic batches of at most `BATCH` events.
 
     Raises:
         nats.errors.Error: it is unknown whether the events are stored.
@@ -94,7 +94,7 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 
 
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
-    """Append groups of events to the log, all or none for each group of up to `BATCH`.
+    """Append groups of events to the log, each group of at most `BATCH` events as a whole or not at all.
 
     Many small groups go in one batch: the log stores them in the time of one group.
 

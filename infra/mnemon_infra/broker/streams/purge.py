@@ -35,7 +35,7 @@ from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Messages that one call of `purge_messages` overwrites, and of a page: other work proceeds in between."""
+"""Maximum number of messages on a page, and of those that one call of `purge_messages` removes."""
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
@@ -71,11 +71,11 @@ def _add_erasure(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: 
 async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     """Remove the events, dead letters and triggers in the scope of an erasure.
 
-    The server overwrites one text after another, which takes 5 to 20 ms each: a text that is only purged
-    stays on the disk.
+    The server overwrites each message on the disk, which takes 5 to 20 ms: the text of a message that is only
+    purged stays on the disk.
 
     Returns:
-        True if all is removed. After `AT_ONCE` messages it returns False, so that other work proceeds, and
+        True if all messages are removed. False after `AT_ONCE` messages, so that other work proceeds; then
         the caller has to call again.
 
     Raises:
@@ -105,14 +105,14 @@ async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGener
         async for letter in letters:
             if not erased.removes_letter(letter):
                 continue
-            # The log's copy goes first: only the letter leads to a subject with another spelling.
+            # Remove the log's copy first: only the letter leads to a subject with another spelling.
             if not letter.subject.startswith(places) and await _find_event(connection, letter):
                 yield LOG, letter.sequence
             yield DEAD, letter.id
 
 
 async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
-    """Yield a user's dead letters, whatever the spelling of the ids in their subjects."""
+    """Yield a user's dead letters, with any spelling of the ids in their subjects."""
     for pattern in [*letter_filters(*owner), *await _find_other_spellings(connection, owner)]:
         async with aclosing(read_stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
@@ -143,7 +143,7 @@ async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Del
 
 
 async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]:
-    """Count the messages in the scope of an erasure that are still there, by store.
+    """Count the messages in the scope of an erasure that are left, by store.
 
     Raises:
         nats.errors.Error: the server does not answer.

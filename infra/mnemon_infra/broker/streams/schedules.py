@@ -1,4 +1,4 @@
-"""Schedules that the server keeps, so that no process has to run when one is due."""
+"""Schedules that the server keeps, so that no process has to run when a message is due."""
 
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,7 @@ TARGET: Final = "Nats-Schedule-Target"
 async def schedule_every(connection: Client, subject: str, seconds: float, target: str) -> None:
     """Schedule an empty message to `target` every `seconds` seconds.
 
-    A schedule with the same `subject` replaces this one.
+    A later schedule with the same `subject` replaces this one.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -26,7 +26,7 @@ async def schedule_every(connection: Client, subject: str, seconds: float, targe
 async def schedule_once(connection: Client, subject: str, at: datetime, target: str) -> None:
     """Schedule one empty message to `target` at a time.
 
-    A schedule with the same `subject` replaces this one.
+    A later schedule with the same `subject` replaces this one.
 
     Raises:
         nats.errors.Error: the server does not answer.

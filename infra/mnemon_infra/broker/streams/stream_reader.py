@@ -19,16 +19,16 @@ StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and its delivery."""
 
 PAGE: Final = 1000
-"""Maximum number of messages of a page, unless the caller names another one."""
+"""Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes of a page: more than the largest message that a server takes here."""
+"""Maximum bytes of a page, which are more than those of the largest message."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
 
 TRIES: Final = 6
-"""Attempts in succession that may yield no message before the reader gives up."""
+"""Maximum number of successive attempts without a message before the reader gives up."""
 
 CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
@@ -46,16 +46,16 @@ async def read_stream(
 ) -> AsyncGenerator[list[StreamMessage], None]:
     """Yield all messages of a stream up to a position, each once and in stream order, page by page.
 
-    The next page arrives while one is in use; at most these two are held.
+    The next page arrives while a page is in use; at most two pages are in memory.
 
     Args:
         connection: connection to the server.
-        stream: its name.
+        stream: name of the stream.
         up_to: the last position to read.
         after: the position before the first one to read.
         page: maximum number of messages of a page.
-        headers_only: leave the bodies out.
-        subject: read only messages that match it.
+        headers_only: True to leave out the bodies.
+        subject: pattern of the subjects to read; None reads all subjects.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
@@ -82,7 +82,7 @@ async def read_stream(
                     if after >= up_to:
                         return
         finally:
-            with suppress(nats.errors.Error):  # the server drops it later
+            with suppress(nats.errors.Error):  # the server drops the consumer later
                 await connection.jetstream().delete_consumer(stream, place.name)
     if after < up_to:
         raise nats.errors.TimeoutError
@@ -116,14 +116,14 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
 async def _read_pages(
     connection: Client, place: ConsumerInfo, page: int
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """Yield the pages of a consumer until the stream ends or a message was lost on its way."""
+    """Yield the pages of a consumer until the stream ends or a message is lost on its way."""
     async with _Pages(connection, place, page) as pages:
         while read := await pages.next():
             yield read
 
 
 class _Pages:
-    """Pages of a consumer. It requests the next page when one is taken."""
+    """Pages of a consumer. When a page is taken, the next page is requested."""
 
     def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
         self._connection = connection
@@ -180,7 +180,7 @@ class _Pages:
 
 
 def consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among all of its consumer, and the number of messages after it."""
+    """Return the ordinal number of a message in its consumer, and the number of messages that follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`
         fields = fields[2:]

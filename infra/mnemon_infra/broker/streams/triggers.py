@@ -1,4 +1,4 @@
-"""Triggers that name users who said something, many users in one message."""
+"""Triggers that name users with new messages, many users in one trigger."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """A window to request once more; `attempts` is the number of failed ones."""
+    """A window to request once more; `attempts` is the number of failed attempts."""
 
     conversation: str
     from_seq: _Position
@@ -29,8 +29,10 @@ USERS: Final = 1000
 """Maximum number of users that one trigger names: all users of a usual batch of messages."""
 
 KEPT: Final = "24h"
-"""Lifetime of a trigger, so that triggers which no consumer takes do not pile up. A user's next message names
-the user again."""
+"""Lifetime of a trigger, so that triggers without a consumer do not pile up.
+
+A user's next message names the user again.
+"""
 
 
 async def publish_user_triggers(
@@ -81,7 +83,10 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
 
 
 def given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
-    """Return the subject of the trigger for one window: each window has its own, so one of each can wait."""
+    """Return the subject of the trigger for one window.
+
+    Each window has a subject of its own, because the stream keeps one message of each subject.
+    """
     return f"{work_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
 
 

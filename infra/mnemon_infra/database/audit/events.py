@@ -30,7 +30,7 @@ class RowDeviation(NamedTuple):
         seq: the log position of the event.
         stored: the log position that its row names; None without a row.
         differs: the columns whose values differ from the event.
-        is_gone: the content is removed.
+        is_gone: True if the content is removed.
     """
 
     seq: int
@@ -81,7 +81,7 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of every `every`-th user, always the same ones; 1 takes all users, 0 none."""
+    """A sample of every `every`-th user, always the same users; 1 takes all users, 0 takes no user."""
 
     every: int = 1
 
@@ -147,7 +147,7 @@ async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row
 
 
 def is_erased(row: Row, erased: Erasures) -> bool:
-    """Return whether an erasure covers a row; the first log position that it is derived from decides."""
+    """Return whether an erasure covers a row, by the lowest log position that the row is derived from."""
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):
@@ -196,7 +196,7 @@ async def _load_user_erasures(connection: Connection, users: Sequence[Owner]) ->
 
 
 async def _compare_user_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[RowDeviation]:
-    """Compare erasures of users: a user has one row for all of them, with the highest position."""
+    """Compare erasures of users: a user has one row for all erasures, with the highest position."""
     if not rows:
         return []
     erased = await _load_user_erasures(connection, [row.key[:2] for row in rows])

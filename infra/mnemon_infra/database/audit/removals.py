@@ -31,7 +31,7 @@ _OWNERS: Final = """
 
 
 class WrongRemoval(NamedTuple):
-    """An event whose content is wrongly gone, or wrongly still there; `is_gone` tells which."""
+    """An event whose content was wrongly removed (`is_gone` is true) or wrongly kept (`is_gone` is false)."""
 
     owner: Owner
     seq: int
@@ -39,7 +39,7 @@ class WrongRemoval(NamedTuple):
 
 
 class GoneSummary(NamedTuple):
-    """A summary without content, with its range from the log: the row no longer contains its beginning."""
+    """A summary without content. `from_seq` comes from the log, because the row no longer contains it."""
 
     owner: Owner
     seq: int
@@ -81,7 +81,7 @@ async def stream_watermarked_owners(database: Database) -> AsyncGenerator[list[O
 async def find_wrong_removals(
     database: Database, owners: Sequence[Owner], *, limit: int, up_to: int
 ) -> list[WrongRemoval]:
-    """Return the events of users whose content is wrongly gone or wrongly still there.
+    """Return the events of users whose content was wrongly removed or wrongly kept.
 
     Args:
         database: the generation to check.
@@ -104,7 +104,7 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return the summaries that no floor covers."""
+    """Return the summaries whose content was removed although they do not begin below a floor."""
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

@@ -1,4 +1,4 @@
-"""All rows of the projections by log position, to find rows whose event is not in the log."""
+"""Rows of all projections by log position, to find rows whose event is not in the log."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ _ERASED_ROWS: Final = f"""
 async def open_long_read(database: Database) -> AsyncIterator[Connection]:
     """Open a read-only transaction without a statement timeout, for reads of whole tables.
 
-    All reads in it see the same moment.
+    All reads in the transaction see the same state of the database.
     """
     async with database.transaction(keep=False) as connection:
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -1,7 +1,7 @@
 """Erasure of one conversation: deletes its rows below a log position and keeps them from being written again.
 
-The erasure event carries all that later writes have to know and nothing of the content: the positions at
-which the conversation was the current one, and the positions of what was derived from it alone. So the order
+The erasure event carries all positions that later writes need, and none of the content: the positions at
+which the conversation was the current one, and those of events that were derived from it alone. So the order
 in which events are written does not matter.
 """
 
@@ -40,7 +40,7 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
 class StoredErasure(NamedTuple):
-    """A stored erasure of a conversation; `is_settled`: log, dead letters and triggers are purged too."""
+    """A stored erasure of a conversation; `is_settled` once log, dead letters and triggers are purged."""
 
     erased: ErasedConversation
     is_settled: bool
@@ -156,7 +156,7 @@ def _make_erasure(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
 
 
 async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
-    """Return those windows whose conversation has no erasure that covers them."""
+    """Return the windows that no erasure of their conversation covers."""
     owners = list(dict.fromkeys(window.owner for window in windows))
     found = await load_conversation_erasures(owners)(connection)
     of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}
@@ -171,7 +171,7 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def load_spans(
     connection: Connection, owner: Owner, conversation: str, up_to: int
 ) -> tuple[list[tuple[int, int]], int | None]:
-    """Return the spans of a conversation below a log position, and its last start that discarded."""
+    """Return the spans of a conversation below a log position, and its last start that discards."""
     parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
     begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)
     return sorted(zip(begins, ends, strict=True)), discarded

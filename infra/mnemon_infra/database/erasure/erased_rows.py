@@ -1,7 +1,7 @@
 """Rows that the erasure of a user or of a conversation covers: counts, deletion, and batches that hold them.
 
-No consumer writes to the generations that are not live, so no consumer applies erasures there: functions of
-this module do.
+Consumers write to the live generation only. In all other generations, functions of this module apply the
+erasures.
 """
 
 import re
@@ -67,7 +67,7 @@ class _ErasureStatements:
     Attributes:
         deletions: deletions by table.
         counts: counts by table, windows included.
-        release: deletes the windows that are not locked. A locked one waits for a model now.
+        release: deletes the windows that are not locked. A locked window waits for the answer of a model.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ async def list_provider_batches(connection: Connection, erased: Erased) -> list[
 
 
 async def release_windows(database: Database, erased: Erased) -> None:
-    """Delete the windows that an erasure covers, except those that a model is being asked about now."""
+    """Delete the windows that an erasure covers, except windows that wait for the answer of a model."""
     statements, parameters = _bind(erased)
     async with database.transaction() as connection:
         await statements.release.execute_each(connection, [parameters])

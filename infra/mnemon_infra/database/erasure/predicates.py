@@ -29,7 +29,7 @@ def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
         begins = func.least(row["seq"], extract_position("from_seq"))
         return or_(row["seq"] == any_(erased["derived"]), and_(its, begins < erased["up_to"]))
     if name == starts.name:
-        # An erasure writes starts of its own, whose ids begin with the id of the erasure: it keeps them.
+        # An erasure keeps the starts that it writes; their ids begin with the id of the erasure.
         is_own = row["event_id"] == func.concat(erased["event_id"], ":", row["seq"])
         return and_(below, its, ~is_own)
     on_current = and_(row["conversation"].is_(None), row["seq"].op("<@")(erased["spans"]))
@@ -57,7 +57,7 @@ PARAMETER_COLUMNS: Final[Columns] = {
 
 
 def is_covered_by_parameters(table: Table) -> ColumnElement[bool]:
-    """Select the rows that the erasure described by `bind_erasure` covers, whether it is stored or not."""
+    """Return the condition that the erasure in the parameters of `bind_erasure` covers a row."""
     return and_(is_owned(table), is_covered(table.name, map_columns(table), PARAMETER_COLUMNS))
 
 

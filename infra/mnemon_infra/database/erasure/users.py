@@ -70,9 +70,9 @@ class Erasure(NamedTuple):
     """The stored erasure of a user.
 
     Attributes:
-        seq: the log position below which everything is gone.
+        seq: the log position below which everything is removed.
         at: the time of the erasure in the log.
-        is_settled: log, dead letters and triggers are purged too.
+        is_settled: true once log, dead letters and triggers are purged too.
     """
 
     seq: int
@@ -89,7 +89,7 @@ def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[boo
 
 
 def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Select the rows of a table that begin below a log position.
+    """Return the condition that a row of a table begins below a log position.
 
     A summary or a window is erased with the first message that it covers.
     """
@@ -161,13 +161,13 @@ async def lock_for_writing(
 ) -> None:
     """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
 
-    An eraser waits until all writers have finished, and writers wait until it has finished. Otherwise a
-    writer that began earlier could write below an erasure that it does not see.
+    An eraser waits until all writers have finished, and writers wait until the eraser has finished. Otherwise
+    a writer that began earlier could write rows below an erasure that the writer does not see.
 
     Args:
         connection: connection in a transaction that writes events.
         erased: rows of the events that erase users.
-        others: the transaction will apply other erasures too.
+        others: True if the transaction applies other erasures too.
     """
     await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:
@@ -189,7 +189,7 @@ async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasur
 
 @query
 async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
-    """Return the highest log position below which something of a user was erased; 0 if nothing was."""
+    """Return the highest log position of a user's erasures, also of conversations; 0 without an erasure."""
     below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
     return int(below)
 
@@ -206,10 +206,10 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 
 @query
 async def count_statistics_with(connection: Connection, words: str) -> int:
-    """Count the columns whose statistics contain some words, in this schema and its other generations.
+    """Count the columns whose statistics contain some words, in the schemas of all generations.
 
-    No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
-    version.
+    No column with content is sampled, unless an operator has changed that, or a generation comes from an
+    earlier version.
     """
     cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
     return sum([row[0] async for row in cursor])
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return which of these event ids of a user have rows."""
+    """Return those of the event ids of a user that have rows."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

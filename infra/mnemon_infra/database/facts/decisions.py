@@ -30,7 +30,7 @@ class ProposalRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Counts of batches; a batch counts once for each user who is in it.
+    """Counts of batches; a batch counts once for each of its users.
 
     Attributes:
         intended: number of batches.
@@ -105,7 +105,7 @@ async def find_undecided_proposals(
 
 
 async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
-    """Count decisions by outcome, and list the positions of surplus ones.
+    """Count decisions by outcome, and list the positions of surplus decisions.
 
     Args:
         database: the live generation.

@@ -39,7 +39,7 @@ class FactRecord(NamedTuple):
     Attributes:
         id: its short id, such as `pf_001`.
         text: the sentence.
-        kind: the sort of fact.
+        kind: kind of the fact, such as `preference`.
         tier: where the fact belongs.
         importance: 1 to 10.
         expires_at: the time from which on readers leave the fact out; None for never.
@@ -137,7 +137,7 @@ async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[li
 async def load_facts_by_id(
     connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[FactRecord]]:
-    """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
+    """Return each user's facts with these ids, in the order of the ids; missing facts are left out."""
     parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     answers = []

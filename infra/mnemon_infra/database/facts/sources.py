@@ -1,4 +1,4 @@
-"""Sources of facts: which facts were drawn from one conversation alone, or from discarded messages."""
+"""Sources of facts: lookup of facts that come from one conversation alone, or from discarded messages."""
 
 from collections.abc import Collection
 
@@ -25,12 +25,12 @@ async def find_events_from_conversation(
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
 
-    A fact that has another source too, was confirmed elsewhere, or was changed by hand, is not one of them.
+    A fact that has another source too, was confirmed elsewhere, or was changed by hand, is left out.
 
     Args:
-        connection: to NATS.
+        connection: connection to NATS.
         owner: the user.
-        conversation: its id.
+        conversation: id of the conversation.
         below: only events below this log position count.
         seqs: log positions of the conversation's messages.
 
@@ -68,7 +68,7 @@ async def find_events_from_conversation(
 async def find_facts_from_below(connection: Client, owner: Owner, position: int) -> set[str]:
     """Find the facts whose only sources are messages below a log position.
 
-    A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is not one of them.
+    A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is left out.
 
     Raises:
         nats.errors.Error: the log does not answer.

@@ -38,7 +38,7 @@ class PairRecord:
 
     Attributes:
         opened: the facts with undecided pairs, oldest first.
-        merged: for each fact that was merged into another one, that other one.
+        merged: for the id of each merged fact, the id of the fact that it was merged into.
         merges: event ids of the merges.
         answered: pairs that a model has answered.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.
@@ -100,7 +100,7 @@ _INTENDED = Lookup(
 async def load_pair_records(
     connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
 ) -> dict[Owner, PairRecord]:
-    """Load the undecided pairs of users; a user without any has no record.
+    """Load the undecided pairs of users; a user without undecided pairs has no record.
 
     Args:
         connection: connection to the generation.

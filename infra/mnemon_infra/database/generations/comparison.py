@@ -13,7 +13,7 @@ PAGE: Final = 5000
 """Maximum number of rows of each generation that one query compares."""
 
 RowKey = tuple[str, ...]
-"""The values of a table's primary key, in its order."""
+"""The values of a table's primary key, in the order of the key's columns."""
 
 
 class Difference(NamedTuple):

@@ -1,7 +1,7 @@
 """Generations of the projections: creation, listing, progress and removal.
 
-A generation is a schema. Each one but the live one has two more tables: `replay` for its applied position,
-and `replay_sweeps` for users with content that is yet to be removed.
+A generation is a schema. Each generation but the live one has two more tables: `replay` for its applied
+position, and `replay_sweeps` for users with content that is yet to be removed.
 """
 
 import re
@@ -15,7 +15,7 @@ from mnemon_infra.database.tables import batches, conversation_erasures, erasure
 from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
 
 WORK_TABLES: Final = (windows, batches, rounds)
-"""Tables that are no projections; a swap moves them to the new live generation."""
+"""Tables that are not projections; a swap moves these tables to the new live generation."""
 
 UNDERIVED_COLUMNS: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
 """Columns that no event determines: they record work that was done outside the database."""
@@ -27,13 +27,13 @@ class Generation(NamedTuple):
     """An existing generation.
 
     Attributes:
-        schema: its name.
+        schema: name of the schema.
         kind: its role: live, former, next, or as of a position.
         revision: revision of its tables; empty if it has no revision.
         reached: its applied position; None for the live one, which persist writes.
         up_to: the last log position that it is to contain; None for no limit.
         sweeps: number of users with rows or vectors that are yet to be removed.
-        bytes: size on disk.
+        bytes: size on disk, in bytes.
         vectors: the applied position of its vectors; None if it is not recorded, or there are no vectors.
     """
 
@@ -48,7 +48,7 @@ class Generation(NamedTuple):
 
     @property
     def is_made_here(self) -> bool:
-        """Whether mnemon made this schema.
+        """True if mnemon made this schema.
 
         A schema with the name of a generation but without the record of a rebuild belongs to another program.
         """
@@ -56,7 +56,7 @@ class Generation(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether no work is left for this generation."""
+        """True if no work is left for this generation."""
         if self.kind in ("live", "former"):
             return True
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
@@ -89,7 +89,7 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
-    """Describe the generation as of a position. It may have been dropped since it was listed."""
+    """Describe the generation as of a position, which may have been dropped since it was listed."""
     return await _describe(connection, name_of(live, "as of", position), "as of")
 
 
@@ -138,7 +138,7 @@ async def create_generation(database: Database, schema: str, up_to: int | None =
 
 
 async def analyze_tables(database: Database) -> None:
-    """Update PostgreSQL's statistics, so that the first readers do not pay for bad plans."""
+    """Update PostgreSQL's statistics, so that the first queries do not run with bad plans."""
     async with database.transaction() as connection:
         await connection.execute("SET LOCAL statement_timeout = 0")
         for table in PROJECTIONS:

@@ -55,7 +55,7 @@ class ProgressRecord:
     async def create(
         self, connection: Connection, schema: str, *values: int | None, owners: Collection[Owner] = ()
     ) -> None:
-        """Create the record: the applied position and the values of further columns, and users to sweep."""
+        """Create the record, with applied position, values of further columns, and users to sweep."""
         await self._execute(connection, schema, "CREATE TABLE {replay} (reached bigint NOT NULL{further})")
         keys: LiteralString = "(tenant text, user_id text, PRIMARY KEY (tenant, user_id))"
         await self._execute(connection, schema, "CREATE TABLE {sweeps} " + keys)
@@ -90,7 +90,7 @@ class ProgressRecord:
             await self._execute(connection, schema, statement, *_split_owners(owners))
 
     async def drop(self, connection: Connection, schema: str) -> None:
-        """Drop the record if there is one."""
+        """Drop the record if it exists."""
         await self._execute(connection, schema, "DROP TABLE IF EXISTS {replay}, {sweeps}")
 
     async def _add_owners(self, connection: Connection, schema: str, owners: Collection[Owner]) -> None:

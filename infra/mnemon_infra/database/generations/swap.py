@@ -18,9 +18,9 @@ from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
 
 LOCK_TIMEOUT: Final = 2.0
-"""Seconds for which the swap may wait for tables, and block others that wait for them too."""
+"""Maximum seconds for which the swap waits for tables, and blocks others that wait for the same tables."""
 
-# The order in which persist writes them, so that it and the swap cannot deadlock.
+# The order in which persist writes these tables, so that persist and the swap cannot deadlock.
 _FIRST: Final = ("erasures", "messages", "memory_events")
 _WRITTEN: Final = sorted(PROJECTIONS, key=lambda table: (*_FIRST, table.name).index(table.name))
 
@@ -31,7 +31,7 @@ _SETTLED: Final = SQL(
 
 
 class TablesBusy(DatabaseUnavailable):
-    """Other transactions keep the tables longer than the swap may wait.
+    """Other transactions keep the tables locked longer than the swap may wait.
 
     A later attempt may succeed.
     """
@@ -41,8 +41,8 @@ class TablesBusy(DatabaseUnavailable):
 async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """Open a transaction during which no other one writes the live generation: writers wait for its end.
 
-    Readers are not blocked. Writers that waited then use the table of that name, whichever generation it
-    belongs to by then.
+    Readers are not blocked. After the wait, a writer uses the table that has the name by then, in the new
+    live generation after a swap.
 
     Raises:
         TablesBusy: nothing is locked.
@@ -50,7 +50,8 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
-        # First the tables that may be locked for long, while a model is asked. The others stay readable.
+        # Lock first the tables that other transactions may lock for long, while a model is asked: until then
+        # the other tables stay readable.
         for tables, mode in (WORK_TABLES, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
             names = SQL(", ").join(Identifier(live, table.name) for table in tables)
             try:
@@ -63,10 +64,10 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 
 
 async def switch_generations(connection: Connection, live: str, to: str, applied: int) -> None:
-    """Put a generation in the place of the live one, which becomes the former one.
+    """Make a generation the live one; the generation that is live now becomes the former one.
 
     Args:
-        connection: the one that `lock_out_writers` yields.
+        connection: the connection that `lock_out_writers` yields.
         live: the schema name that all processes use.
         to: the schema of the generation that becomes live.
         applied: the applied position of the generation that is live now.

@@ -1,4 +1,4 @@
-"""Notices of a swap of generations, for processes that cache what they read from the former one."""
+"""Notices of a swap of generations, for processes that cache values from the former generation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

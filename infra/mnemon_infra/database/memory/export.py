@@ -28,7 +28,7 @@ _UP_TO: Final = parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
-    """A message. `conversation` is as in its subject: None is the current one at that position."""
+    """A message. `conversation` comes from its subject: None is the current conversation at that position."""
 
     seq: int
     event_id: str
@@ -48,7 +48,7 @@ class ConversationChange(NamedTuple):
     Attributes:
         seq: the log position.
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
-        event_id: of the event; for `named`, of the message.
+        event_id: id of the event; for `named`, id of the message.
         conversation: the conversation; None is the current one at that position.
         discard_previous: the start removes everything before it.
     """

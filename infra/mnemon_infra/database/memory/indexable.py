@@ -20,7 +20,7 @@ class IndexableItem(NamedTuple):
     Attributes:
         seq: the log position of the event that wrote its row.
         owner: the user.
-        event_id: that event's id.
+        event_id: id of that event.
         item: the id of the fact, document or summary; the event id of a message.
         body: the body of the event of a document; None for any other item.
     """
@@ -33,7 +33,7 @@ class IndexableItem(NamedTuple):
 
 
 class _ItemSource(NamedTuple):
-    """Source of a collection's items: the table, the columns of the item, and the rows that count."""
+    """Source of a collection's items: the table, the columns of an item, and the condition for a row."""
 
     table: str
     item: str

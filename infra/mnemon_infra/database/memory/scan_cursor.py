@@ -1,4 +1,4 @@
-"""Cursor of a scan through all users of a tenant, stored so that it survives the process."""
+"""Cursor of a scan through all users of a tenant, stored so that the scan survives the process."""
 
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -15,11 +15,11 @@ from mnemon_infra.database.projections.item_states import IS_WANTED, SUMMARIES, 
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8
-"""Summaries that a query reads beyond its limit: a merged one may replace several of them."""
+"""Number of summaries that a query reads beyond its limit: one summary may replace several others."""
 
 
 class ConversationSummary(NamedTuple):
-    """A summary that was not merged into another, with its conversation; instances sort by log position."""
+    """A summary that was not merged into another one, with its conversation; sorted by log position."""
 
     seq: int
     id: str
@@ -57,7 +57,7 @@ def _select_newest() -> Select[Any]:
         .prefix_with("MATERIALIZED")
     )
     name = func.unnest(literal(list(SUMMARIES), ARRAY(Text))).table_valued("name").render_derived("n")
-    # A conversation may have thousands of summaries; the newest count, because merged ones replace the rest.
+    # A conversation may have thousands of summaries; only the newest are read, because they replace the rest.
     last = (
         select(events)
         .where(

@@ -43,6 +43,6 @@ _TASKS = Lookup(_select_tasks())
 
 @query
 async def load_tasks(connection: Connection, owners: Sequence[Owner]) -> list[list[StoredTask]]:
-    """Return the tasks of users, oldest first. A task that was added again is a new one under the same id."""
+    """Return the tasks of users, oldest first. A task that was added again counts as a new task."""
     found = await _TASKS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [sorted(map(StoredTask._make, rows)) for rows in found]

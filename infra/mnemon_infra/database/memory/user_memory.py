@@ -23,7 +23,7 @@ BEGINNING = 1000
 
 
 class NewestMessagesQuery(NamedTuple):
-    """A request for the newest `limit` messages of a conversation; None is the current one."""
+    """A request for the newest `limit` messages of a conversation; None means the current conversation."""
 
     tenant: str
     user: str
@@ -58,9 +58,9 @@ class ConversationView:
     """The newest messages of one conversation, oldest first.
 
     Attributes:
-        conversation: its id; it may have no messages.
+        conversation: id of the conversation, which may have no messages.
         messages: the messages, at most as many as requested.
-        complete: whether no older messages exist.
+        complete: True if no older messages exist.
     """
 
     conversation: str

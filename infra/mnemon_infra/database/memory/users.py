@@ -44,8 +44,8 @@ _TENANTS: Final = f"""
     SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT %(most)s
 """  # noqa: S608 - made of our own text
 
-# If the database sorts by code points, as ours does ('B' comes before 'a' then), ids with the same prefix are
-# neighbours: the scan starts at the first of them and stops after the last. Otherwise it visits all users.
+# If the database sorts by code points ('B' before 'a'), as the embedded one does, ids with the same prefix
+# are neighbours: the scan starts at the first and stops after the last. Otherwise the scan visits all users.
 _USERS: Final = f"""
     WITH RECURSIVE found (user_id) AS (
         SELECT {

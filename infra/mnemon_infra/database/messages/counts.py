@@ -1,4 +1,4 @@
-"""Counts of the visible messages of a conversation between log positions, without reading them."""
+"""Counts of the visible messages of a conversation between log positions, without their contents."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ class CountedConversation(NamedTuple):
     Attributes:
         tenant: the tenant.
         user: the user.
-        conversation: its id.
+        conversation: id of the conversation.
         edges: ascending log positions at which a new count begins; messages before the first edge have a
             count of their own.
         below: only messages before this log position are counted.

@@ -1,8 +1,8 @@
 """Chats in another program's PostgreSQL, read as a stream from one snapshot and never written.
 
 The readers know two layouts. `conversations` has a row per message. `chat-logs` has a row per question with
-its answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns; those
-are found by their usual names.
+its answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns, which
+the readers look up by their usual names.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -25,7 +25,7 @@ _SESSION: Final = ("session_id", "chat_session_id")
 
 
 class ExternalChatsUnavailable(Exception):
-    """The database does not answer, or lacks the tables; the message names what is missing."""
+    """The database does not answer, or lacks a table or a column; the message names the cause."""
 
 
 class ExternalMessageRow(NamedTuple):
@@ -60,10 +60,10 @@ class SessionMemoryRow(NamedTuple):
 
 @asynccontextmanager
 async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
-    """Open a read-only connection on which all queries see the same moment.
+    """Open a read-only connection on which all queries see the same state of the database.
 
     Raises:
-        ExternalChatsUnavailable: there is no connection.
+        ExternalChatsUnavailable: the database cannot be reached.
     """
     try:
         connection = await psycopg.AsyncConnection.connect(
@@ -121,7 +121,7 @@ class ChatLogs:
     async def inspect(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
         """Inspect the tables and return a reader.
 
-        Without the table `chat_sessions` it reads questions and answers only.
+        Without the table `chat_sessions`, the reader has questions and answers only.
 
         Raises:
             ExternalChatsUnavailable: a table or a column is missing.
@@ -134,7 +134,7 @@ class ChatLogs:
 
     @property
     def has_users(self) -> bool:
-        """Whether the tables tell the user of a question."""
+        """True if the tables name the user of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
     async def stream_questions(self) -> AsyncGenerator[QuestionRow, None]:

@@ -18,7 +18,7 @@ AROUND: Final = 2
 
 
 class MessageLookup(NamedTuple):
-    """A request for messages by event id, and for the surroundings of the first `anchor_count` of them."""
+    """A request for messages by event id, and for the surroundings of the first `anchor_count` messages."""
 
     tenant: str
     user: str
@@ -42,9 +42,9 @@ class Surroundings(NamedTuple):
     """Requested messages and their neighbours.
 
     Attributes:
-        messages: by log position.
-        following: for a message, the next one of its conversation. It is known within `AROUND` messages of
-            each message whose surroundings were requested.
+        messages: the messages, by log position.
+        following: log position of the next message of the conversation, by log position of a message. Only
+            messages within `AROUND` messages of an anchor have an entry.
     """
 
     messages: dict[int, VisibleMessage]
@@ -96,7 +96,7 @@ def _select_found() -> Select[Any]:
 
 
 def _select_neighbours() -> Select[Any]:
-    """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
+    """Select the neighbours of a message, which name its conversation or lie on `-` within its span."""
     seq, conversation = parameter("seq", int), parameter("conversation", str)
     lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
     named = messages.c.conversation == conversation, parameter("floor", int), _END
@@ -127,14 +127,14 @@ _NEIGHBOURS = Lookup(_select_neighbours())
 async def load_visible_messages(
     connection: Connection, lookups: Sequence[MessageLookup]
 ) -> list[list[VisibleMessage]]:
-    """Return the visible ones among the messages, by log position."""
+    """Return the requested messages that are visible, by log position."""
     found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     return [sorted(_make_message(row) for row in rows) for rows in found]
 
 
 @query
 async def load_surroundings(connection: Connection, lookups: Sequence[MessageLookup]) -> list[Surroundings]:
-    """Return the visible ones among the messages, with the messages around them."""
+    """Return the requested messages that are visible, with the messages around them."""
     found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     anchors = [
         {"of_tenant": each.tenant, "of_user": each.user}

@@ -34,6 +34,6 @@ _SAMPLE = Lookup(_select_sample())
 
 @query
 async def load_sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
-    """Return some of the messages and facts of tenants, a few thousand at most, in no particular order."""
+    """Return at most a few thousand messages and facts of each tenant, in no particular order."""
     found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
     return [[text for (text,) in rows] for rows in found]

@@ -1,4 +1,4 @@
-"""The oldest messages of each conversation that no summary, or no window of extraction, covers yet.
+"""Oldest messages of each conversation that no summary, or no window of extraction, covers yet.
 
 Covered messages are not read: each conversation has a position above which everything is new.
 """
@@ -140,8 +140,8 @@ def _select_cut(places: CTE) -> ColumnElement[int]:
 def _select_covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
     if by == "summaries":
         return _select_furthest(SUMMARIES, places)
-    # A window in the table was cut above everything that events say of the conversation. Without such a
-    # window, as after a rebuild, the events are read.
+    # A window in the table covers more than the events of the conversation do. Without such a window, as
+    # after a rebuild, the events are read.
     return func.coalesce(
         _select_cut(places),
         func.greatest(_select_furthest(["window.answered"], places), _select_intended(places)),
@@ -210,7 +210,7 @@ _COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(
 async def load_uncovered_messages(
     connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy
 ) -> list[list[UncoveredMessages]]:
-    """Return for each request its uncovered messages by conversation; no conversation is empty."""
+    """Return the uncovered messages of each request, by conversation, without empty conversations."""
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
     stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]

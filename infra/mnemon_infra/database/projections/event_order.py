@@ -1,10 +1,10 @@
 """Query parts that derive state from the order of a user's events.
 
-A user's *timeline* is every start of a conversation, in log order. It cuts the log into *spans*: a message
-on `-` belongs to the conversation in whose span it lies. A `cleared`, and a `started` that discards, is a
-*floor*: everything below it is gone, whenever it arrives.
+A user's *timeline* is every start of a conversation, in log order. The timeline cuts the log into *spans*: a
+message on `-` belongs to the conversation in whose span the message lies. A `cleared`, and a `started` that
+discards, is a *floor*: everything below a floor is removed, whenever it arrives.
 
-All parts take the bind parameters that `bind_owner` returns.
+All query parts take the bind parameters that `bind_owner` returns.
 """
 
 from typing import Any
@@ -35,12 +35,12 @@ _FIRST = parameter("first", str)
 
 
 def bind_owner(tenant: str, user: str) -> dict[str, Any]:
-    """Return the bind parameters that every part of this module takes."""
+    """Return the bind parameters that every query part of this module takes."""
     return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 
 
 def is_owned(table: FromClause) -> ColumnElement[bool]:
-    """Select the rows of the user."""
+    """Return the condition that a row belongs to the user."""
     return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
 
 
@@ -86,13 +86,13 @@ def select_current(timeline: CTE) -> Any:
 
 
 def select_discard_floor(timeline: CTE, *only: ColumnElement[bool]) -> Any:
-    """Select the floor of all conversations: the last start that discards, of all starts or only of some."""
+    """Select the floor of all conversations: the last start that discards, among those that match `only`."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
 def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
-    """Select the floor of each cleared conversation: its last clear, of all clears or only of some."""
+    """Select the floor of each cleared conversation: its last clear, among the clears that match `only`."""
     place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
     return (
@@ -105,7 +105,7 @@ def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
 
 
 def select_floor(timeline: CTE, spans: CTE, conversation: ColumnElement[str]) -> Any:
-    """Select the floor of one conversation; 0 without any."""
+    """Select the floor of one conversation; 0 if the conversation has no floor."""
     floors = select_clear_floors(spans)
     own_floor = select(floors.c.seq).where(floors.c.conversation == conversation).scalar_subquery()
     return func.greatest(select_discard_floor(timeline), func.coalesce(own_floor, 0))

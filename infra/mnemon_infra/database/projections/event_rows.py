@@ -1,4 +1,4 @@
-"""Rows of events that are neither messages nor memory events: the table and its own columns.
+"""Rows of events that are neither messages nor memory events: tables and values.
 
 All functions are pure.
 """
@@ -18,7 +18,7 @@ from mnemon_infra.delivery import Delivery
 EventRowKey = tuple[str, str, str]
 
 Projected = tuple[str, Mapping[str, Any]]
-"""A table, and the values of its own columns."""
+"""Name of a table, and the values of the columns that only this table has."""
 
 
 def _project_started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:

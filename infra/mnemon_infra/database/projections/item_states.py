@@ -27,24 +27,24 @@ VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
 IS_WANTED: Final = events.c.item == any_(parameter("items", list[str]))
-"""Selects only the items of the parameter `items`."""
+"""Condition that an item is in the parameter `items`."""
 
 
 def has_name(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
-    """Select the events with these names."""
+    """Return the condition that an event has one of these names."""
     return table.c.event == any_(literal(list(names), ARRAY(Text)))
 
 
 def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
     """Return a log position from the body of an event.
 
-    The expression is written exactly as in the index: only then does PostgreSQL use it.
+    The expression has the exact words of the index, because PostgreSQL uses the index only then.
     """
     return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 
 
 def select_last_position(name: str) -> ColumnElement[int]:
-    """Return the log position of the item's last event with this name; 0 without one."""
+    """Return the log position of the item's last event with this name; 0 without such an event."""
     last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
     return func.coalesce(last, 0)
 
@@ -55,7 +55,7 @@ def select_newest(
     *only: ColumnElement[bool],
     **also: ColumnElement[Any],
 ) -> Subquery:
-    """Select the events of items, numbered as `place`: 1 is the newest that holds the item's content.
+    """Select the events of items, numbered in the column `place`: 1 is the newest event with content.
 
     Args:
         versions: names of the events that hold content.

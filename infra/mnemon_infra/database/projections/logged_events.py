@@ -19,7 +19,7 @@ class LoggedEvent(NamedTuple):
 
     Attributes:
         delivery: the stored message.
-        address: its decoded subject.
+        address: the decoded subject of the message.
         event: the event.
         id: the id of the event.
     """

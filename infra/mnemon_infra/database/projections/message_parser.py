@@ -1,7 +1,7 @@
 """Fast parser of `message.v1` for the hot path.
 
-Every body that it accepts, `MessageV1` accepts with the same values; a property test checks that. Bodies that
-it rejects go to the contract, which decides and reports errors in words for people.
+`MessageV1` accepts every body that this parser accepts, with the same values; a property test checks that.
+Bodies that the parser rejects go to the contract, which decides, and reports errors in words for people.
 """
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
@@ -31,7 +31,7 @@ class ParsedMessage(msgspec.Struct):
     metadata: dict[str, Any] | None = None
 
     def compute_sent_time(self) -> float | None:
-        """Return `sent_at` in seconds since 1970; without an offset it counts as UTC."""
+        """Return `sent_at` in seconds since 1970; a time without an offset counts as UTC."""
         if self.sent_at is None:
             return None
         moment = self.sent_at
@@ -50,8 +50,8 @@ _decode = msgspec.json.Decoder(ParsedMessage).decode
 def parse_message(body: bytes) -> ParsedMessage | None:
     """Parse a message; None if the contract has to decide.
 
-    That covers bodies that do not fit, and bodies that PostgreSQL might reject: with U+0000, with bytes that
-    are not UTF-8, or with numbers out of range.
+    The contract decides on bodies that do not fit, and on bodies that PostgreSQL might reject: with U+0000,
+    with bytes that are not UTF-8, or with numbers out of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         return None

@@ -15,7 +15,7 @@ from mnemon_infra.database.tables import KEY, memory_events, messages, metadata
 from mnemon_infra.delivery import Delivery
 
 PAGES: Final = 16
-"""Pages at the end of a table, which hold the newest rows: no index by position exists or is needed."""
+"""Number of pages at the end of a table that are searched for the newest rows, in place of an index."""
 
 
 def _select_newest(table: str) -> Composed:
@@ -32,7 +32,7 @@ _NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory
 async def find_newest_position(connection: Connection) -> int:
     """Return the highest log position among recently written rows.
 
-    A few other rows may have higher positions.
+    A few rows that were written earlier may have higher positions.
     """
     highest = 0
     for statement in _NEWEST:

@@ -39,12 +39,12 @@ SWEPT_AFTER: Final = {
 }
 """Events after which a user has to be swept.
 
-They are endings, removals, and events that may reach the log after the end of their fact, or after the clear
+These are endings, removals, and events that may reach the log after the end of their fact, or after the clear
 of their messages.
 """
 
 _REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
-"""Tables of events that remove others."""
+"""Tables of events that remove other events."""
 
 
 class MessageRow(NamedTuple):
@@ -81,7 +81,7 @@ AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 
 @dataclass(slots=True)
 class Rows:
-    """Rows to write together, one per event: of several copies of an event the first in the log counts."""
+    """Rows to write together, one per event: the copy of an event with the lowest log position counts."""
 
     messages: dict[EventKey, MessageRow] = field(default_factory=dict)
     memories: dict[EventKey, MemoryRow] = field(default_factory=dict)
@@ -89,14 +89,14 @@ class Rows:
 
     @classmethod
     def from_deliveries(cls, deliveries: Iterable[Delivery]) -> Self:
-        """Return the rows of events, without the invalid ones."""
+        """Return the rows of events; invalid events have no rows."""
         rows = cls()
         for row in build_rows(deliveries):
             rows.add(row)
         return rows
 
     def add(self, row: Row) -> None:
-        """Add a row, unless a copy of its event with a lower log position is there."""
+        """Add a row, unless these rows contain a copy of its event with a lower log position."""
         if isinstance(row, MessageRow):  # nearly always, so without a function call
             known = self.messages.get(row.key)
             if known is None or row.seq < known.seq:
@@ -106,7 +106,7 @@ class Rows:
             case MemoryRow():
                 _keep_first(self.memories, row.key, row)
             case EventRow(table="erasures"):
-                # Each copy of an erasure erases what lies below it, as it does when copies arrive one by one.
+                # Each copy of an erasure erases rows below its own position, as if copies came one by one.
                 _keep_first(self.events, (f"erasures {row.seq}", row.key), row)
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)
@@ -130,7 +130,7 @@ class Rows:
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
     def find_discarding_owners(self) -> set[Owner]:
-        """Return the users whose earlier messages are discarded."""
+        """Return the users whose earlier messages these rows discard."""
         return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
 
 
@@ -141,11 +141,11 @@ def _keep_first(rows: dict[RowPlaceT, AnyRow], place: RowPlaceT, row: AnyRow) ->
 
 
 def build_row(delivery: Delivery) -> Row | None:
-    """Return the row of an event; None if no projection reads such events.
+    """Return the row of an event; None if events of this name have no rows.
 
     Raises:
         InvalidSubject: the subject does not follow the grammar.
-        UnknownEvent: there is no such event, or no such version of it.
+        UnknownEvent: no event has this name and version.
         InvalidBody: the body does not satisfy its contract.
     """
     address, contract, opening = _parse_route(delivery.subject)
@@ -235,11 +235,11 @@ def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
     """Decode an event of the log.
 
     Returns:
-        Its address, the event in its latest version, and its id.
+        The address of the event, the event in its latest version, and its id.
 
     Raises:
         InvalidSubject: the subject does not follow the grammar.
-        UnknownEvent: there is no such event, or no such version of it.
+        UnknownEvent: no event has this name and version.
         InvalidBody: the body does not satisfy its contract.
     """
     address = parse_subject(delivery.subject)
@@ -250,7 +250,7 @@ def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
 def get_event_time(event: Event, delivery: Delivery) -> float:
     """Return the time of an event in seconds since 1970.
 
-    An imported event has its own time, which lies before the log took it.
+    An imported event has a time of its own, before the time at which the log stored it.
     """
     at: datetime | None = getattr(event, "at", None)
     return delivery.stored_at if at is None else at.timestamp()

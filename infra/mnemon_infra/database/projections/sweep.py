@@ -112,7 +112,7 @@ _LAST_WATERMARK = Statement(_select_last_watermark())
 
 
 async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
-    """Return the log position of the user's last event that removes others; 0 without one."""
+    """Return the log position of the user's last event that removes other events; 0 without such an event."""
 
     async def query(connection: Connection) -> int:
         seq = await _LAST_WATERMARK.fetch_value(connection, bind_owner(tenant, user))
@@ -129,8 +129,8 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
         tenant: the tenant of the user.
         user: the user to sweep.
         up_to: watermarks and endings above this log position are left for later; all events up to it must be
-            applied. Otherwise a start that is still to come could put a message into another conversation
-            than the cleared one; and a removal may be a copy of an earlier one.
+            applied. Otherwise a start that is applied later could put a message into another conversation
+            than the cleared one; and a removal may be a copy of an earlier removal.
 
     Returns:
         The number of events that lost their content.

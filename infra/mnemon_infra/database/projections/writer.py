@@ -113,8 +113,8 @@ _INSERT_EVENTS: Final = {
 async def write_rows(database: Database, rows: Rows) -> None:
     """Write a batch in one transaction.
 
-    Batches may be written again, and copies of an event in any order: the copy with the lowest position
-    stays.
+    A batch may be written again, and copies of an event may be written in any order: the copy with the lowest
+    position stays.
 
     Raises:
         DatabaseUnavailable: nothing is written; a later attempt may succeed.
@@ -125,7 +125,7 @@ async def write_rows(database: Database, rows: Rows) -> None:
 
 
 async def simulate_rows(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:
-    """Run a query as if these rows were written, then roll them back; no other transaction sees them.
+    """Run a query as if these rows were written, then roll back; no other transaction sees the rows.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -17,7 +17,7 @@ class OpenBatches(NamedTuple):
         state: `claimed`, `intended` or `submitted`.
         batches: number of batches.
         lines: number of their lines in total.
-        age: age of the oldest batch.
+        age: time since the creation of the oldest batch.
     """
 
     state: str
@@ -27,7 +27,7 @@ class OpenBatches(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """Counts of the windows that are cut, by state.
+    """Counts of windows and open batches, by state.
 
     Attributes:
         due: windows that wait for a batch or an online request.
@@ -45,7 +45,7 @@ class Backlog(NamedTuple):
 
 
 class TenantBacklog(NamedTuple):
-    """Unanswered windows of a tenant. `oldest`: when the first of them was cut."""
+    """Unanswered windows of a tenant; `oldest` is the time at which the first of them was cut."""
 
     tenant: str
     due: int
@@ -117,6 +117,6 @@ async def load_backlog(connection: Connection, now: datetime, since: datetime) -
 
 @query
 async def load_tenant_backlogs(connection: Connection, now: datetime) -> list[TenantBacklog]:
-    """Return the unanswered windows of each tenant, sorted."""
+    """Count the unanswered windows of each tenant, sorted by tenant."""
     found = await _BY_TENANT.fetch(connection, now=now)
     return sorted(map(TenantBacklog._make, found))

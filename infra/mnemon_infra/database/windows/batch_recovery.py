@@ -1,6 +1,6 @@
-"""Recovery of batches that are in the log and not in the tables, as after a rebuild.
+"""Recovery of batches that the log has and the tables lack, as after a rebuild.
 
-A submitted batch is paid for, and an intended one may be: neither may be requested a second time.
+A submitted batch is paid for, and an intended batch may be paid for: neither may be requested again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ _PLACE = ("tenant", "user_id", "conversation", "from_seq")
 _VALUES = (*_PLACE, "to_seq", "cut_at", "due_at", "batch_id", "line")
 
 MOST_LINES: Final = 1_000_000
-"""More lines than any provider takes in a batch."""
+"""Maximum number of lines of a batch: more than any provider accepts."""
 
 
 def _select_unknown() -> Select[Any]:
@@ -60,7 +60,7 @@ def _select_events() -> Select[Any]:
 
 
 def _insert_answered() -> Any:
-    """Insert all answered windows of a user; messages that these do not cover are cut into windows again."""
+    """Insert all answered windows of a user, so that their messages are not cut into windows again."""
     rows = select(
         events.c.tenant,
         events.c.user_id,
@@ -86,7 +86,7 @@ def _insert_intended() -> Any:
     insertion = insert(windows).values(
         {name: bindparam(name) for name in _VALUES} | {"attempts": 0, "is_answered": False}
     )
-    # A later batch has the window: it failed in the earlier one.
+    # A later batch has the window, because the window failed in the earlier one.
     had = {name: insertion.excluded[name] for name in ("batch_id", "line")}
     return insertion.on_conflict_do_update(index_elements=_PLACE, set_=had, where=~windows.c.is_answered)
 
@@ -165,7 +165,7 @@ async def _recover_batch(
 
 
 async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> list[Window]:
-    """Drop the windows of erased conversations: the batch's own event still names them."""
+    """Return the windows without those of erased conversations, which the event of the batch still names."""
     held = [
         StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq)
         for each in windows
@@ -177,8 +177,8 @@ async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> lis
 def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the row of a window.
 
-    The row names no batch if the batch is over for the user, or if the line is impossible: then the window
-    waits for another batch.
+    The row names no batch if the batch is over for the user, or if the line number is invalid: then the
+    window waits for another batch.
     """
     is_held = (window.tenant, window.user) not in over and _has_line(window)
     return {

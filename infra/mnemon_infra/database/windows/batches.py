@@ -39,7 +39,7 @@ class StoredBatch:
         model: the provider's name of the model.
         state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
-        lines: number of its lines.
+        lines: number of lines of the batch.
         created_at: the time of its creation.
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
@@ -105,7 +105,7 @@ _ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == parameter("of_batch"
 
 
 async def insert_batch(connection: Connection, batch: StoredBatch) -> None:
-    """Insert a batch; an existing one stays unchanged."""
+    """Insert a batch; an existing batch stays unchanged."""
     row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
     await _INSERT.execute_each(connection, [{**row, "purpose": _PURPOSE}])
 

@@ -1,4 +1,4 @@
-"""Messages of a window, and whether the log has an answer to it."""
+"""Messages of windows, and lookup of the windows that the log has an answer to."""
 
 from collections.abc import Sequence
 from typing import Any, Final

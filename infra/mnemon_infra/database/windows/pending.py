@@ -1,4 +1,4 @@
-"""Queries that list and lock windows which wait for a model."""
+"""Queries that list and lock windows that wait for a model."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, Stor
 
 
 class WaitingWindows(NamedTuple):
-    """Due windows of a tenant that wait for a batch: their number, and when the first was due."""
+    """Number of a tenant's due windows that wait for a batch, and the time since which the first is due."""
 
     tenant: str
     number: int
@@ -114,7 +114,7 @@ async def count_waiting_windows(connection: Connection, now: datetime, at_most: 
 async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Lock and return a tenant's windows that have been due longest, until the end of the transaction."""
+    """Return a tenant's windows that have been due longest, locked until the end of the transaction."""
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
     return sorted(map(make_window, found))
 
@@ -125,9 +125,9 @@ async def lock_windows_of_users(
     """Lock and return the first waiting window of each conversation of users, if it is due.
 
     Args:
-        connection: its transaction holds the locks until it ends.
-        users: each with True for all windows, or False for only those that are marked online.
-        now: windows that are due by then count as due.
+        connection: connection in a transaction, which holds the locks until it ends.
+        users: each user with True for all windows, or False for only the windows that are marked online.
+        now: the present time; windows that are due by this time count as due.
         at_most: maximum number of windows of each user.
     """
     wanted = [

@@ -16,13 +16,13 @@ class CallTotals(NamedTuple):
     """Totals of the model calls of one day (UTC) with the same tenant, purpose, provider, model and mode.
 
     Attributes:
-        in_batch: whether the calls were made in batches; a total never mixes both.
+        in_batch: True if the calls were made in batches, False if online.
         calls: number of calls.
-        unpriced: number of those calls whose model had no price then; they are not in `usd`.
+        unpriced: number of those calls whose model had no price; `usd` does not include their cost.
         input: tokens of the requests, cached ones included.
         cached: input tokens that the provider had cached.
         output: tokens of the answers.
-        usd: US dollars.
+        usd: cost in US dollars.
     """
 
     tenant: str
@@ -40,7 +40,7 @@ class CallTotals(NamedTuple):
 
 
 MOST_USD: Final = 1_000_000_000.0
-"""Maximum US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
+"""Maximum US dollars that one event counts for: PostgreSQL cannot add some larger values."""
 
 _SINCE: Final = calls.c.at >= parameter("since", datetime)
 _OF_TENANT: Final = calls.c.tenant == parameter("of_tenant", str)
@@ -100,7 +100,7 @@ _USAGE_OF_TENANT = Lookup(_select_usage().where(_OF_TENANT))
 
 @query
 async def sum_spending(connection: Connection, tenant: str, since: datetime) -> float:
-    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls cost nothing."""
+    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls count as 0."""
     (row,) = await _SPENT.fetch(connection, of_tenant=tenant, since=since)
     return float(row[0])
 
@@ -114,7 +114,7 @@ async def sum_reserved(connection: Connection, tenant: str) -> float:
 
 @query
 async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dict[str, float]:
-    """Return the US dollars that calls have cost since a moment, for each tenant that made any."""
+    """Return the US dollars that calls have cost since a moment, for each tenant with calls."""
     rows = await _SPENT_BY_TENANT.fetch(connection, since=since)
     return dict(rows)
 

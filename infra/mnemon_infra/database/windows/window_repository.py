@@ -13,12 +13,12 @@ from mnemon_infra.database.tables import windows
 
 
 class StoredWindow(NamedTuple):
-    """A window that has no answer, or had none when it was read; windows sort by user and position.
+    """A window that had no answer when it was read; windows sort by user and position.
 
     Attributes:
         attempts: number of failed attempts.
-        batch_id: the batch that has it.
-        line: its line in the batch.
+        batch_id: the batch that contains the window; None without a batch.
+        line: the line of the window in the batch; None without a batch.
     """
 
     tenant: str
@@ -42,7 +42,8 @@ class FailedWindow(NamedTuple):
         window: the window.
         attempts: number of attempts that have failed so far.
         due_at: the earliest time of the next attempt.
-        is_online: request it online from now on, whatever the settings say; False changes nothing.
+        is_online: True to request the window online from now on, whatever the settings say; False changes
+            nothing.
     """
 
     window: StoredWindow
@@ -111,7 +112,7 @@ _REOPENED = Statement(
 async def insert_windows(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
-    """Insert windows; existing ones stay unchanged."""
+    """Insert windows; existing windows stay unchanged."""
     rows = [
         {
             "tenant": each.tenant,
@@ -146,7 +147,7 @@ async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]
 
 
 async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
-    """Reopen windows that were given up, for another attempt, online."""
+    """Reopen windows that were given up, for another attempt online."""
     windows_of_it = list(given_up)
     await insert_windows(connection, windows_of_it, now, answered=True)
     if rows := [{**_bind_window(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
@@ -154,7 +155,7 @@ async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow
 
 
 async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]) -> None:
-    """Return failed windows to the waiting ones, without a batch."""
+    """Let failed windows wait again, without a batch."""
     rows = [
         {
             **_bind_window(each.window),

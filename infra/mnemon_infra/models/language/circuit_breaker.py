@@ -1,6 +1,6 @@
 """Circuit breaker for language models: a model that refuses or does not answer gets no requests for a while.
 
-Nothing is lost: requests wait.
+Requests wait, so that no request is lost.
 """
 
 import time
@@ -24,20 +24,21 @@ log = structlog.get_logger("models")
 REFUSAL_PAUSE: Final = 60.0
 """Seconds of pause after a refusal.
 
-It is short for a person who corrects a key, and long enough to limit the number of log messages.
+The pause is short enough for an operator who corrects a key, and long enough to limit the number of log
+messages.
 """
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds of pause by the number of consecutive failures; the last value holds for all later ones.
 
-The first failure causes no pause: its cause may be the request, and other requests need not wait.
+The first failure causes no pause: the request may be the cause, and other requests need not wait.
 """
 
 LONGEST_PAUSE: Final = 300.0
 """Maximum pause in seconds, even if the provider requests a longer one."""
 
 REPORTED_FOR: Final = 600.0
-"""Seconds after which a failed model without requests is no longer reported: no settings name it then."""
+"""Seconds after which a failed model without requests is no longer reported: no settings name it by then."""
 
 _Key = tuple[Provider, str | None]
 
@@ -46,7 +47,7 @@ class FailingModel(NamedTuple):
     """A model whose requests have failed since a moment.
 
     Attributes:
-        provider: its provider.
+        provider: the provider of the model.
         model: the provider's name of the model, if known.
         setting: the name in the settings; None for the provider's default.
         error: the reason, without key or content.
@@ -63,7 +64,7 @@ class FailingModel(NamedTuple):
 
 
 class CircuitBreaker:
-    """The models of a process, each with the end of its pause."""
+    """Opens the models of a process, and pauses models that fail."""
 
     def __init__(self, models: LanguageModels) -> None:
         self._models = models
@@ -74,7 +75,7 @@ class CircuitBreaker:
 
     @property
     def failing(self) -> Sequence[FailingModel]:
-        """Models whose last request failed, as long as requests for them continue."""
+        """Models whose last request failed, for `REPORTED_FOR` seconds after the end of their pause."""
         now = time.monotonic()
         return [each for key, each in self._failing.items() if now - self._until.get(key, now) < REPORTED_FOR]
 
@@ -83,7 +84,7 @@ class CircuitBreaker:
         return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
 
     async def open_model(self, provider: Provider, name: str | None) -> LanguageModel | None:
-        """Return a provider's model; None while it is paused. The reason has been logged."""
+        """Return a provider's model; None if the model is paused."""
         if self.measure_pause(provider, name):
             return None
         try:
@@ -114,7 +115,7 @@ class CircuitBreaker:
         self._pause_model(key, min(pause, LONGEST_PAUSE), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
-        """Return the key of a model, the same for the provider's default whether it is named or not."""
+        """Return the key of a model; the provider's default model has one key, with and without its name."""
         return self._usual.get((provider, name), (provider, name))
 
     def _record_failing(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:

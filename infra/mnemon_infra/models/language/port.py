@@ -11,14 +11,14 @@ from mnemon_infra.models.language.provider_error import UNEXPLAINED, ProviderErr
 Purpose = Literal["extract", "compact"]
 
 NO_KEY: Final = "none"
-"""Sent if no key is set: the SDKs require a key, but a private server may not."""
+"""Key that is sent if no key is set: the SDKs require a key, but a private server may not."""
 
 MOST_TOKENS: Final = 10**9
 """Maximum number of tokens of one call that is accepted as true."""
 
 
 class PromptMessage(NamedTuple):
-    """A message in a prompt; `at` is in the zone that the user is shown."""
+    """A message in a prompt; `at` is in the time zone that the user is shown."""
 
     seq: int
     role: Role
@@ -28,7 +28,7 @@ class PromptMessage(NamedTuple):
 
 
 class PromptFact(NamedTuple):
-    """A known fact in a prompt; `saved_at` is in the zone that the user is shown."""
+    """A known fact in a prompt; `saved_at` is in the time zone that the user is shown."""
 
     id: str
     text: str
@@ -41,7 +41,8 @@ class ModelRequest:
 
     Attributes:
         purpose: the work that the answer is for: `extract` or `compact`.
-        instructions: identical for every request of a purpose, so that providers can cache them.
+        instructions: the constant part, the same for every request of a purpose, so that providers can cache
+            it.
         text: the variable part; it contains `messages` and `known`, written for a model.
         messages: the messages to read, oldest first; if `compact` merges summaries, the earlier summaries.
         known: facts that are known already.
@@ -67,7 +68,7 @@ class Usage(NamedTuple):
 
     @classmethod
     def from_counts(cls, input_: object, cached: object, output: object) -> Self:
-        """Return the counts that a provider gives; 0 for each that is no count."""
+        """Return the counts that a provider gives, with 0 for each value that is not a count."""
         counted = _parse_count(input_)
         return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
@@ -83,11 +84,11 @@ class ModelAnswer:
     """The answer of a model, which is paid for even if it is unusable.
 
     Attributes:
-        text: as it came; with a schema, JSON most of the time.
+        text: the unchanged text; with a schema, usually JSON.
         usage: tokens of the call, as far as the provider says.
-        is_cut: whether the answer ended because the tokens ran out.
-        problem: the reason why it has no text, without any content of request or answer.
-        is_refused: whether the model, or a filter of the provider, refuses to answer.
+        is_cut: True if the answer ended because the tokens ran out.
+        problem: the reason why the answer has no text, without any content of request or answer.
+        is_refused: True if the model, or a filter of the provider, refuses to answer.
     """
 
     text: str
@@ -99,7 +100,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """A request of a batch. Its id has letters, digits and `-` only, 64 characters at most."""
+    """A request of a batch. Its id has at most 64 characters: letters, digits and `-`."""
 
     id: str
     request: ModelRequest
@@ -111,10 +112,10 @@ class LineFailed:
 
     Attributes:
         error: the reason, without content.
-        is_refused: the provider refuses the line. The request need not be the reason: an online request
-            tells.
-        is_adapted: requests have another form from now on, which may be all that is needed.
-        is_unasked: the batch was cancelled or has expired before it reached the line.
+        is_refused: True if the provider refuses the line. The reason may lie outside the request; an online
+            request shows that.
+        is_adapted: True if further requests have another form, which may be enough for them to succeed.
+        is_unasked: True if the batch was cancelled or has expired before it reached the line.
         usage: usage of the call that showed whether the request is the reason.
     """
 
@@ -137,8 +138,8 @@ class BatchProgress:
     """State of a batch.
 
     Attributes:
-        state: an `ended` batch has results, perhaps not for every line: a cancelled or expired batch has
-            those of the finished lines. A `failed` batch has no results.
+        state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
+            expired batch has the results of the finished lines. A `failed` batch has no results.
         done: number of lines that are finished, with or without success.
         error: the provider's reason for a failed batch.
     """
@@ -151,7 +152,8 @@ class BatchProgress:
 class BatchApi(Protocol):
     """A provider's batches.
 
-    All methods raise `ModelUnavailable` if the provider does not answer, and `ModelRefused` if it refuses.
+    All methods raise `ModelUnavailable` if the provider does not answer, and `ModelRefused` if the provider
+    refuses the key, the model or the batch.
     """
 
     @property
@@ -173,8 +175,8 @@ class BatchApi(Protocol):
 
         Args:
             batch_id: mnemon's id of the batch; the ids of its lines begin with this id and `-`.
-            lines: number of its lines.
-            since: the earliest time at which it may have been submitted.
+            lines: number of lines of the batch.
+            since: the earliest time at which the batch may have been submitted.
         """
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
@@ -217,9 +219,9 @@ class LanguageModel(Protocol):
 
 
 class ModelUnavailable(Exception):
-    """The provider does not answer now, or has no time; a later attempt may succeed.
+    """The provider does not answer now, or is overloaded; a later attempt may succeed.
 
-    `retry_after` are the seconds to wait, if the provider says so.
+    `retry_after` is the number of seconds to wait; None if the provider does not give it.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -228,19 +230,19 @@ class ModelUnavailable(Exception):
 
 
 class ModelBusy(ModelUnavailable):
-    """The provider gets too many requests in too little time, whatever their content."""
+    """The provider gets too many requests in too little time, and refuses further ones."""
 
 
 class ModelRefused(ModelUnavailable):
-    """The provider refuses the key, the model or the kind of request, until that is corrected."""
+    """The provider refuses the key, the model or the kind of request until the cause is corrected."""
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, such as one that is too long; it takes others.
+    """The provider will never take this request, for example because it is too long; it takes others.
 
     Attributes:
         error: the provider's description; `add_explanation` adds it without the request's content.
-        usage: usage of another call, which showed that the request is the reason; None if none was answered.
+        usage: usage of another call, which showed that the request is the reason; None without such a call.
     """
 
     def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
@@ -255,4 +257,4 @@ class RequestRefused(Exception):
 
 
 class ModelNotConfigured(Exception):
-    """A package, a model, an address or a key is missing; the message says which."""
+    """A package, a model, an address or a key is missing; the message names it."""

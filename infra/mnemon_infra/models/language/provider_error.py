@@ -33,7 +33,7 @@ _OF_ERRORS: Final = frozenset(
 
 
 class ProviderError(NamedTuple):
-    """An error as the provider sends it: no part of it may be shown unchanged."""
+    """An error as the provider sends it. No part of the error may be shown unchanged."""
 
     code: object = None
     param: object = None
@@ -49,7 +49,7 @@ class ProviderError(NamedTuple):
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
     def describe(self, instructions: str, text: str) -> str:
-        """Return code, parameter and message, as far as they repeat nothing of the request's text."""
+        """Return code, parameter and message, without words that may come from the request's text."""
         named = [
             f"{what} {name}"
             for what, name in (("code", self.code), ("param", self.param))
@@ -64,7 +64,7 @@ UNEXPLAINED: Final = ProviderError()
 
 
 def remove_content(message: str, instructions: str, text: str) -> str:
-    """Remove everything from a message that may come from a text.
+    """Return a message without the words that may come from a text.
 
     Args:
         message: the provider's message.

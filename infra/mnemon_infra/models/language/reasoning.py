@@ -18,7 +18,7 @@ async def strip_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None
             if not is_over:
                 continue
             waiting = rest
-        elif BEGIN.startswith(begun):  # it may become the tag
+        elif BEGIN.startswith(begun):  # the text may become the tag
             continue
         if answer := waiting.lstrip():
             yield answer

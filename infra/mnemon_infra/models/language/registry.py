@@ -1,4 +1,4 @@
-"""Registry of language models: each is opened when it is first needed, and stays open."""
+"""Registry of language models: each model is opened when it is first needed, and stays open."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from mnemon_infra.telemetry import metrics
 
 
 class LanguageModels:
-    """The models of a process."""
+    """Language models of a process, opened on first use."""
 
     def __init__(self, deployment: Deployment, opened: AsyncExitStack) -> None:
         self._deployment = deployment
@@ -34,12 +34,12 @@ class LanguageModels:
         self._free = asyncio.Semaphore(deployment.model_requests)
 
     async def open_model(self, provider: Provider, model: str | None) -> LanguageModel:
-        """Return a provider's model; None is its default.
+        """Return a provider's model; None opens the provider's default model.
 
         All models together have at most `model_requests` calls in flight.
 
         Raises:
-            ModelNotConfigured: a package, a model, an address or a key is missing; the message says which.
+            ModelNotConfigured: a package, a model, an address or a key is missing; the message names it.
         """
         key = provider, model
         if key not in self._models:
@@ -62,7 +62,7 @@ class _Bounded:
 
     @property
     def batches(self) -> BatchApi | None:
-        """Its batches, see `LanguageModel`; a server may show later that it has no batches."""
+        """The batches of the model, see `LanguageModel`; the value may become None later."""
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:

@@ -43,7 +43,7 @@ _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 class AnthropicBatches:
     """Anthropic's Message Batches; see `BatchApi`.
 
-    A batch carries nothing of mnemon's but the ids of its lines, and Anthropic shows these with the results
+    Only the ids of its lines identify a batch as mnemon's, and Anthropic returns these ids with the results
     only.
     """
 
@@ -56,9 +56,10 @@ class AnthropicBatches:
         self._submitted: dict[str, str] = {}
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Submit a batch once and return Anthropic's id of it.
+        """Submit a batch once and return Anthropic's id of the batch.
 
-        A submission that seems to have failed may have created a batch, which costs money; `find` tells.
+        A submission that seems to have failed may have created a batch, which costs money: look for it with
+        `find`.
 
         Raises:
             ModelUnavailable: Anthropic does not answer; the batch may exist.
@@ -91,8 +92,9 @@ class AnthropicBatches:
 
         Candidates are batches since `since` with the same number of lines. The ids in the results identify an
         ended batch, and this process knows the batches that it submitted. Any other candidate may be this
-        batch or another one. To accept it could lose the other batch, and to report this batch as missing
-        could pay for it twice. So the caller has to wait until the candidate has ended, a day at most.
+        batch or another one: to accept the candidate could lose the other batch, and to report this batch as
+        missing could pay for it twice. So the caller has to wait until the candidate has ended, which takes
+        at most a day.
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic does not answer.
@@ -120,7 +122,7 @@ class AnthropicBatches:
     async def progress(self, provider_batch_id: str) -> BatchProgress:
         """Return the state of a batch.
 
-        Results of an ended batch are kept for 29 days; after that it counts as failed.
+        Anthropic keeps the results of an ended batch for 29 days; after that, the batch counts as failed.
         """
         with self._refuse_batch_errors():
             batch = await self._batches.retrieve(provider_batch_id)
@@ -137,7 +139,8 @@ class AnthropicBatches:
         Lines without a readable id are left out.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer, or some lines are missing; they can be read again.
+            ModelUnavailable: Anthropic does not answer, or some lines are missing; the results can be read
+                again.
             ModelRefused: Anthropic refuses the key.
         """
         with self._refuse_batch_errors():

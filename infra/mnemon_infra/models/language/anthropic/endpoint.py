@@ -35,24 +35,24 @@ LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts. The SDK would wait for weeks if the server requested that."""
 
 BUSY = (429, 529)
-"""HTTP statuses of overload, by this client or by all."""
+"""HTTP statuses of overload, caused by this client or by all clients."""
 
 CAPABILITIES_TIMEOUT = 5.0
-"""Seconds to wait for the capabilities of a model; the next request asks for them again."""
+"""Maximum seconds to wait for the capabilities of a model; after a timeout, the next request asks again."""
 
 THINKING = 4000
-"""Additional tokens for a model that cannot be kept from thinking."""
+"""Additional tokens of the answer for a model whose thinking cannot be turned off."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCapabilities:
-    """Capabilities of a model; the defaults are a guess for a model of which the provider says nothing.
+    """Capabilities of a model; the defaults are guesses for a model that the provider does not describe.
 
     Attributes:
-        schema: whether it accepts a JSON Schema of the answer.
+        schema: True if the model accepts a JSON Schema of the answer.
         thinking: the parameter that turns thinking off: thoughts cost as much as answers and count against
             their length.
-        effort: the effort of thinking, if it cannot be turned off.
+        effort: the effort of thinking, if thinking cannot be turned off.
         thinking_tokens: additional tokens for thoughts.
     """
 
@@ -65,7 +65,7 @@ class ModelCapabilities:
 class AnthropicEndpoint:
     """One model at one address.
 
-    Messages of its errors contain neither the key nor the request, because some servers repeat both.
+    Error messages of this class contain neither the key nor the request, because some servers repeat both.
 
     Attributes:
         has_batches: False once the server has said or shown that it has no batches.
@@ -86,7 +86,8 @@ class AnthropicEndpoint:
     async def read_capabilities(self) -> ModelCapabilities:
         """Return the capabilities of the model, which are requested once.
 
-        If the server refuses that, guesses apply, and the next request reports the reason.
+        If the server refuses to give the capabilities, the defaults apply, and the next request reports the
+        reason.
         """
         if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
@@ -178,7 +179,7 @@ def build_params(
 
 
 def parse_message(message: Message) -> ModelAnswer:
-    """Parse a message, which may have no text: the call costs money even then.
+    """Parse a message. A message without text is an answer too, because the call costs money.
 
     Raises:
         AttributeError, TypeError: the value is not a message.
@@ -198,7 +199,7 @@ def parse_message(message: Message) -> ModelAnswer:
 
 
 def _parse_usage(given: object) -> Usage:
-    """Return the usage, 0 for what is missing.
+    """Return the usage, with 0 for missing counts.
 
     Tokens that are read from the cache or written to it are part of the input.
     """
@@ -209,7 +210,7 @@ def _parse_usage(given: object) -> Usage:
 
 
 async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-    """Reject a long wait that a server requests, as middleware of the SDK: the caller decides about it.
+    """Reject a long wait that a server requests, as middleware of the SDK, so that the caller decides.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.

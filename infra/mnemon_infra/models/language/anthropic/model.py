@@ -34,10 +34,10 @@ USUAL_MODEL = "claude-haiku-5-5"
 ANTHROPIC = "https://api.anthropic.com"
 
 RETRIES = 2
-"""Number of repetitions of a call. Between them the SDK waits as long as the server says."""
+"""Maximum number of repetitions of a call; before each the SDK waits as long as the server requests."""
 
 NOTHING = "."
-"""Replaces a refused text, to learn whether the text was the reason."""
+"""Replacement of a refused text, to find out whether the text is the reason for the refusal."""
 
 
 class AnthropicModel:
@@ -56,7 +56,7 @@ class AnthropicModel:
 
     @property
     def batches(self) -> AnthropicBatches | None:
-        """Its batches; None once the server has said or shown that it has no batches."""
+        """The batches of the model's provider; None once the server has shown that it has no batches."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -83,7 +83,7 @@ class AnthropicModel:
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
     async def _check_request(self, request: ModelRequest) -> Usage:
-        """Send the request without its text; if that is refused too, the text is not the reason.
+        """Send the request without its text; a second refusal shows that the text is not the reason.
 
         Anthropic reports limits of spending in the same way as a refused text.
         """
@@ -99,10 +99,10 @@ class AnthropicModel:
 async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIterator[AnthropicModel]:
     """Open the model for the duration of the block.
 
-    Its capabilities are requested now, or with the first request if Anthropic does not answer.
+    The capabilities of the model are requested now, or with the first request if Anthropic does not answer.
 
     Raises:
-        ModelNotConfigured: there is no key, or one that no request can carry.
+        ModelNotConfigured: the key is missing, or has characters that no request can carry.
     """
     logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     async with AsyncAnthropic(

@@ -6,7 +6,7 @@ from typing import Any
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
-"""Reasons for the end of an answer that the same request would meet again."""
+"""Reasons for the end of an answer that recur if the request is repeated."""
 
 ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response, each of which shows that a model has handled the request."""
@@ -21,7 +21,7 @@ def limit_tokens(request: ModelRequest) -> int:
 
 
 def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a response, which may have no text: the call costs money even then.
+    """Parse a response. A response without text is an answer too, because the call costs money.
 
     Raises:
         LookupError, AttributeError, TypeError: the response is not an answer.

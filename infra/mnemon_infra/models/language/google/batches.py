@@ -34,7 +34,7 @@ from mnemon_infra.models.language.port import (
 )
 
 MOST_LINES, MOST_BYTES = 50_000, 100_000_000
-"""Google takes files of 2 GB and states no limit of lines; the limit here is memory."""
+"""Maximum lines and bytes of a batch, to limit memory; Google allows 2 GB and any number of lines."""
 
 IN_MEMORY = 10_000_000
 """Maximum bytes of results that are kept in memory; larger results are kept on disk."""
@@ -61,7 +61,7 @@ class GoogleBatches:
     """Batches of one model; see `BatchApi`.
 
     Instructions are sent with each line: a batch may outlive any cached content that would be worth its
-    price, and Google itself caches the common parts of lines. It deletes uploaded files after 48 hours.
+    price, and Google caches the common parts of lines. Google deletes uploaded files after 48 hours.
     """
 
     most_lines = MOST_LINES
@@ -74,7 +74,7 @@ class GoogleBatches:
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """Submit a batch and return the provider's id.
 
-        Its creation is requested once: two requests would create two batches.
+        The creation is requested once, without retries: two requests would create two batches.
         """
         requests = await asyncio.to_thread(_write_lines, lines)
         file = await self._ask(partial(self._upload, batch_id, requests))
@@ -84,7 +84,7 @@ class GoogleBatches:
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Find a batch by its display name, which is mnemon's id; the order of the list does not matter."""
+        """Return Google's id of the batch whose display name is mnemon's id; None without such a batch."""
         return await self._ask(partial(self._find_job, batch_id, since - SKEW))
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
@@ -102,7 +102,7 @@ class GoogleBatches:
         with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
             try:
                 await self._ask(partial(self._server.download, str(name), file))
-            except ModelUnavailable as error:  # the lines received so far are valid all the same
+            except ModelUnavailable as error:  # the lines received so far are valid
                 failed = error
             file.seek(0)
             for line in file:
@@ -137,7 +137,7 @@ class GoogleBatches:
         return BatchProgress("ended" if state in ENDED else "running", done)
 
     async def _read_job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
-        """Return Google's description of a batch; None if it does not know the id."""
+        """Return Google's description of a batch; None if Google does not know the id."""
         try:
             operation = await self._server.fetch_resource("batches", provider_batch_id)
         except APIError as error:
@@ -175,7 +175,7 @@ class GoogleBatches:
             await self._client.batches.cancel(name=provider_batch_id)
         except APIError as error:
             if error.code not in (400, 404, 409) or refuses_key(error):
-                raise  # otherwise it has ended
+                raise  # otherwise the batch has ended
 
 
 def _write_lines(lines: Sequence[BatchRequest]) -> bytes:
@@ -184,7 +184,7 @@ def _write_lines(lines: Sequence[BatchRequest]) -> bytes:
 
 
 def _build_body(request: ModelRequest) -> dict[str, Any]:
-    """Return a request's body in the SDK's form: the SDK writes that form for online requests only."""
+    """Return the body of a request as the SDK writes it for an online request."""
     generation: dict[str, Any] = {"maxOutputTokens": limit_tokens(request)}
     if request.schema is not None:
         generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
@@ -202,7 +202,7 @@ def _count_finished(job: Mapping[str, Any]) -> int:
 
 
 def _parse_line(line: bytes) -> BatchResult | None:
-    """Parse a line of the results; None if it has no readable id."""
+    """Parse a line of the results; None if the line has no readable id."""
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")

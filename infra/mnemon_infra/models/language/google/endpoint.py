@@ -30,7 +30,7 @@ LONGEST_WAIT = 60.0
 T = TypeVar("T")
 
 _NO_ANSWERS = (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError, AttributeError)
-"""Errors of the SDK besides its own: no connection, or an answer that it cannot read."""
+"""Errors of the SDK besides its own: no connection, or an answer that the SDK cannot read."""
 
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
@@ -38,8 +38,9 @@ _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 class GoogleEndpoint:
     """The API at one address.
 
-    The SDK's own retries are off: they ignore the wait that the server requests, and they log its words.
-    Messages of errors contain neither the key nor these words, because some servers repeat the key.
+    The SDK's own retries are off: they ignore the wait that the server requests, and log the server's
+    messages. Error messages of this class contain neither the key nor the server's messages, because some
+    servers repeat the key.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class GoogleEndpoint:
         """Make a call, with retries, and return its result.
 
         Args:
-            call: sends the request by `client`; it is called again for each attempt.
+            call: sends the request by `client`; called once for each attempt.
             tries: maximum number of attempts; None for the default.
 
         Raises:
@@ -77,7 +78,7 @@ class GoogleEndpoint:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
-        """Return a resource with all its fields; the SDK drops unknown ones. Pass the call to `ask`."""
+        """Return a resource with all its fields: the SDK drops unknown fields. Pass the call to `ask`."""
         response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
@@ -130,9 +131,9 @@ def _build_path(kind: str, name: str) -> str:
 
 
 def refuses_key(error: APIError) -> bool:
-    """Return whether an error refuses the key.
+    """Return whether an error means that the server refuses the key.
 
-    Google answers an invalid key as a bad request, which only the details of the error tell from others.
+    Google answers an invalid key as a bad request; only the details of the error name the key as the reason.
     """
     return error.code in (401, 403) or any(
         str(detail.get("reason", "")).startswith("API_KEY") for detail in _read_details(error)
@@ -157,7 +158,7 @@ def _choose_wait(state: RetryCallState) -> float:
 def _read_retry_after(error: APIError) -> float | None:
     """Return the seconds to wait; None if the error does not give them.
 
-    They are in the HTTP header, or in the details in Google's form: `39s`.
+    The seconds are in the HTTP header, or in the details in Google's form: `39s`.
     """
     headers = getattr(error.response, "headers", None) or {}
     delays = [headers.get("retry-after"), *(detail.get("retryDelay") for detail in _read_details(error))]
@@ -170,7 +171,7 @@ def _read_retry_after(error: APIError) -> float | None:
 
 
 def _read_details(error: APIError) -> list[dict[str, Any]]:
-    """Return the details of an error, if it has Google's form."""
+    """Return the details of an error; empty if the error does not have Google's form."""
     body = error.details
     inner = body.get("error", body) if isinstance(body, dict) else None
     details = inner.get("details") if isinstance(inner, dict) else None

@@ -36,7 +36,7 @@ LIFETIME = 600.0
 """Seconds that Google keeps cached instructions without use."""
 
 NOTHING = "."
-"""Replaces a refused text, to learn whether the text was the reason."""
+"""Replacement of a refused text, to find out whether the text is the reason for the refusal."""
 
 
 class GoogleModel:
@@ -55,7 +55,7 @@ class GoogleModel:
         self._cached = cached
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request and wait for the answer; cached instructions are used where there are any.
+        """Send a request, with cached instructions if Google has them, and wait for the answer.
 
         Raises:
             ModelUnavailable: Google does not answer.
@@ -67,7 +67,7 @@ class GoogleModel:
             return await self._complete_uncached(request)
         try:
             return await self._server.ask(partial(self._answer, request, name))
-        except (ModelRefused, RequestRefused):  # Google also says so if the cached content is gone
+        except (ModelRefused, RequestRefused):  # Google also refuses if the cached content is gone
             answered = await self._complete_uncached(request)
             self._cached.forget(request.instructions, name)
             return answered
@@ -75,7 +75,8 @@ class GoogleModel:
     async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
         """Send a request without cached instructions.
 
-        If it is refused, send it without its text: if that is refused too, the text is not the reason.
+        If the request is refused, send it without its text: a second refusal shows that the text is not the
+        reason.
         """
         try:
             return await self._server.ask(partial(self._answer, request))
@@ -112,7 +113,7 @@ async def open_google(
     """Open the model for the duration of the block.
 
     Raises:
-        ModelNotConfigured: there is no key, or one that no request can carry.
+        ModelNotConfigured: the key is missing, or has characters that no request can carry.
     """
     url = (deployment.google_url or GOOGLE).rstrip("/")
     key = _key(deployment)

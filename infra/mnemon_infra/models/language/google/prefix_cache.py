@@ -1,4 +1,4 @@
-"""Prefix cache: instructions that Google keeps for a while, at a lower price than sending them each time."""
+"""Prefix cache: instructions that Google keeps for a while, which costs less than sending them each time."""
 
 import asyncio
 import math
@@ -16,15 +16,15 @@ PAUSE = 60.0
 """Seconds before a failed operation is tried again."""
 
 CLOSING = 5.0
-"""Seconds for deletions at the end; the remaining contents expire."""
+"""Maximum seconds for deletions when the model is closed; the remaining contents expire."""
 
 
 class _Kept(NamedTuple):
-    """State of some instructions.
+    """State of instructions in the cache.
 
     Attributes:
         name: name of the cached content; None if nothing is cached.
-        until: before this time nothing has to be done.
+        until: the time from which on the next request creates or renews the content.
         ends: from this time on the content is gone, or the instructions have not been used again in time.
     """
 
@@ -36,7 +36,7 @@ class _Kept(NamedTuple):
 class CachedInstructions:
     """Cached contents of one model.
 
-    They cost something to create and to keep, so instructions are sent in full the first time within a
+    Cached contents cost money to create and to keep, so instructions are sent in full the first time within a
     lifetime, and cached from the second time on.
     """
 
@@ -56,14 +56,14 @@ class CachedInstructions:
         return kept.name
 
     def forget(self, instructions: str, name: str) -> None:
-        """Record that the server has lost a content; the next request creates another one."""
+        """Record that the server has lost a cached content; the next request creates another one."""
         kept = self._kept.get(instructions)
         if kept is not None and kept.name == name:  # not replaced meanwhile
             now = self._clock()
             self._kept[instructions] = _Kept(None, now, now + self._lifetime)
 
     async def close(self) -> None:
-        """Delete the cached contents, as far as there is time."""
+        """Delete the cached contents, for at most `CLOSING` seconds."""
         names = [kept.name for kept in self._kept.values() if kept.name is not None]
         self._kept.clear()
         with suppress(TimeoutError):
@@ -109,7 +109,7 @@ class CachedInstructions:
         return self._build_state(name, now)
 
     def _build_state(self, name: str | None, now: float) -> _Kept:
-        """Return the state of a content, which is renewed after 50 % of its life and unused after 90 %."""
+        """Return the state of a content, to renew after 50 % of its lifetime and to use until 90 %."""
         return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

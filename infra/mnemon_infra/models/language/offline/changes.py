@@ -1,4 +1,4 @@
-"""Comparison of a new statement with known facts: whether it repeats or replaces one."""
+"""Comparison of a new statement with known facts, which the statement may repeat or replace."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -107,7 +107,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 
 
 def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the fact that a statement replaces, if that is clear."""
+    """Return the id of the only fact that a statement can replace; None if there is no such fact."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
@@ -119,7 +119,7 @@ def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> 
 
 
 def _find_ended(text: str, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the one fact that a statement ends.
+    """Return the id of the only fact that a statement can end; None if there is no such fact.
 
     The fact shares the most words with the text, and at least half of the text's words. Without such a fact,
     an ended job ends the one fact about work.

@@ -12,11 +12,11 @@ class DateSpan(NamedTuple):
     """A range of days that a text names.
 
     Attributes:
-        start: begin of the words in the text, in characters.
-        end: end of the words in the text.
-        first: its first day.
-        last: its last day.
-        shown: how it is written; empty if the text has the exact date already.
+        start: offset of the words in the text, in characters.
+        end: offset of the end of the words in the text, in characters.
+        first: first day of the range.
+        last: last day of the range.
+        shown: the range as text; empty if the words are an exact date already.
     """
 
     start: int
@@ -27,10 +27,10 @@ class DateSpan(NamedTuple):
 
 
 Direction = int
-"""Direction of a date: 1 ahead, -1 behind, 0 unknown, so that "on Friday" stays unchanged."""
+"""Direction of a date: 1 future, -1 past, 0 unknown, so that "on Friday" stays unchanged."""
 
 Days = tuple[date, date, str]
-"""First and last day, and how they are written."""
+"""First and last day of a range, and the range as text."""
 
 DateReading = Callable[[re.Match[str], date], Days | None]
 
@@ -88,7 +88,7 @@ def _join_words(words: Mapping[str, int] | Mapping[str, str]) -> str:
 
 
 def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
-    """Find the dates that a text names, seen from this day, in their order in the text."""
+    """Find the dates that a text names, relative to `day`, in their order in the text."""
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
@@ -118,7 +118,7 @@ def _find_spans(text: str, day: date, direction: Direction) -> Iterator[DateSpan
             try:
                 days = reading(match, day)
             except (OverflowError, ValueError):
-                continue  # 31 February, or a hundred thousand years ago
+                continue  # no such date: 31 February, or a hundred thousand years ago
             if days:
                 yield DateSpan(match.start(), match.end(), *days)
 
@@ -148,7 +148,7 @@ def _read_day_name(match: re.Match[str], day: date) -> Days:
 
 
 def _read_distance(match: re.Match[str], day: date) -> Days | None:
-    """Read "so many units ago", or "from now"."""
+    """Return the days that a distance such as "two weeks ago" or "in three days" names."""
     count = _parse_number(match["count"])
     if count is None:
         return None
@@ -165,7 +165,7 @@ def _read_distance(match: re.Match[str], day: date) -> Days | None:
 
 
 def _parse_number(text: str) -> int | None:
-    """Return the number that digits or a word mean; an empty text means one, as in «через неделю»."""
+    """Parse a number in digits or as a word; an empty text means 1, as in «через неделю»."""
     text = text.strip().lower()
     if not text:
         return 1
@@ -173,7 +173,7 @@ def _parse_number(text: str) -> int | None:
 
 
 def _read_shift(match: re.Match[str], day: date) -> Days:
-    """Read the last, this or the next week, weekend, month or year."""
+    """Return the days of the last, this or the next week, weekend, month or year."""
     shift = _SHIFTS[match["shift"].lower()]
     unit = match["unit"].lower()
     if unit in ("weekend", "выходных", "выходные"):
@@ -188,7 +188,7 @@ def _read_shift(match: re.Match[str], day: date) -> Days:
 
 
 def _read_weekday(match: re.Match[str], day: date) -> Days:
-    """Read the last such weekday, the coming one, or that of the next week."""
+    """Return the day of the last weekday of this name, the coming one, or the one of next week."""
     shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
     if shift == 1:
         return _name_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
@@ -215,7 +215,7 @@ def _build_month_reading(direction: Direction) -> DateReading:
 
 
 def _build_day_reading(direction: Direction) -> DateReading:
-    """Return a reading for a day of a month without a year."""
+    """Return a function that reads a day of a month without a year."""
 
     def read(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])

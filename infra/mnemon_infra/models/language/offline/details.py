@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 LONGEST_TOKEN: Final = 24
 """Maximum number of characters of a token.
 
-A longer one, such as a sentence in a language without spaces, is split.
+A longer token, such as a sentence in a language without spaces, is split.
 """
 
 _PART: Final = 12
@@ -37,7 +37,7 @@ class Detail(NamedTuple):
 
     Attributes:
         text: the words as written, without punctuation around them.
-        core: the name, or the number alone: a text that contains it has kept the detail.
+        core: the name, or the number without its unit; a text that contains `core` has the detail.
     """
 
     text: str
@@ -45,7 +45,7 @@ class Detail(NamedTuple):
 
 
 class TokenizedSentence(NamedTuple):
-    """A sentence by its tokens: `spans` are their places, `details` the names and numbers."""
+    """A sentence in tokens: `spans` are the places of the tokens, `details` the names and numbers."""
 
     text: str
     spans: Sequence[tuple[int, int]]
@@ -54,7 +54,7 @@ class TokenizedSentence(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
-        """Split a sentence; `names` are known from other texts, and count at its beginning too."""
+        """Split a sentence into tokens; `names` count as names at the beginning of the sentence too."""
         spans = _split_tokens(text)
         tokens = [text[start:end] for start, end in spans]
         found = _find_details(tokens, names)
@@ -88,7 +88,7 @@ class TokenizedSentence(NamedTuple):
 
 
 def find_names(texts: Collection[str]) -> frozenset[str]:
-    """Find the names in sentences by their capital letters; titles with capitals throughout have none."""
+    """Find the names in sentences by their capital letters, except in titles of capitalised words."""
     found = (detail.core for text in texts for detail in TokenizedSentence.from_text(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 

@@ -24,7 +24,7 @@ _OFFER: Final = 0.5
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
-"""Sentences that precede an assistant's sentence and are compared with it, because it may repeat them."""
+"""Number of sentences before an assistant's sentence that are compared with it, to find repetitions."""
 
 _MOST_WEIGHED_DETAILS: Final = 4
 
@@ -69,14 +69,14 @@ class Utterance(NamedTuple):
     """A sentence of one speaker.
 
     Attributes:
-        place: its number among all of them.
-        day: when it was said, if that is known.
-        speaker: how a summary names its speaker, if that is known.
-        is_answer: whether the assistant is the speaker.
-        is_wish: whether the sentence is a question of a speaker other than the assistant.
-        sentence: its words.
-        stems: the stems of its words, without stop words.
-        worth: how informative it is.
+        place: number of the utterance among all utterances.
+        day: day of the utterance; None if unknown.
+        speaker: name of the speaker in a summary; None if unknown.
+        is_answer: True if the assistant is the speaker.
+        is_wish: True if the sentence is a question of a speaker other than the assistant.
+        sentence: the sentence in tokens.
+        stems: stems of the words of the sentence, without stop words.
+        worth: weight of the sentence in the choice for a summary.
     """
 
     place: int
@@ -90,7 +90,7 @@ class Utterance(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is a question of the assistant without a name or a number."""
+        """True if the utterance is a question of the assistant without a name or a number."""
         return self.is_answer and self.sentence.text.endswith("?") and not self.sentence.details
 
 
@@ -116,7 +116,7 @@ class _Line(NamedTuple):
 
 
 def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
-    """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
+    """Split messages into exchanges, oldest first, without greetings and thanks if there is anything else."""
     of_messages = any(message.role in ("user", "assistant") for message in messages)
     found = list(_split_messages(messages) if of_messages else _split_summaries(messages))
     lines = [line for each in found if (line := _remove_courtesy(each))] or found
@@ -174,7 +174,7 @@ def _split_summaries(messages: Sequence[PromptMessage]) -> Iterator[_Line]:
 
 
 def _rate_sentences(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
-    """Yield the sentences of a message with their worth by speaker and form."""
+    """Yield the sentences of a message, each with its weight by speaker and form."""
     facts = [each.undated[:40] for each in find_statements(message)] if is_user else []
     for sentence in split_sentences(message.text):
         text = sentence.text
@@ -202,7 +202,7 @@ def _remove_courtesy(line: _Line) -> _Line | None:
 def _rate_line(
     line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]
 ) -> float:
-    """Return how informative a sentence is, by its rarer and shared words, and its names and numbers."""
+    """Return the weight of a sentence, by its rarer and shared words, and by its names and numbers."""
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (
         min(len(sentence.details), _MOST_WEIGHED_DETAILS) + bool(_OF_ONESELF.search(line.text))

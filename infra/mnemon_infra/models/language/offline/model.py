@@ -1,9 +1,9 @@
-"""Rules in the place of a language model, for installations without a model yet, and for tests.
+"""Rules that replace a language model, for installations without a model, and for tests.
 
-They find facts by forms of words in English and Russian ("I live in ...", «у меня аллергия на ...»), which
-are a small part of all facts, and make summaries from the most informative sentences, verbatim, in any
-language. They understand nothing, and miss facts in other words or in another language. They send no
-requests, cost nothing, and always give the same answer to the same request.
+The rules find facts by forms of words in English and Russian ("I live in ...", «у меня аллергия на ...»),
+which are a small part of all facts, and make summaries from the most informative sentences, verbatim, in any
+language. Facts in other words or in another language are missed. The rules send no requests, cost nothing,
+and always give the same answer to the same request.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Rules of English and Russian: forms of words in which people speak of themselves, and the facts they give.
+"""Rules of English and Russian: forms of words in which people speak of themselves, with the facts to derive.
 
-`english.toml` and `russian.toml` hold them.
+The files `english.toml` and `russian.toml` contain the rules.
 """
 
 import re
@@ -16,7 +16,7 @@ Slot = Literal["name", "home", "work", "age", "status"]
 
 
 class Rule(NamedTuple):
-    """A form of words, and the fact that it gives.
+    """A form of words, and the fact that is derived from it.
 
     Attributes:
         name: name of the form of words.
@@ -25,8 +25,8 @@ class Rule(NamedTuple):
         importance: importance of the fact, 1 to 10.
         tier: tier of the fact.
         slot: the property that the fact fills.
-        needs: a date that the sentence must name: 1 a date ahead, -1 a date behind, 0 none.
-        ends: whether the words say that something has ended.
+        needs: the date that the sentence must name: 1 for a future date, -1 for a past date, 0 for no date.
+        ends: True if the words say that something has ended.
     """
 
     name: str
@@ -43,10 +43,10 @@ class LanguageRules(NamedTuple):
     """The rules of a language.
 
     Attributes:
-        rules: the first that matches counts.
+        rules: the rules; the first rule that matches counts.
         opening: words without content at the beginning of a sentence.
         joint: words before a clause within a sentence.
-        hedge: words before a statement that turn it into something else: a condition, a wish, a quotation.
+        hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.
         words: parts of patterns, by name.

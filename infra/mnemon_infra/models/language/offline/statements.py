@@ -1,4 +1,4 @@
-"""Statements of people about themselves. Precision comes before recall: unclear ones are left out."""
+"""Statements of people about themselves. Precision comes before recall: unclear statements are left out."""
 
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
 LONGEST: Final = 240
-"""Maximum characters of a fact, without the user's name, which may be put in front of a statement."""
+"""Maximum number of characters of a fact, without the speaker's name before the statement."""
 
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"
@@ -20,11 +20,11 @@ class UserStatement(NamedTuple):
     """A statement of a person about themselves.
 
     Attributes:
-        text: their own words, with dates in brackets after words that are relative to the day.
+        text: the person's own words, with dates in brackets after words such as "yesterday".
         user: the language's word for a user.
         rule: the rule that matched.
         undated: the text without any dates.
-        ends_on: the first day on which it no longer holds, if it has an end.
+        ends_on: the first day on which the statement no longer holds; None without an end.
     """
 
     text: str
@@ -34,7 +34,7 @@ class UserStatement(NamedTuple):
     ends_on: date | None = None
 
     def write_fact(self, speaker: str | None) -> str:
-        """Return the statement as a fact; `speaker` is named if given."""
+        """Return the statement as a fact that names `speaker`, if given."""
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user
         return f"{speaker}: {self.text}" if speaker else self.text

@@ -1,7 +1,7 @@
-"""Extractive summaries, in the words of the messages, with something of every exchange.
+"""Extractive summaries, in the words of the messages, with a part of every exchange.
 
-All exchanges get the same number of words, the largest for which all of them have room. Exchanges that need
-less leave their room to the others, so neither the first nor the last ones are left out.
+Every exchange gets the same number of words: the largest number for which all exchanges have room. Exchanges
+that need fewer words leave room to the others, so that no exchange is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,17 +13,17 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Words of a summary in which all names and numbers have room."""
+"""Maximum number of words of a summary in which all names and numbers have room."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
 """Maximum words and characters of any summary, dates and speakers included."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Words per exchange that are tried, largest first."""
+"""Numbers of words per exchange that are tried, largest first."""
 
 _OF_THE_USER: Final = 0.6
-"""The user's share of an exchange with an answer; the whole exchange if two shares have no room."""
+"""The user's share of the words of an exchange with an answer, if there is room for both speakers."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
@@ -34,9 +34,10 @@ _LEAST_STEMS: Final = 2
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
-"""Shares of earlier summaries.
+"""Factors for the shares of earlier summaries.
 
-The newest has a whole share, each older one `_OLDER` of its successor's, but at least `_OLDEST`.
+The newest summary has a whole share, and each older one `_OLDER` of its successor's share, but at least
+`_OLDEST`.
 """
 
 _MOST_DETAILS: Final = 6
@@ -75,7 +76,7 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 def _fit_exchanges(
     exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return as much of each exchange as has room; None if not even a word of each has room."""
+    """Return the part of each exchange that has room; None if even one word of each has no room."""
     if len(exchanges) > most_words:
         return None
     for share in _SHARES:
@@ -91,13 +92,13 @@ def _fit_exchanges(
 
 
 def _leaves_trace(exchange: Exchange, text: str) -> bool:
-    """Return whether a text has one of an exchange's names and numbers, if it has any."""
+    """Return whether a text has a name or number of an exchange; True for an exchange without any."""
     cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
     return not cores or any(core in text for core in cores)
 
 
 def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
-    """Return a word of as many exchanges as have room: those with names or numbers first, then the newest."""
+    """Return one word of each exchange that has room: those with names or numbers first, then the newest."""
     ranked = sorted(enumerate(exchanges), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
         pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _choose_sentences(exchange, 1)]
@@ -155,10 +156,10 @@ def _has_missing(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 
 
 def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
-    """Add missing names and numbers to the pieces, newest exchange first and in turns, while there is room.
+    """Add missing names and numbers to the pieces, by turns from each exchange, newest first, until full.
 
-    The whole sentence is added. If it has no room, the name or number alone is added after a shown sentence
-    of the same speaker.
+    The whole sentence is added. If there is no room for the sentence, the name or number alone is added after
+    a shown sentence of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
     waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(exchanges)]
@@ -179,7 +180,7 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 def _list_additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
-    """Yield the pieces that would show a detail, the better ones first."""
+    """Yield the additions that would show a detail, the better ones first."""
     if utterance.place not in shown:
         yield {utterance.place: _clip_utterance(utterance, utterance.sentence.words)}
     same = [

@@ -63,7 +63,7 @@ class OpenAIBatches:
 
         `batch_id` is mnemon's id, by which `find` identifies the batch.
         """
-        # In another thread: it may take seconds, and a bot may be waiting for something else.
+        # In another thread: the encoding may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._written, lines)
         with self._refuse_batch_errors():
             file_id = await self._upload(batch_id, content)
@@ -113,8 +113,8 @@ class OpenAIBatches:
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results of an ended batch line by line, in any order.
 
-        Lines without a readable id are left out. If a file ends within a line, `ModelUnavailable` is raised
-        after all complete lines: the rest is paid for, and may be there when it is read again.
+        Lines without a readable id are left out. If a file ends within a line, the method raises
+        `ModelUnavailable` after all complete lines: the rest is paid for, and another attempt may read it.
         """
         rejected: set[str] = set()
         with self._refuse_batch_errors():
@@ -176,7 +176,7 @@ class OpenAIBatches:
             yield rest
 
     def _result(self, line: bytes, rejected: set[str]) -> BatchResult | None:
-        """Parse a line; None without a readable id.
+        """Parse a line; None if the line has no readable id.
 
         A parameter that the server rejects is added to `rejected`.
         """

@@ -29,7 +29,7 @@ ANSWER_FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 """Forms in which an answer with a schema is requested, in the order of attempts."""
 
 THINKING = 4000
-"""Additional tokens for a model that thinks first: its thoughts count as part of its answer."""
+"""Additional tokens for a model that thinks first, because its thoughts count as part of the answer."""
 
 _THINKS = re.compile(r"o\d|gpt-5(?!.*chat)")
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
@@ -42,7 +42,7 @@ _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoni
 
 
 class ParameterRefused(RequestRefused):
-    """The server refuses a request. `parameter`: the parameter that it names as the reason, if any."""
+    """The server refuses a request; `parameter` is the parameter that the server names as the reason."""
 
     def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
         super().__init__(message, error)
@@ -51,9 +51,10 @@ class ParameterRefused(RequestRefused):
 
 
 class OpenAIEndpoint:
-    """One model at one address. Parameters that it has rejected are not sent again.
+    """One model at one address. Parameters that the server has rejected are not sent again.
 
-    Messages of its errors contain neither the key nor the server's words: some servers repeat the key.
+    Error messages of this class contain neither the key nor the server's messages: some servers repeat the
+    key.
 
     Attributes:
         has_batches: False once the server has shown that it has no batches.
@@ -73,7 +74,7 @@ class OpenAIEndpoint:
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
     def body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
-        """Return the body of a request as the server takes it.
+        """Return the body of a request, without the parameters that the server has rejected.
 
         The constant part comes first, so that it is cached.
         """
@@ -180,7 +181,7 @@ class OpenAIEndpoint:
 
 
 def find_rejected_parameter(body: object) -> str | None:
-    """Return the parameter that an error is about, which some servers name in their message only."""
+    """Return the parameter that an error names as its reason; some servers name it in the message only."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
         return None
@@ -195,7 +196,7 @@ def read_completion(body: bytes) -> ModelAnswer:
     """Parse the body of a completion.
 
     Raises:
-        LookupError, TypeError, ValueError: the body is no completion, and nothing shows that a model has
+        LookupError, TypeError, ValueError: the body is not a completion, and nothing shows that a model has
             handled the request.
     """
     try:
@@ -208,10 +209,10 @@ def read_completion(body: bytes) -> ModelAnswer:
 
 
 def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a completion, which may have no text: the call costs money even then.
+    """Parse a completion. A completion without text is an answer too, because the call costs money.
 
     Raises:
-        LookupError, TypeError: the mapping is no completion.
+        LookupError, TypeError: the mapping is not a completion.
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("neither choices nor usage")
@@ -233,7 +234,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
 
 
 def _parse_usage(given: object) -> Usage:
-    """Return the usage, 0 for what the server does not say."""
+    """Return the usage, with 0 for missing counts."""
     if not isinstance(given, Mapping):
         return Usage()
     details = given.get("prompt_tokens_details")

@@ -34,7 +34,7 @@ USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
 
 RETRIES = 2
-"""Number of repetitions of a call. Between them the SDK waits as long as the server says."""
+"""Maximum number of repetitions of a call; before each the SDK waits as long as the server requests."""
 
 
 class OpenAIModel:
@@ -53,7 +53,7 @@ class OpenAIModel:
 
     @property
     def batches(self) -> OpenAIBatches | None:
-        """Its batches; None once the server has shown that it has no batches."""
+        """The batches of the server; None once the server has shown that it has no batches."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -84,7 +84,7 @@ class OpenAIModel:
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives.
 
-        It raises the same errors as `complete`.
+        The method raises the same errors as `complete`.
         """
         with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
@@ -104,7 +104,7 @@ class OpenAIModel:
                     raise
 
     async def _check_request(self, refused: ParameterRefused) -> Usage:
-        """Send a minimal request; if that is refused too, the text is not the reason.
+        """Send a minimal request; a second refusal shows that the text is not the reason.
 
         Some servers report a bad key in the same way as a refused text.
         """
@@ -127,7 +127,7 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
     """Open the model for the duration of the block. No request is sent before the first call.
 
     Raises:
-        ModelNotConfigured: there is no key, or one that no request can carry.
+        ModelNotConfigured: the key is missing, or has characters that no request can carry.
     """
     logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     base_url = deployment.model_url or OPENAI
