@@ -61,7 +61,7 @@ CONTRACTS: Mapping[str, type[Contract]] = MappingProxyType(_published())
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """pydantic's generator, without field titles and nested defaults."""
+    """pydantic's generator of JSON Schemas, without field titles and nested defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Omit titles of fields, which only repeat the names."""

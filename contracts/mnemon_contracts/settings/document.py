@@ -30,7 +30,7 @@ def parse_document(body: bytes | None) -> Document:
     """Read a stored document; without a body, return an empty document.
 
     Raises:
-        InvalidBody: it is no JSON object.
+        InvalidBody: the body is not a JSON object.
     """
     try:
         document = from_json(body, allow_inf_nan=False) if body else {}
@@ -52,7 +52,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
-    """Return the settings in force: the default, or the settings of a tenant that has its own.
+    """Return the settings in force: the default values, overridden by the tenant's document `own`.
 
     Raises:
         InvalidBody: a value is invalid, or contradicts another value; `field` is its name.
@@ -76,7 +76,7 @@ def overlay(below: Document, above: Document) -> Document:
 
 
 def flatten(document: Document, prefix: str = "") -> dict[str, Any]:
-    """Return the values by full name, such as `limits.per_user`."""
+    """Return the values of a document by full name, such as `limits.per_user`."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         full = prefix + name
@@ -89,7 +89,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(flatten(SettingsV1().model_dump(m
 
 
 def find_settings(name: str) -> list[str]:
-    """Return the names of the settings with this name: one, or those of a group.
+    """Return the full names of the settings that a name means: one setting, or all settings of a group.
 
     Raises:
         InvalidBody: no setting has this name; the message suggests similar names.

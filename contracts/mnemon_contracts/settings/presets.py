@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 class Preset(NamedTuple):
-    """Title of a preset, and its values by the full names of settings."""
+    """A preset: its title, and its values by the full names of settings."""
 
     title: str
     values: Mapping[str, Any]
