@@ -60,7 +60,7 @@ class Published:
     last_seq: int = 0
 
     def plus(self, other: "Published") -> "Published":
-        """Return the sum of both progresses."""
+        """Return the sum of the counts of both, and the higher log position."""
         return Published(
             self.count + other.count,
             self.duplicates + other.duplicates,
@@ -104,7 +104,8 @@ class Publisher:
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` has reported those that are.
+            PublishFailed: an event is not known to be stored; `progress` has reported the events that are
+                stored.
         """
         done = Published()
         in_flight: deque[asyncio.Task[Published]] = deque()
