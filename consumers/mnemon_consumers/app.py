@@ -50,7 +50,7 @@ class Consumer(Protocol):
 
     @property
     def broker(self) -> Broker:
-        """The connection and the subscriptions of the consumer."""
+        """Return the connection and the subscriptions of the consumer."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:

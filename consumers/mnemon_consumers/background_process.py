@@ -96,7 +96,7 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
 
 
 async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Let the process finish its current batches, then wait for its end; kill it if that fails."""
+    """Let the process finish its current batches, and wait for its end; kill it after a timeout."""
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -133,7 +133,8 @@ class Compactor:
         """Compact a conversation until no step is due; return the outcome of its trigger.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: nothing is lost, and the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Nothing is lost, and
+                the call can be repeated.
         """
         begun = time.monotonic()
         async with try_lock(self._database, *place, "compact") as is_mine:
@@ -259,7 +260,7 @@ class Compactor:
         return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
-        """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
+        """Return whether the projections have all chat events of the user, all summaries, and any erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))

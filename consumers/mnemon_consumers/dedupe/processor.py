@@ -78,7 +78,7 @@ class ProposalProcessor:
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
     ) -> int | None:
-        """Decide on the next of a user's proposals and comparisons in the log, and publish the decisions.
+        """Decide on a turn of a user's proposals and comparisons in the log, and publish the decisions.
 
         Args:
             connection: connection to the log.
@@ -87,11 +87,11 @@ class ProposalProcessor:
                 The check is skipped while proposals wait.
 
         Returns:
-            The log position of the first event that waits for another turn; None if none waits.
+            The log position of the first event that waits for another turn; None if no event waits.
 
         Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
-                and the caller can call again.
+            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does
+                not answer. Nothing is lost, and the call can be repeated.
         """
         async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
             stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
@@ -160,7 +160,7 @@ class ProposalProcessor:
                 try:
                     _, event, event_id = decode_event(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # persist makes a dead letter of it
+                    continue  # persist makes a dead letter of the event
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
                 if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
@@ -221,7 +221,7 @@ def _find_texts_to_compare(
 ) -> list[str]:
     texts = []
     for proposal in proposals:
-        with suppress(ValueError):  # `_decide_proposal` logs it
+        with suppress(ValueError):  # `_decide_proposal` logs the error
             if (text := find_text_to_compare(proposal, known.facts, settings)) is not None:
                 texts.append(text)
     return texts

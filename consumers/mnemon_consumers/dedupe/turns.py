@@ -1,8 +1,8 @@
 """Turns of users: a turn decides on a share of a user's proposals; then other users have their turns.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
-who has more than one turn of work, the broker delivers those behind them at once, and the user's further
-turns run without deliveries.
+who has more than one turn of work, the broker delivers the messages behind them at once, and the user's
+further turns run without deliveries.
 """
 
 import asyncio
@@ -27,12 +27,13 @@ PUT_OFF_RATE: Final = 500
 """Number of put-off deliveries of one user that the broker delivers again per second."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
-"""Decides on a share of a user's proposals. Returns the log position from which the user's proposals wait for
-another turn, None if no proposal waits, or `FAILED`. It raises nothing."""
+"""Function that decides on a share of a user's proposals. It returns the log position from which the user's
+proposals wait for another turn, None if no proposal waits, or `FAILED`, and raises no error.
+"""
 
 
 IsDecided = Callable[[Owner, int], bool]
-"""Returns whether the process knows that all proposals of a user up to a log position are decided."""
+"""Function that returns whether the process knows a user's proposals up to a log position as decided."""
 
 
 class Turns:

@@ -33,7 +33,7 @@ class Range(NamedTuple):
     Attributes:
         from_seq: its first message.
         to_seq: its last message.
-        messages: its messages that are worth reading; without any, no model is asked.
+        messages: its messages that are worth reading; without such messages, no model is asked.
     """
 
     from_seq: int

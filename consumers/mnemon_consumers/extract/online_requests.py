@@ -94,7 +94,8 @@ class OnlineRequester:
         """Ask a model about all due windows of some users; return the users who may have more windows.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the next call asks about windows without an answer again.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The next call asks
+                again about windows without an answer.
         """
         begun = time.monotonic()
         left = set(owners)

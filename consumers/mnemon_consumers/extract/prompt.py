@@ -123,8 +123,9 @@ Messages:
 {"text": "1 ноября 2026 года Оля взяла щенка, его зовут Бим", "memory_type": "event", "importance": 6, \
 "tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}], "pairs": []}
 """
-"""In the second example the walks are a guess of the assistant and the wish is momentary: neither is a
-fact."""
+"""Instructions with examples. In the second example the walks are a guess of the assistant and the wish is
+momentary: neither is a fact.
+"""
 
 
 def build_request(

@@ -30,13 +30,13 @@ async def settle_erasures(connection: Client, database: Database, owner: Owner, 
         connection: connection to the server that has the streams.
         database: the database that has the rows.
         owner: the user.
-        position: position up to which the log is projected; no event below it will be read later.
+        position: position up to which the log is projected; no event below this position will be read later.
 
     Returns:
         False if an erasure is not finished and the call has to be repeated.
 
     Raises:
-        DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be repeated.
     """
     erased = await database.run_query(users.load_erasure(*owner))
     if erased is not None and not erased.is_settled:

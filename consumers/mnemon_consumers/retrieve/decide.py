@@ -142,7 +142,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items up to `limit` new items; known items between them count as extra."""
+    """Return the first items, with at most `limit` items besides those of `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

@@ -67,7 +67,7 @@ class Memory:
 
     @property
     def applied_position(self) -> int:
-        """The log position up to which every event has ended, as far as this process knows."""
+        """Return the log position up to which every event is handled, as far as this process knows."""
         return self._follower.applied_position
 
     def revision(self, tenant: str) -> object:
@@ -75,7 +75,7 @@ class Memory:
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
-        """Drop everything cached, after missed notices or a switch of generations."""
+        """Drop everything cached, after missed notices or a swap."""
         self._cache.clear()
         self.count_cache = CountCache()
 

@@ -82,7 +82,7 @@ class RedecidedFacts:
         facts: the facts that would be kept.
         decisions: maps each redecided proposal to its new decision.
         writers: maps each fact to the event that would have written it last.
-        successors: maps each fact that another one replaced to that other one.
+        successors: maps each replaced fact to the fact that replaced it.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -118,7 +118,8 @@ def redecide_proposals(
     Args:
         log: the events about the user's facts, in log order.
         standing: the state that these events lead to.
-        settings: the settings to decide with. Of the limits, only the days that a working fact is kept count.
+        settings: the settings to decide with. Of the limits, only the number of days that a working fact is
+            kept matters.
         meanings: vectors of all `collect_texts`.
 
     Raises:

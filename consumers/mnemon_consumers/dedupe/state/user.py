@@ -57,12 +57,12 @@ class UserState:
 
     @property
     def wording(self) -> dict[str, str]:
-        """Map from the id of each event to the fact that has the words of that event now."""
+        """Return a map from the id of each event to the fact that has the words of that event now."""
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property
     def next_position(self) -> int | None:
-        """The log position of the first event without a decision; None if there is none."""
+        """Return the log position of the first event without a decision; None if every event has one."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
             if event_id not in self.facts.decided:

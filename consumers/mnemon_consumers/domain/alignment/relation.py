@@ -46,7 +46,7 @@ class RelationVerdict:
 
     Attributes:
         relation: relation of the newer fact to the older one.
-        evidence: the reason, for a person. It repeats no word of a fact, because it outlives the facts.
+        evidence: the reason in a few words. It quotes no fact, because it is stored longer than the facts.
         score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and more.
         is_related: whether both facts are about the same thing, without a contradiction.

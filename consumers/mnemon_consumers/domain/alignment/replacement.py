@@ -133,17 +133,17 @@ class Replacement:
 
     @property
     def is_current(self) -> bool:
-        """Whether the newer fact describes the present, rather than an event that stays true."""
+        """Return whether the newer fact describes the present, rather than an event that stays true."""
         return self.new.is_changed or not (_is_event_past(self.old) or _is_event_past(self.new))
 
     @property
     def left(self) -> tuple[Term, ...]:
-        """The terms of both facts without a counterpart."""
+        """Return the terms of both facts that have no counterpart."""
         return (*self.alignment.old, *self.alignment.new)
 
     @property
     def values(self) -> list[Term]:
-        """The numbers and dates without a counterpart."""
+        """Return the numbers and dates that have no counterpart."""
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:

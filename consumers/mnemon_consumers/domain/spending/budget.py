@@ -70,11 +70,10 @@ class Budgets:
         _kept.add(self)
 
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
-        """Return whether a tenant may ask a model now. A tenant that has spent its budget is logged once a
-        day.
+        """Return whether a tenant may ask a model now.
 
-        Calls in progress count as if they had been answered, with the longest answer. The first refusal of a
-        day is logged.
+        Calls in progress count as if they had been answered, with the longest answer. A tenant that has spent
+        its budget is logged once a day.
 
         Args:
             tenant: the tenant that asks.
@@ -126,7 +125,7 @@ class Budgets:
         return release
 
     def is_limited(self, tenant: str) -> bool:
-        """Return whether a tenant has a budget."""
+        """Return whether the spending of a tenant is limited."""
         return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
     def invalidate(self) -> None:

@@ -106,9 +106,9 @@ def find_unsupported(
 
     Args:
         text: the fact.
-        sources: log positions of the messages that it names.
+        sources: log positions of the messages that the fact names.
         messages: the messages that the model was shown.
-        known: the facts that it was shown.
+        known: the known facts that the model was shown.
     """
     named = [message for message in messages if message.seq in sources] or list(messages)
     shown = [message for message in messages if message.role == "assistant"]

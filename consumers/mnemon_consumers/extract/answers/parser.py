@@ -255,7 +255,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a usable fact with log positions as sources. If the fact names no sources, all messages are."""
+    """Return a usable fact with log positions as sources. Without sources, all messages count."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

@@ -133,7 +133,7 @@ def _weaken_fact(fact: ProposedFact) -> ProposedFact:
 
 
 def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Return why facts of an answer are left out, and their texts without secrets; None if none is."""
+    """Return why facts of an answer are left out, and their texts without secrets; None without any."""
     left = extracted.beyond_limit
     if not left:
         return None, None

@@ -70,7 +70,7 @@ class BatchAssembler:
         Only one process claims at a time; in other processes the call returns at once.
 
         Raises:
-            DatabaseUnavailable: the call can be repeated.
+            DatabaseUnavailable: the database does not answer. The call can be repeated.
         """
         async with try_lock(self._database, "extract", "pool") as is_mine:
             if not is_mine:

@@ -22,7 +22,7 @@ class FittedContext(NamedTuple):
     """A context within its budget.
 
     Attributes:
-        context: the part of it that is shown.
+        context: the part of the context that is shown.
         rendered: its rendered form; empty if nothing fits.
         tokens: tokens of the whole context, at most the budget.
         sections: a report for each section with content. The sum of their tokens may exceed `tokens`

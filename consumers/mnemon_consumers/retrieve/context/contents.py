@@ -64,7 +64,7 @@ class ContextSummary(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a document; `name` is its title, or else its id."""
+    """A passage of a document; `name` is the title of the document, or else the id."""
 
     text: str
     name: str
@@ -89,7 +89,7 @@ class Context:
         working: facts that hold until a date, tier `working`, in any order.
         relevant: facts found for this turn, in any order.
         user_data: fields that a tool or a person set.
-        summaries: oldest first.
+        summaries: summaries of earlier messages, oldest first.
         recent: the newest messages and those that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.

@@ -158,7 +158,7 @@ class ItemChooser:
         return shown
 
     def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
-        """Return items in order of preference up to the first that does not fit, and the beginning of it."""
+        """Return items in order of preference up to the first that does not fit, which is cut."""
         shown: list[Item] = []
         for item in candidates:
             tokens = self._count_item(section, item, left)

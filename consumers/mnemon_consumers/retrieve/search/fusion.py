@@ -31,7 +31,8 @@ class FusedCandidate(NamedTuple):
         words: its scaled score by words, 0 to 1; 0 if words did not find it.
         meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find it.
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
-        similarity: cosine with the query; 0 if the ranking by meaning lacks it, None without vectors.
+        similarity: cosine with the query; 0 if the ranking by meaning lacks the candidate, None without
+            vectors.
     """
 
     payload: Mapping[str, JsonValue]

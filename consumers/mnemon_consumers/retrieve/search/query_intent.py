@@ -107,22 +107,24 @@ class QueryIntent:
 
     @cached_property
     def days(self) -> tuple[Day, ...]:
-        """The dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
+        """Return the dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`,
+        `08.05.2023`.
+        """
         return tuple(_find_days(self.text))
 
     @cached_property
     def for_time(self) -> bool:
-        """Whether the query asks for a time."""
+        """Return whether the query asks for a time."""
         return _WHEN.search(self.text) is not None
 
     @cached_property
     def of_self(self) -> bool:
-        """Whether the user asks about themselves: `what did I say`."""
+        """Return whether the user asks about themselves: `what did I say`."""
         return not FIRST_PERSON.isdisjoint(self._word_set)
 
     @cached_property
     def of_other(self) -> bool:
-        """Whether the query is about the assistant: `what did you say`."""
+        """Return whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def has_name(self, name: str) -> bool:

@@ -119,7 +119,7 @@ class Search:
         }
 
     def forget(self) -> None:
-        """Let words be counted again, after a switch of generations."""
+        """Let the words of all tenants be counted again, after a swap."""
         if self._statistics:
             self._statistics.expire_counts()
 

@@ -22,7 +22,9 @@ TENANTS: Final = 1000
 
 
 class Statistics:
-    """Word statistics of tenants. Queries do not wait for them: a query before the first count uses none."""
+    """Word statistics of tenants. Queries do not wait for a count: a query before the first count uses no
+    statistics.
+    """
 
     def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
         """Create the statistics; `revision_of` returns an object that each change of a tenant replaces."""

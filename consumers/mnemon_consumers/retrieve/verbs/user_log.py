@@ -15,7 +15,7 @@ _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
 
 class UserLog:
-    """Writes events about the users of requests."""
+    """Appends the events of requests to the log, and reads rejected events."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -53,7 +53,7 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
 
     Args:
         text: a fact.
-        said_at: when it was said; "until Friday" means the next Friday after that.
+        said_at: the time of the statement; "until Friday" means the next Friday after that.
         zone: time zone in which the speaker's days begin, such as Europe/Moscow.
     """
     ends = _find_ends(text)
@@ -132,7 +132,7 @@ def _find_next_day(end: _End, day: date) -> date | None:
     if not _YEAR.search(phrase) and first - day > FARTHEST_WITHOUT_YEAR:
         return None
     if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
-        # On a Monday, "next Friday" is in the next week; the other one would be "this Friday".
+        # On a Monday, "next Friday" is in the next week; the earlier day would be "this Friday".
         first += timedelta(weeks=1)
     return _after(first, unit)
 

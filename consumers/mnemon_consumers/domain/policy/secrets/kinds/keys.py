@@ -111,7 +111,7 @@ _KEY_LIKE: Final = compile_pattern(
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Minimum number of characters of a key with digits or signs, and of a key without."""
+"""Minimum number of characters of a key with digits or signs, and of a key without any."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
