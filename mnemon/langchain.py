@@ -70,7 +70,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
 
-        Facts stay. Your checkpointer keeps its own messages; of these a model sees only those of the present
+        Facts stay. Your checkpointer keeps its own messages; a model sees only the messages of the present
         run.
 
         Returns:
@@ -174,7 +174,8 @@ def _get_user(context: object) -> str:
 def _split_context(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
     """Split a context into texts for the system message and the messages from before this run.
 
-    The context may end with the user's message of this run; it is left out, since the run has it.
+    The context may end with the user's message of this run; this message is left out, because the run has it
+    already.
     """
     known = [each.content for each in context.messages if each.role in ("system", "tool")]
     said = [each for each in context.messages if each.role in ("user", "assistant")]

@@ -149,7 +149,7 @@ class PagePortTaken(Exception):
 def open_page_socket(data: Path, port: int | None) -> socket.socket:
     """Return a listening socket on this machine.
 
-    Without a port, take the former port of the folder if it is free, else any free one.
+    Without a port, take the former port of the folder if it is free, else any free port.
 
     Raises:
         PagePortTaken: another process has the chosen port.

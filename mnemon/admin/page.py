@@ -81,7 +81,7 @@ class Visit:
         return response
 
     def redirect(self, path: str, notice: str | None = None, **query: str) -> Response:
-        """Redirect to another page after a change; that page shows the notice `notice`."""
+        """Redirect to another page after a change; the other page shows `notice`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
         if notice:
@@ -170,7 +170,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
 async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
     """Return the page if it is ready within `PAGE_TIMEOUT`; otherwise abandon it.
 
-    It is not cancelled: a call that waits for a hanging database cannot be stopped.
+    The page is not cancelled: a call that waits for a hanging database cannot be stopped.
 
     Raises:
         TimeoutError: the page takes too long.

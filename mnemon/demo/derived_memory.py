@@ -93,7 +93,7 @@ async def _wait_for_decisions(connection: Client) -> None:
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))
 async def _wait_for_triggers(stream_context: JetStreamContext) -> bool:
-    """Return whether triggers wait to be handled; the decorator repeats the call until none do."""
+    """Return whether triggers wait to be handled; the decorator repeats the call until no trigger waits."""
     waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _TRIGGERS]
     return any(each.state.subjects for each in waiting)
 

@@ -13,7 +13,7 @@ from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 @dataclass(frozen=True, slots=True)
 class RemovedMessages:
-    """Messages that a `started` which discards, or a `cleared`, removed.
+    """Messages that a `cleared` event, or a `started` event with `discard_previous`, removed.
 
     Attributes:
         count: number of messages that a bot no longer sees.
@@ -139,7 +139,7 @@ class DemoFacts:
 
 
 class ExtractedFact(NamedTuple):
-    """A fact that was extracted from messages; `source` is the first of them."""
+    """A fact that was extracted from messages; `source` is the first message."""
 
     user: str
     id: str
@@ -223,7 +223,7 @@ class DemoReport:
 
     @property
     def outcomes(self) -> Mapping[str, int]:
-        """Number of events by outcome."""
+        """Return the number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
             "messages_discarded": sum(removed.count for removed in self.discarded),
@@ -237,7 +237,7 @@ class DemoReport:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every published event has one of these outcomes."""
+        """Return whether every published event has one of these outcomes."""
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:

@@ -220,8 +220,8 @@ def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
 def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
     """Split lines into runs of at most `MAX_RUN` consecutive messages; any other line is a run of its own.
 
-    A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
-    has one.
+    A message that repeats the id of an earlier message is also a run of its own: the server refuses a batch
+    with a repeated id.
     """
     run: list[SampleLine] = []
     sent: set[str | None] = set()

@@ -32,7 +32,7 @@ class WrongMark(ValueError):
 
     Attributes:
         mark: name of the mark.
-        reason: why the value is invalid.
+        reason: the reason why the value is invalid.
     """
 
     def __init__(self, mark: str, reason: str) -> None:

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The bar of a day. `told` describes it in words."""
+    """The bar of a day. `description` describes the bar in words."""
 
     x: float
     width: float
@@ -62,7 +62,7 @@ def draw_chart(
     Args:
         days: the days, in order.
         values: values by day (ISO 8601) and series.
-        written: formats a value.
+        written: function that formats a value.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():

@@ -113,7 +113,7 @@ _TALL: Final = _Layout(
 
 
 def draw_pictures(labels: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
-    """Return the wide diagram and the tall one."""
+    """Return the wide diagram and the tall diagram."""
     return _draw_picture(_WIDE, labels), _draw_picture(_TALL, labels)
 
 

@@ -33,7 +33,7 @@ class Figures(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A figure over time: pairs of seconds of the monotonic clock and values. The last one is the present."""
+    """A figure over time: pairs of seconds (monotonic clock) and values; the last pair is the present."""
 
     points: Sequence[tuple[float, float]]
 

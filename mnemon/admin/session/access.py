@@ -29,7 +29,7 @@ class Access:
     Args:
         token: the token of the login. It also signs sessions: a new token ends them all.
         links: keys of links that log in once.
-        used: called with each key that was used.
+        used: function that is called with each used key.
         ended: sessions that were ended before their time.
 
     Attributes:

@@ -38,7 +38,7 @@ class FolderRequest:
 
 @dataclass
 class _FolderReading:
-    """The files of the folder: digests of those to index, and why the others are left out."""
+    """The files of the folder: digests of the files to index, and the reasons why others are left out."""
 
     origin: "Origin"
     digests: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def _read_folder(request: FolderRequest) -> _FolderReading:
 async def _send_changes(
     memory: "MemoryClient", request: FolderRequest, reading: _FolderReading, changes: "FolderChanges"
 ) -> int:
-    """Send the changes; return the log position from which on searches find all of them."""
+    """Send the changes; return the log position as of which searches find all changes."""
     turn = asyncio.Semaphore(CONCURRENCY)
     last = 0
     to_index = [*changes.added, *changes.changed]

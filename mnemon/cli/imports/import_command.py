@@ -1,4 +1,4 @@
-"""`mnemon import`."""
+"""Command `mnemon import`: import memory, one subcommand for each source."""
 
 from collections.abc import AsyncIterator, Iterator
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""`mnemon export`."""
+"""Command `mnemon export`: export memory as JSON lines or as Markdown."""
 
 import asyncio
 import json

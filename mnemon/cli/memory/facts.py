@@ -1,4 +1,4 @@
-"""`mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
+"""Commands `mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
 import sys
 from shlex import quote

@@ -224,7 +224,7 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
-    """Compare the live generation with one rebuilt from the log."""
+    """Compare the live generation with a generation rebuilt from the log."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon.operations.rebuild.verification import GenerationVerification

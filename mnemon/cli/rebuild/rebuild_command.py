@@ -1,4 +1,4 @@
-"""`mnemon rebuild`."""
+"""Command `mnemon rebuild`: choose an action on generations by options."""
 
 from collections.abc import Coroutine
 from itertools import zip_longest

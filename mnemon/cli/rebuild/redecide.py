@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemon_contracts.settings.document import Document
 
 CURRENT = "current"
-"""In place of an assignment: the rules of this version and the settings in force."""
+"""Assignment that changes no setting: the facts are redecided by the settings in force."""
 
 _GROUP = "dedupe."
 

@@ -1,4 +1,4 @@
-"""`mnemon reindex`."""
+"""Command `mnemon reindex`: remove all vectors and index the log again."""
 
 import json
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""`mnemon run`."""
+"""Command `mnemon run`: run consumers against the configured servers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated

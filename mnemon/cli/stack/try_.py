@@ -1,4 +1,4 @@
-"""`mnemon try`."""
+"""Command `mnemon try`: save, read, search and forget a fact as a trial."""
 
 import json
 from contextlib import AsyncExitStack, nullcontext

@@ -1,4 +1,4 @@
-"""`mnemon up`."""
+"""Command `mnemon up`: start servers, consumers and admin page on this machine."""
 
 import time
 from collections.abc import AsyncIterator
@@ -107,7 +107,7 @@ def up(
 
 
 def _prepare_folder(data: Path) -> None:
-    """Remove what a killed run left in the folder, and check the room on the disk; end the command on errors.
+    """Remove remains of a killed run from the folder, and check the disk space; end the command on errors.
 
     Call this before the imports, which take seconds: no command must take the remains for a running stack.
     """

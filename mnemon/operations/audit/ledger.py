@@ -67,7 +67,7 @@ class AuditFault:
         seq: log position of the event.
         consumer: the consumer that is responsible.
         where: table or collection.
-        detail: further facts, for a person.
+        detail: further details, in words.
     """
 
     kind: FaultKind
@@ -99,7 +99,7 @@ class AuditFaults:
 
     @property
     def total(self) -> int:
-        """Number of faults of all kinds."""
+        """Return the number of faults of all kinds."""
         return sum(self.counts.values())
 
     def count_of(self, *consumers: str) -> int:
@@ -184,7 +184,7 @@ class Audit:
     Attributes:
         up_to: log position up to which every event must be handled.
         beyond: number of positions in the log after `up_to`, whose events are not handled yet.
-        every: the audit compared the content of one user in `every`; 0 means of none.
+        every: the audit compared the content of one user in `every`; 0 if it compared no content.
         seconds: duration of the audit.
         persist: outcomes of events.
         dedupe: outcomes of proposals.

@@ -85,7 +85,7 @@ async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:
 
 
 def _get_decided_proposal(delivery: Delivery) -> str | None:
-    """Return the id of the proposal that an event decides; None if it decides none."""
+    """Return the id of the proposal that an event decides; None if the event decides no proposal."""
     try:
         address = parse_subject(delivery.subject)
         event = upcast_body(find_contract(address), address.version, delivery.body)

@@ -113,7 +113,7 @@ async def _require_log(connection: Client) -> None:
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:
     """Add a fault for each row without an event in the log.
 
-    Mostly the number of rows equals the number of matched positions, and rows need not be read.
+    The rows are read only if their number differs from the number of matched positions.
     """
     if await count_rows(database, up_to) == len(matched):
         return

@@ -111,7 +111,7 @@ class VectorAudit:
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
-        """Judge a row without all of its points. They may exist by now, or the row may be gone."""
+        """Judge a row without all of its points. The points may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, item) or all(
             [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):

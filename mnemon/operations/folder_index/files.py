@@ -16,7 +16,7 @@ MAX_BYTES: Final = 262_144
 
 _GIT_LIST: Final = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
 _NO_HOOK: Final = ("-c", "core.fsmonitor=false")
-"""Without this, `git ls-files` would run a program that the configuration of the repository names."""
+"""Options of git that keep `git ls-files` from running a program that the repository configures."""
 
 SkipReason = Literal["binary", "empty", "too_large", "unreadable", "link"]
 

@@ -45,7 +45,7 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
 
     Raises:
         nats.errors.Error: the server does not answer.
-        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
     """
     bounds = {tenant: (await read_settings(connection, tenant)).rates.events_per_second for tenant in busy}
     return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}

@@ -72,7 +72,7 @@ async def find_failing_models(
     settings_of: Callable[[str], SettingsV1],
     default: SettingsV1,
 ) -> tuple[FailingModelState, ...]:
-    """Ask the processes that run consumers which models fail; return those that settings name.
+    """Ask the processes that run consumers which models fail; return the failing models that settings name.
 
     Args:
         connection: connection to the server.

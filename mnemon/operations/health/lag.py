@@ -51,7 +51,7 @@ class Lag(BaseModel):
 
     @property
     def waiting(self) -> int:
-        """Messages that are not acknowledged: pending or in work."""
+        """Return the number of messages that are not acknowledged: pending or in work."""
         return self.pending + self.in_work
 
 

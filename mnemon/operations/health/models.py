@@ -59,7 +59,7 @@ class OutOfBudgetState(_FrozenModelState):
 
 
 class ModelsState(_FrozenModelState):
-    """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
+    """Work for language models; `error` is set, and the rest empty, if the state cannot be read."""
 
     error: str | None = None
     windows: WindowsState = WindowsState()

@@ -42,7 +42,7 @@ _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
-"""Consumers that must run in one process with the embedded vector engine, which serves only one."""
+"""Consumers that must share one process with the embedded vector engine, which only one can open."""
 
 
 class _FrozenState(BaseModel):
@@ -50,7 +50,7 @@ class _FrozenState(BaseModel):
 
 
 class BrokerState(_FrozenState):
-    """State of the broker; `error` is set, and the rest empty, if it does not answer."""
+    """State of the broker; `error` is set, and the rest empty, if the broker does not answer."""
 
     error: str | None = None
     version: str | None = None
@@ -100,9 +100,9 @@ class Health(_FrozenState):
     database: DatabaseState
     vectors: VectorsState
     folder: FolderState | None = None
-    """None if `mnemon up` does not run the servers."""
+    """The folder of the stack; None if `mnemon up` does not run the servers."""
     models: ModelsState | None = None
-    """None if a server does not answer, or the schema is not of this version."""
+    """The work for language models; None if a server does not answer or the schema has another version."""
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]

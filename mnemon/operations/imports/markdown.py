@@ -1,8 +1,8 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
-It reads files of mnemon's export, folders of a bot that has a file per tier, and the older files of that bot,
-one per user with a fact on each line. A fact with an id keeps it if the user has no facts from elsewhere;
-otherwise it is proposed, and `dedupe` decides on it as on any other.
+The reader takes files of mnemon's export, folders of a bot that has a file per tier, and the older files of
+that bot, one per user with a fact on each line. A fact keeps its id if the user has no facts from elsewhere;
+otherwise the fact is proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,8 @@ class MarkdownReader:
 
     Attributes:
         tenant: the tenant that gets all facts; None takes the tenant that the file names.
-        user: the user that gets all facts; None takes the user that the file names, else the one in its path.
+        user: the user that gets all facts; None takes the user that the file names, else the user in its
+            path.
     """
 
     tenant: str | None = None

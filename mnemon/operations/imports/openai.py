@@ -91,10 +91,10 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
 
 
 def _current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
-    """Return the nodes from the root to the current one; if none is named, to the leaf that was added last.
+    """Return the nodes from the root to the current node, or to the last leaf if no node is current.
 
     Raises:
-        ValueError: one of them is not a node.
+        ValueError: an entry on the way is not a node.
     """
     if not isinstance(leaf, str) or leaf not in mapping:
         leaves = [key for key in mapping if not _get_node(mapping, key).get("children")]

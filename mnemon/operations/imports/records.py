@@ -13,14 +13,14 @@ class Incoming(NamedTuple):
     """An event to import. Its id is the same each time the source is read.
 
     Attributes:
-        place: its place in the source, for a person: `line 12`.
+        place: the place of the event in the source, in words: `line 12`.
         user: the user that it belongs to.
         event: the event, with an id.
         source: the record as the source has it, for the report if the event is refused later.
-        conversation: the conversation; None is the user's current one.
+        conversation: the conversation; None means the user's current conversation.
         tenant: the tenant, if the source names it.
         number: the number by which other events of this user name it (`mnemon.operations.memory_lines`).
-        instead: the event to import in its place if the user has facts from another kind of source.
+        instead: the event to import instead if the user has facts from another kind of source.
     """
 
     place: str
@@ -89,7 +89,7 @@ class Speaker:
 
     Attributes:
         user: the user.
-        conversation: the conversation; None is the user's current one.
+        conversation: the conversation; None means the user's current conversation.
     """
 
     user: str

@@ -63,7 +63,7 @@ class TelegramReader:
     Attributes:
         bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.
         user: the user that gets all messages; None takes the user of each chat.
-        zone: time zone of times that do not name one, as in old exports.
+        zone: time zone of times that name no time zone, as in old exports.
     """
 
     bot: str | None = None
@@ -133,7 +133,7 @@ class TelegramReader:
             yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
     def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
-        """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
+        """Set the user of the chat, by default named after the chat; yield the held back messages."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
             yield from self._assign_speakers(chat, speaker, chat.assistant)
@@ -144,7 +144,7 @@ class TelegramReader:
     def _assign_speakers(
         self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]
     ) -> Iterator[ImportRecord]:
-        """Yield a `Reassignment` if `bot` names the assistant; a doubt if it is a guess."""
+        """Yield a `Reassignment` if `bot` names the assistant; a doubt if the assistant is a guess."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
             people = {

@@ -23,7 +23,7 @@ class GenerationProgress(RebuildProgress, Protocol):
     """Receives the progress of rows and vectors."""
 
     def report_vectors(self, reached: int, up_to: int) -> None:
-        """Report the log position that the vectors have reached, and the one that they have to reach."""
+        """Report the log position that the vectors have reached, and the position to reach."""
 
 
 class GenerationReplay(NamedTuple):

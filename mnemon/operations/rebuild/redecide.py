@@ -61,7 +61,7 @@ class Redecision:
         connection: connection to the broker.
         database: the database with the projections.
         embedder: makes the vectors of facts.
-        edit: returns the edited default settings.
+        edit: function that returns the edited default settings.
     """
 
     def __init__(

@@ -164,7 +164,7 @@ async def _index_delivered(place: Site, replay: VectorReplay, progress: Generati
 
 
 async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
-    """Replay the events that `index` wrote to the former collections while the new ones took their place."""
+    """Replay the events that `index` wrote to the former collections during the exchange."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
     async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:

@@ -41,8 +41,8 @@ class VectorReplay:
 
         Args:
             connection: connection to the broker.
-            database: has the rows that belong to the vectors.
-            schema: keeps the progress of the vectors.
+            database: the database with the rows that belong to the vectors.
+            schema: the schema that keeps the progress of the vectors.
             vector_index: the vectors, and the model that makes them.
             reached: log position up to which the vectors are filled.
         """
