@@ -64,7 +64,7 @@ def started_conversation(tenant: str, user: str, event_id: str) -> str:
 
 
 def derived_id(tenant: str, user: str, *parts: str) -> str:
-    """Return the id of a derived event; a repeated derivation gives the same id and so changes nothing."""
+    """Return the id of a derived event; a repeated derivation gives the same id."""
     return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 

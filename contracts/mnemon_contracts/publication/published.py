@@ -106,7 +106,7 @@ def typical_example(name: str, examples: Examples) -> Any:
     """Return the example body that the page shows.
 
     Raises:
-        FileNotFoundError: there is no such example; the message names its path.
+        FileNotFoundError: the example does not exist; the message names its path.
     """
     try:
         return examples[name][SHOWN]

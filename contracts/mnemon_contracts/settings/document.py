@@ -17,7 +17,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.groups import SettingsV1
 
 Document: TypeAlias = Mapping[str, Any]
-"""A JSON object that contains groups of settings; it is not changed in place."""
+"""A JSON object with groups of settings. Functions return changed copies of a document."""
 
 NOTHING: Document = MappingProxyType({})
 """Document that sets no value."""
@@ -103,10 +103,10 @@ def find_settings(name: str) -> list[str]:
 
 
 def set_value(document: Document, name: str, value: Any) -> Document:
-    """Return the document with one more value.
+    """Return a copy of the document with a value set.
 
     Raises:
-        InvalidBody: there is no setting of this name, or it names a group.
+        InvalidBody: no setting has this name, or the name is that of a group.
     """
     settings = find_settings(name)
     if settings != [name]:
@@ -116,10 +116,10 @@ def set_value(document: Document, name: str, value: Any) -> Document:
 
 
 def unset_value(document: Document, name: str) -> Document:
-    """Return the document without a setting or a group.
+    """Return a copy of the document without a setting or a group.
 
     Raises:
-        InvalidBody: there is no setting and no group of this name.
+        InvalidBody: no setting and no group has this name.
     """
     find_settings(name)
     return _without(document, name.split("."))
