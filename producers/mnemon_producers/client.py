@@ -58,7 +58,7 @@ class MemoryClient(MemoryTools):
     Only `context` never raises, so that a bot can answer without its memory.
 
     Args:
-        connection: an open connection of nats-py; the caller closes it. `connect` opens one.
+        connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
         tenant: the tenant of the users.
         timeouts: the timeouts of requests, if the defaults do not suit.
     """
@@ -181,8 +181,8 @@ class MemoryClient(MemoryTools):
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
         """Add many events, in their order, in atomic batches, such as for an import.
 
-        Events may come from any iterable, also from an asynchronous one. The client reads it at the rate at
-        which the log accepts the events.
+        Events may come from any iterable, also from an asynchronous iterable. The client reads them at the
+        rate at which the log accepts them.
 
         Args:
             events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on. Events
@@ -204,7 +204,7 @@ class MemoryClient(MemoryTools):
         discard_previous: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Start a conversation, which becomes the current one, as `/new` does. Return the log position.
+        """Start a conversation, which becomes current, as `/new` does. Return the log position.
 
         Args:
             user: the user whose conversation it is.

@@ -21,9 +21,9 @@ class PublishFailed(Exception):
 
 
 class EventRejected(Exception):
-    """An event is in the log but cannot be used: it became a dead letter and changed nothing.
+    """An event is in the log but cannot be used: the event became a dead letter and changed nothing.
 
-    `seq` is its log position, `reason` the cause for a program, `problem` the cause for a person. Publishing
+    `seq` is its log position, `reason` the cause as a code, `problem` the cause in words. Publishing
     the same event again has the same result.
     """
 

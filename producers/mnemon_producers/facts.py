@@ -232,8 +232,8 @@ class FactTools:
             `fact` but at most five `candidates`, best first: change one of them by its id.
 
         Raises:
-            AskFailed: there is no such fact (`not_found`); or the policy refuses the text, another fact says
-                the same, or the tier is full (`refused`).
+            AskFailed: the fact does not exist (`not_found`); or the policy refuses the text, another fact
+                says the same, or the tier is full (`refused`).
         """
         changes: dict[str, Any] = {
             "text": text,
@@ -273,7 +273,7 @@ class FactTools:
             by its id.
 
         Raises:
-            AskFailed: there is no such fact, or no fact that the query may mean (`not_found`).
+            AskFailed: no fact has the id, or the query means no fact (`not_found`).
         """
         request = ForgetV1.create_strict(id=id, query=query)
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
@@ -286,7 +286,7 @@ class FactTools:
 
         Raises:
             InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.
-            AskFailed: as for `save`.
+            AskFailed: no decision is known, as for `save`.
         """
         if forgotten.restore is None:
             raise InvalidBody(

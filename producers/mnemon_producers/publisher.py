@@ -100,7 +100,7 @@ class Publisher:
         """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
-        committed after the one before it, so the log has the events in order even after retries.
+        committed after the previous batch, so the log has the events in order even after retries.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.

@@ -45,7 +45,7 @@ class MemoryTools(FactTools):
                 the last change. A function that changes memory ignores it.
 
         Raises:
-            InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
+            InvalidBody: no function has this name, or an argument is unknown, missing or wrong.
         """
         function = TOOLS.get(tool)
         if function is None:
@@ -74,7 +74,8 @@ class MemoryTools(FactTools):
             The data after the change.
 
         Raises:
-            AskFailed: there is no result; the fields may be set or not, and setting them again is harmless.
+            AskFailed: the request got no result. The fields may be set or not; setting them again is
+                harmless.
         """
         request = ProfileV1.create_strict(fields=dict(fields))
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
@@ -136,7 +137,7 @@ class MemoryTools(FactTools):
 
         Args:
             user: the user whose document it is.
-            text: the whole text; it is cut into chunks, and a search finds each chunk separately.
+            text: the whole text. The text is cut into chunks, and a search finds each chunk separately.
             document_id: an id such as a path; a known id adds a new version of its document. None creates an
                 id.
             title: the title.
