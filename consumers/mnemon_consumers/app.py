@@ -46,7 +46,7 @@ MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
 
 
 class Consumer(Protocol):
-    """A process role: it subscribes when it is built, and handles batches or requests while it runs."""
+    """A process role, which subscribes when it is built, and handles batches or requests while it runs."""
 
     @property
     def broker(self) -> Broker:
@@ -254,7 +254,7 @@ async def _connect(deployment: Deployment, name: str = "mnemon-start") -> Client
 async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Index the log again from its start if vectors are lost, for example with their folder.
 
-    This includes collections that a former version did not have. If rows suffice to fill the lost
+    The same applies to collections that a former version did not have. If rows suffice to fill the lost
     collections, publish a trigger for each of their users instead, and do not read the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep

@@ -35,7 +35,7 @@ class BackgroundFailed(Exception):
 async def run_in_background(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
     """Run consumers in another process until the block ends. On entry they are ready.
 
-    The process is restarted whenever it ends. It also ends when the process that started it is killed.
+    The process is restarted whenever it ends. If its parent process is killed, the process ends too.
 
     Raises:
         BackgroundFailed: the consumers did not start, or were not ready within `START_TIMEOUT` seconds.

@@ -138,7 +138,7 @@ class SummaryRefusal:
 
     @property
     def explanation(self) -> str:
-        """Return the reason in words, for a person or a model; it quotes nothing of the answer."""
+        """Return the reason in words, for operators and models, without a quotation from the answer."""
         return _WHY[self.reason]
 
 

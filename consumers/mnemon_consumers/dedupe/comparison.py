@@ -67,8 +67,8 @@ class Matches:
     """The result of comparing a new fact with all known facts.
 
     Attributes:
-        best: the fact that the new one repeats or updates; None if the new one is a separate fact.
-        nearest: the fact that is most like the new one; set for every decision.
+        best: the fact that the new fact repeats or updates; None if the new fact is a separate fact.
+        nearest: the fact that is most like the new fact; set for every decision.
         undecided: ids of facts that may say the same, the likeliest first.
     """
 

@@ -27,8 +27,8 @@ PUT_OFF_RATE: Final = 500
 """Number of put-off deliveries of one user that the broker delivers again per second."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
-"""Function that decides on a share of a user's proposals. It returns the log position from which the user's
-proposals wait for another turn, None if no proposal waits, or `FAILED`, and raises no error.
+"""Function that decides on a share of a user's proposals. The function returns the log position from which
+the user's proposals wait for another turn, None if no proposal waits, or `FAILED`, and raises no error.
 """
 
 

@@ -70,7 +70,7 @@ class OnlineRequester:
         circuit_breaker: circuit breaker of the models.
         budgets: the budgets of the tenants.
         projections: the progress of the projections.
-        at_once: maximum number of windows in one round; every user has at least one.
+        at_once: maximum number of windows in one round; every user has at least one window.
     """
 
     def __init__(

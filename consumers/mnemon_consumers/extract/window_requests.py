@@ -62,7 +62,7 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that requests already ask about. They keep a pair from being in two requests.
+    """Pairs of facts that requests already ask about. The record keeps a pair from being in two requests.
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.

@@ -45,7 +45,7 @@ class ContextSources:
         view: the newest messages of the conversation; None if they could not be read.
         counted: counts of its messages that were not read; None if they could not be counted.
         profile: the user's data.
-        facts: all facts of the user, including expired ones.
+        facts: all facts of the user, including expired facts.
         summaries: all live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
         incomplete: whether one of these parts could not be read.

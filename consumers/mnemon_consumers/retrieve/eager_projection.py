@@ -21,8 +21,8 @@ class EagerProjection:
     async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
-        On return the server has the notice for the other processes. They get the notice before any later
-        request, because a server delivers the messages of a connection in order.
+        On return the server has the notice for the other processes. The other processes get the notice before
+        any later request, because a server delivers the messages of a connection in order.
 
         Args:
             owner: the user that the event is about.

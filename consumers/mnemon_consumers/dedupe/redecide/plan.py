@@ -1,9 +1,9 @@
 """Plan of redecide: the facts that a user would have under other settings. No I/O, no clock.
 
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
-would have existed by then. It decides again only which facts are the same. A proposal that a rule refused
-stays refused. A fact that a command changed, or that was merged after a model compared it, stays changed and
-a separate fact. A fact that has ended stays ended, with everything that had been merged into it.
+would have existed by then. The plan decides again only which facts are the same. A proposal that a rule
+refused stays refused. A fact that a command changed, or that was merged after a model compared it, stays
+changed and a separate fact. A fact that has ended stays ended, with everything that had been merged into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -227,9 +227,9 @@ class _Replay:
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
-        """Keep the content of the first decision if the new one has the same words and the same fact.
+        """Keep the content of the first decision if the new decision has the same words and the same fact.
 
-        Later versions and limits do not change such a fact.
+        So later versions and limits do not change the fact.
         """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision

@@ -150,7 +150,7 @@ class UserFacts:
 
 
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:
-    """Join two lineages: all sources, and the conversation if both have the same one.
+    """Join two lineages: all sources, and the conversation if both name the same conversation.
 
     A fact without sources was saved by a tool, imported or changed by hand. A result with the other fact's
     sources alone would be forgotten with the other's conversation, so the result then has no sources.

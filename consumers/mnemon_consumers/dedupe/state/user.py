@@ -62,7 +62,7 @@ class UserState:
 
     @property
     def next_position(self) -> int | None:
-        """Return the log position of the first event without a decision; None if every event has one."""
+        """Return the log position of the first event without a decision; None if all are decided."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
             if event_id not in self.facts.decided:

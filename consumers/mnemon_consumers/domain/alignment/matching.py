@@ -47,9 +47,7 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Return whether the matched words have the same order, and other words between them were
-        replaced.
-        """
+        """Return whether matched words have the same order, and other words between them were replaced."""
         return _is_substituted(*self.statements, self.matched)
 
     @property

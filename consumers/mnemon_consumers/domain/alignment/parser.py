@@ -293,9 +293,7 @@ def _list_poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
 
 
 def _combine_numbers(former: float | None, value: float | None) -> float | None:
-    """Return the number that two consecutive words make: "three thousand", "twenty five"; None without
-    one.
-    """
+    """Return the number that two consecutive words make, such as "three thousand"; None without a number."""
     if former is None or value is None:
         return None
     if value in _SCALES and former < value:

@@ -71,9 +71,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """Return the fact that fits fully and clearly best; None if no fact does, or the query has few of its
-    words.
-    """
+    """Return the fact that fits fully and clearly best; None without a fact that the query names."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])

@@ -32,7 +32,7 @@ user forget delete remove erase drop please thing fact memory remember informati
 know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
 назвать называться
 """
-"""Words of a request to forget, and words that every fact has: they name no fact."""
+"""Words that name no fact: words of a request to forget, and words that every fact has."""
 
 _COMMON: Final = """
 live work like love prefer want go get make use take play eat drink read watch study speak buy plan name

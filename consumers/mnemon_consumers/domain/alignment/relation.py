@@ -1,4 +1,4 @@
-"""Relation of a new fact to a known one: same, update, different or undecided, decided on evidence."""
+"""Relation of a new fact to a known fact: same, update, different or undecided, decided on evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKi
 
 
 class FactRelation(StrEnum):
-    """Relation of a new fact to a known one."""
+    """Relation of a new fact to a known fact."""
 
     SAME = "same"
     UPDATE = "update"
@@ -45,8 +45,8 @@ class RelationVerdict:
     """A decision about two facts.
 
     Attributes:
-        relation: relation of the newer fact to the older one.
-        evidence: the reason in a few words. It quotes no fact, because it is stored longer than the facts.
+        relation: relation of the newer fact to the older fact.
+        evidence: the reason, which quotes no fact, because the reason is stored longer than the facts.
         score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and more.
         is_related: whether both facts are about the same thing, without a contradiction.
@@ -115,7 +115,7 @@ SUBSET_SHARE: Final = 0.95
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
-    """Decide the relation of a new fact to a known one."""
+    """Decide the relation of a new fact to a known fact."""
     return _Comparison(*parse_pair(old, new), similarity).verdict()
 
 
@@ -355,7 +355,7 @@ class _Comparison:
         return min(axes)
 
     def _is_trip_over(self) -> bool:
-        """Return whether the newer fact reports the return from a trip that the older one plans."""
+        """Return whether the newer fact reports the return from a trip that the older fact plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
         is_stay = "residence" in self.old.slots or {
@@ -603,7 +603,7 @@ class _Comparison:
         )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact gives up a thing whose amount or place the older one tells."""
+        """Return whether the newer fact gives up a thing whose amount or place the older fact tells."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
@@ -617,7 +617,7 @@ class _Comparison:
         )
 
     def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact ends a friendship, job or activity that is not in the older one."""
+        """Return whether the newer fact ends a friendship, job or activity that is not in the older fact."""
         old, new = self.old, self.new
         poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
         is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
@@ -645,7 +645,7 @@ class _Comparison:
         return is_unable and is_able and is_whole and has_topic
 
     def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact says that a person whose job the older one tells has retired."""
+        """Return whether the newer fact says that a person whose job the older fact tells has retired."""
         is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
         is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") for term in self.alignment.old if not term.role
@@ -763,7 +763,7 @@ class _Comparison:
         return is_same and not (is_added or self.old.is_changed)
 
     def _is_other_swapped(self) -> bool:
-        """Return whether the newer fact swaps another thing than the one in the older fact."""
+        """Return whether the newer fact swaps another thing than the thing in the older fact."""
         return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
@@ -921,7 +921,7 @@ class _Comparison:
         )
 
     def _is_carried_out(self) -> bool:
-        """Return whether the newer fact completes a plan, or a stage such as waiting, of the older one."""
+        """Return whether the newer fact completes a plan, or a stage such as waiting, of the older fact."""
         is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
         is_open = self.old.is_planned or (is_before and self.new.is_past)
         return is_open and not self.new.is_planned and not self.new.is_negated
@@ -932,7 +932,7 @@ class _Comparison:
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 
     def _is_continued(self) -> bool:
-        """Return whether the newer fact begins like the older one: "has a dog", "has a dog called Rex"."""
+        """Return whether the newer fact begins like the older fact: "has a dog", "has a dog called Rex"."""
         old, new = _drop_fillers(self.old), _drop_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
 

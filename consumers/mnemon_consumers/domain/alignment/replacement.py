@@ -329,7 +329,7 @@ class Replacement:
         )
 
     def is_left_for_another(self) -> bool:
-        """Return whether the newer fact leaves the thing in the older one for another: "left A for B"."""
+        """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
         left = self.alignment
         slots = {"employer", *_NAMED_SLOTS} & self.old.slots
         names = [term for term in left.new if term.kind is TermKind.NAME]
@@ -576,7 +576,7 @@ class Replacement:
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
     def is_swapped(self) -> bool:
-        """Return whether the newer fact swaps the thing in the older one: "Сменил телефон на Poco"."""
+        """Return whether the newer fact swaps the thing in the older fact: "Сменил телефон на Poco"."""
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(

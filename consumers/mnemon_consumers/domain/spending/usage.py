@@ -28,7 +28,7 @@ class Total:
         calls: number of calls.
         batched: number of calls that were lines of batches.
         unpriced: number of calls whose model had no price at the time; `offline` needs no price.
-        input: tokens of the requests, including cached ones.
+        input: tokens of the requests, including cached tokens.
         cached: tokens of the requests that the provider had cached.
         output: tokens of the answers.
         usd: US dollars, without the calls that had no price.

@@ -17,7 +17,9 @@ from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
-"""Maximum number of days, in either direction, between a message and a date that its "in May" may mean."""
+"""Maximum number of days, in either direction, between a message and a date that its words "in May" may
+mean.
+"""
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
@@ -80,11 +82,11 @@ class Evidence:
     """Evidence for a fact: words, numbers and dates of its sources.
 
     Attributes:
-        words: all forms of their words.
-        numbers: their numbers.
-        months: the months that they name, by number.
-        days: the days of a month that they name, each with the month.
-        is_relative: whether they give a time relative to another one, such as "yesterday".
+        words: all forms of the words.
+        numbers: the numbers.
+        months: the months that the sources name, by number.
+        days: the days of a month that the sources name, each with the month.
+        is_relative: whether the sources give a relative time, such as "yesterday".
         said_on: the dates of the messages.
     """
 

@@ -1,7 +1,7 @@
 """Parses a model's answer into facts and relations, each checked separately.
 
-An answer is not trusted: it may be no JSON, end in the middle, name unknown facts, or hold more than the
-request asked for.
+An answer is not trusted. The text may be no JSON, end in the middle, name unknown facts, or hold more than
+the request asked for.
 """
 
 import json

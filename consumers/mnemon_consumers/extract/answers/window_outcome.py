@@ -118,8 +118,8 @@ def judge_answer(
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
     """Return the facts, each with the names and numbers that its source messages lack.
 
-    A fact with such names or numbers may be made up. It is proposed, but replaces no other fact, and its
-    importance is at most `MOST_IMPORTANCE`.
+    A fact with such names or numbers may be made up. The fact is proposed, but replaces no other fact, and
+    its importance is at most `MOST_IMPORTANCE`.
     """
     known = question.known[: question.settings.extraction.known_facts]
     marks = [find_unsupported(fact.text, fact.sources, question.messages, known) for fact in extracted.facts]

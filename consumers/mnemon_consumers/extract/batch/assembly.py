@@ -35,7 +35,7 @@ class _Pool:
 
     Attributes:
         most: maximum number of lines of the batch.
-        is_due: whether a tenant's windows have waited for its `pool_seconds`.
+        is_due: whether windows of a tenant have waited for the setting `pool_seconds`.
     """
 
     provider: Provider

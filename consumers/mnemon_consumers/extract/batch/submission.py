@@ -274,7 +274,7 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
 
 
 def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
-    """Return events for each user; they name only the windows of that user."""
+    """Return events for each user, which name only the windows of that user."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)

@@ -1,6 +1,6 @@
 """The fixed words of a context, by language.
 
-XML tags and the titles of blocks are names that prompts refer to: they are the same in every language.
+Prompts refer to XML tags and titles of blocks by name, so these are the same in every language.
 """
 
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
-"""Maximum number of texts whose properties are cached; they take some megabytes, at most 40 MB."""
+"""Maximum number of texts whose properties are cached, in some megabytes, at most 40 MB."""
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no

@@ -30,9 +30,7 @@ SESSION: Final = 0.5
 """Maximum score that a session adds to its messages."""
 
 SESSION_HITS: Final = 5
-"""Number of best messages of a session that make up its score; each has half the weight of the next better
-message.
-"""
+"""Number of best messages that make up a session's score; each weighs half as much as the one before."""
 
 NAMED: Final = 1.7
 """Factor for messages of a speaker whom the query names."""

@@ -138,7 +138,7 @@ def _find_next_day(end: _End, day: date) -> date | None:
 
 
 def _add_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
-    """Return the day after the current day, week, month or year, or after the next one."""
+    """Return the day after the current day, week, month or year, or after the next period."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _after(day, unit)
     return _after(first, unit) if language.next.search(phrase) else first

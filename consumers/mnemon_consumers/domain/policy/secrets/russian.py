@@ -1,4 +1,4 @@
-"""Russian descriptions of a credential, told apart from values by morphology."""
+"""Russian descriptions of a credential, distinguished from values by morphology."""
 
 import re
 from functools import cache, lru_cache
@@ -86,7 +86,7 @@ def is_bare_value(gap_and_value: str) -> bool:
     """Return whether the words after "пароль" end in a value without a verb: "от вайфая ромашка", "солнышко".
 
     Russian has no word for "is" in the present. A preposition puts the nouns after it in an oblique case, and
-    a noun puts the next one in the genitive; a nominative noun that is left at the end is the value.
+    a noun puts the next noun in the genitive; a nominative noun that is left at the end is the value.
     """
     clause = re.split(
         r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",

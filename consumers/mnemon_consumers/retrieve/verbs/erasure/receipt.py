@@ -50,9 +50,7 @@ def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 
 
 async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """Wait up to `ERASURE_TIMEOUT` seconds for the stores to finish; return the stores that have not
-    finished.
-    """
+    """Wait up to `ERASURE_TIMEOUT` seconds for the stores; return the stores that have not finished."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(ERASURE_TIMEOUT),
