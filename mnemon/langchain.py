@@ -49,13 +49,14 @@ class _State(AgentState[Any]):
 
 
 class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
-    """Middleware that gives an agent memory. It is asynchronous: use `ainvoke` and `astream`.
+    """Middleware that gives an agent memory. All of its hooks are asynchronous: use `ainvoke` and `astream`.
 
     A model sees the context, within its budget, in place of the messages of earlier runs: these need no
     checkpointer. While the memory does not answer, the model sees the agent's own messages.
 
     Args:
-        memory: client of the tenant that the users belong to. It must stay open as long as the agent runs.
+        memory: client of the tenant that the users belong to. The client must stay open as long as the agent
+            runs.
         budget: maximum tokens of a context; None takes the budget of the settings.
     """
 

@@ -47,7 +47,7 @@ class LaunchOptions:
     links: list[str] = field(default_factory=list)
 
     def to_line(self) -> str:
-        """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
+        """Return the options as one line of JSON. The line has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
         return json.dumps({"deployment": self.deployment.to_json()} | own)
 

@@ -70,7 +70,7 @@ class Visit:
         return parts
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Render a page, or a fragment of one, from a template."""
+        """Render a page, or a fragment of a page, from a template."""
         notice = self.request.app.state.access.read_notice(self.request.cookies.get(NOTICE))
         is_part = FRAGMENT in self.request.headers
         frame = "fragment.html" if is_part else "base.html"

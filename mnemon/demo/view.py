@@ -357,7 +357,7 @@ _STYLES: Final = {
 
 
 def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
-    """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
+    """Yield the decisions on facts, the forgotten fact, the searches, and a context with facts."""
     yield from render_heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
         told = [each for each in facts.proposed if each.user == user]

@@ -38,8 +38,8 @@ class MessagePositions(NamedTuple):
 
     Attributes:
         map_exactly: maps this message.
-        map_first: maps this message, or the next one after it.
-        map_last: maps this message, or the next one before it.
+        map_first: maps this message, or the next message that is left.
+        map_last: maps this message, or the last message before it that is left.
     """
 
     map_exactly: Callable[[int], int | None]
@@ -81,7 +81,7 @@ def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "")
     """Return the id of an event for use in another log.
 
     An event without an id is known by its position in the log (`LOG:17`), which another event has in another
-    log: such an event gets an id derived from its owner, its position and its content.
+    log: an event without an id gets an id derived from its owner, its position and its content.
     """
     if event_id.startswith(f"{LOG}:"):
         return derived_id(tenant, user, event_id, content)

@@ -28,7 +28,9 @@ WHOLE_FORM: Final = ""
 
 
 def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the filled fields as arguments of a verb; `importance` becomes a number if it looks like one."""
+    """Return the filled fields as arguments of a verb; `importance` becomes a number if its text is a
+    number.
+    """
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
     if (importance := parse_whole_number(given.get("importance", ""))) is not None:
         given["importance"] = importance

@@ -64,7 +64,7 @@ def parse_as_of(given: str | None) -> int | datetime | None:
 
 
 def parse_importance(given: str | None) -> int | str | None:
-    """Parse an importance: a number if one is given, else the word."""
+    """Parse an importance: return a number for digits, else the word."""
     return int(given) if given is not None and given.isdecimal() else given
 
 

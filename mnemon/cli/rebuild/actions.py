@@ -168,7 +168,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation, and swap it with the live one."""
+    """Rebuild a generation, and swap it with the live generation."""
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
 

@@ -40,7 +40,7 @@ async def redecide(
         data: the folder of `mnemon up`.
         assignments: settings of dedupe to change, or `CURRENT`.
         is_confirmed: make the changes without asking.
-        as_json: one JSON value instead of a table.
+        as_json: print one JSON value instead of a table.
     """
     from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision

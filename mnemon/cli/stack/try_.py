@@ -65,7 +65,7 @@ def try_(
 
 
 class TrialStep(NamedTuple):
-    """A step of the trial, its result, and whether it is the expected one."""
+    """A step of the trial, with its result, and whether the result is as expected."""
 
     name: str
     result: str

@@ -80,7 +80,7 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
 
 
 def _refuse_known(error: Exception) -> None:
-    """End the command with a message if the error is a known one."""
+    """End the command with a message if the error is known."""
     import nats.errors
     import nats.js.errors
 

@@ -107,7 +107,7 @@ class LogAudit:
 
 
 def _has_no_row(row: Row, remark: RowDeviation) -> bool:
-    """Return whether the event has no row of its own: a later copy may have one."""
+    """Return whether the event has no row, or only the row of a later copy."""
     return remark.stored is None or remark.stored > row.seq
 
 

@@ -9,7 +9,7 @@ from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
 MAX_NAMED: Final = 20
-"""Maximum number of faults of one kind that an audit names; it counts the others."""
+"""Maximum number of faults of one kind that an audit names; further faults are only counted."""
 
 FaultKind = Literal[
     "absent",

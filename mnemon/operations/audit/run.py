@@ -128,7 +128,7 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 
 
 async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
-    """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this one."""
+    """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this log."""
     # Database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await find_highest_position(database)
     end = await read_log_end(connection.jetstream())

@@ -28,7 +28,7 @@ from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
 class _ExpectedPoint(NamedTuple):
-    """A point that must exist: one for each chunk of a document, one in all for any other item."""
+    """A point that must exist: a document has a point for each chunk, any other item has one point."""
 
     id: UUID
     event_id: str

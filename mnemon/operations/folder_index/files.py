@@ -46,7 +46,7 @@ class FolderText(NamedTuple):
 def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
-    In a git repository, or a folder inside one, git lists the tracked files and the untracked ones that are
+    In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
     not ignored. In any other folder, hidden files and those that `.gitignore` files name are left out.
     """
     tracked = _list_by_git(folder)

@@ -68,7 +68,9 @@ class BrokerState(_FrozenState):
 
 
 class DatabaseState(_FrozenState):
-    """State of the database; `error` is set if it does not answer, `version` only if it is migrated."""
+    """State of the database; `error` is set if the database does not answer, `version` only after a
+    migration.
+    """
 
     error: str | None = None
     version: str | None = None

@@ -39,7 +39,8 @@ class JsonLinesReader:
 
     Attributes:
         tenant: the tenant that gets all events; None takes the tenants of the lines.
-        user: the user that gets all events, if the export has only one; None takes the users of the lines.
+        user: the user that gets all events, if the export has only one user; None takes the users of the
+            lines.
     """
 
     tenant: str | None = None
@@ -52,8 +53,8 @@ class JsonLinesReader:
         """Yield the events of an export, in its order.
 
         Raises:
-            NotReadable: the file is no export, is of a newer version, or has several users while `user` names
-                one.
+            NotReadable: the file is no export, is of a newer version, or has several users while `user` is
+                given.
         """
         number = 0
         while line := file.readline(_MAX_LINE):

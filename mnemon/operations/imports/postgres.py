@@ -96,7 +96,7 @@ class RowReader:
         )
 
     def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
-        """Yield a question, and its answer if there is one."""
+        """Yield a question, and its answer if the row has an answer."""
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session

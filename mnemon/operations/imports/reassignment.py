@@ -1,4 +1,4 @@
-"""Erasure of a chat that was imported with the wrong assistant, before its import with the right one."""
+"""Erasure of a chat that was imported with a wrong assistant, before the chat is imported again."""
 
 from typing import Final
 

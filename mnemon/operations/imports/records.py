@@ -126,5 +126,5 @@ def parse_unix_time(seconds: object) -> datetime | None:
 
 
 def set_zone(written: datetime, zone: tzinfo) -> datetime:
-    """Return a time with its own time zone if it has one, else with `zone`."""
+    """Return a time with its own time zone, or with `zone` if the time has no time zone."""
     return written if written.tzinfo else written.replace(tzinfo=zone)

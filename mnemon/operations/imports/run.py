@@ -285,7 +285,7 @@ class RecordImporter:
 
 
 def _is_chat(event: Event) -> bool:
-    """Return whether bots publish such an event; consumers derive all others."""
+    """Return whether bots publish events of this type; consumers derive all other types."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 

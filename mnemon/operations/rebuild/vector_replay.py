@@ -1,4 +1,6 @@
-"""Replay of the log into the vectors of a generation, by the code of `index`; it can be resumed."""
+"""Replay of the log into the vectors of a generation, by the code of `index`; an interrupted replay can be
+resumed.
+"""
 
 import asyncio
 from collections.abc import Callable
