@@ -44,8 +44,8 @@ def _scope(tenant: str, user: str) -> str:
 def scope_event_id(tenant: str, user: str, event_id: str) -> str:
     """Return the `Nats-Msg-Id` of an event that has an id of its own.
 
-    JetStream looks for duplicates in the whole stream: without a scope, it would drop another user's event
-    with the same id within two minutes. An id that a header cannot hold is hashed.
+    JetStream looks for duplicates in the whole stream: without a scope, JetStream would drop another user's
+    event with the same id within two minutes. An id that a header cannot hold is hashed.
     """
     if _UNFIT_FOR_HEADER.search(event_id):
         event_id = sha256(event_id.encode()).hexdigest()

@@ -245,7 +245,7 @@ Origin = Literal["folder", "repository"]
 
 
 class DocumentAddedV1(Event):
-    """A document, or a new version of it, is added for search."""
+    """A document, or a new version of a document, is added for search."""
 
     document_id: Identifier = Field(description="Id of the document.")
     text: Text = Field(description="Whole text of the document.")

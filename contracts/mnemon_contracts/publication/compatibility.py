@@ -25,9 +25,9 @@ Schema = Mapping[str, Any]
 
 
 def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
-    """Return the changes in `current` that break users of `released`; empty if there are none.
+    """Return the changes in `current` that break users of `released`; empty if no change does.
 
-    Both are JSON Schemas as pydantic writes them. Each entry names a field and its change.
+    Both arguments are JSON Schemas as pydantic writes them. Each entry names a field and its change.
     """
     found = _changes("", _inlined(released, released), _inlined(current, current))
     return list(dict.fromkeys(found))

@@ -68,7 +68,9 @@ class SchemaGenerator(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        """Write a nested contract's default as `{}`, so that a new optional field does not change it."""
+        """Write a nested contract's default as `{}`, so that a new optional field does not change the
+        schema.
+        """
         if isinstance(dft, BaseModel):
             return dft.model_dump(mode="json", exclude_defaults=True)
         return super().encode_default(dft)
