@@ -259,8 +259,8 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact and no store contains its text; the log of events keeps
-        it.
+        From then on, no reply contains a removed fact and no store contains its text; only the log of events
+        keeps the text.
 
         Args:
             user: the user whose fact it is.

@@ -97,7 +97,7 @@ class Publisher:
         return (await self._publish_encoded(encode_event(self._tenant, event, _random_id()))).seq
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
-        """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
+        """Publish events in their order, in atomic batches; two or three batches are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
         committed after the previous batch, so the log has the events in order even after retries.
@@ -171,7 +171,7 @@ class Publisher:
             return await self._publish_each(batch)
 
     async def _stage_batch(self, batch: list[Encoded]) -> dict[str, str]:
-        """Send all events but the last, which the server stages, and return the headers that commit them."""
+        """Send all events but the last event, and return the headers that commit the staged events."""
         batch_id, traced = _random_id(), tracing.trace_headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
