@@ -110,7 +110,7 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
 
 
 async def _consume_until_closed(names: Sequence[str]) -> None:
-    """Consume until standard input is closed. A kill of the parent process closes it as well."""
+    """Consume until standard input is closed. A kill of the parent process closes standard input, too."""
     for name in names:
         import_module(f"mnemon_consumers.{name}.handler")
     # Imports come first at normal priority: the start of the whole stack waits for them.

@@ -2,8 +2,8 @@
 
 The log holds all state. Each step waits until the projections have all of the user's events, then reads them.
 Before the outcome is appended to the log, the step is compared with the projections again, because the model
-may answer late. If messages are cleared after this comparison, they and the summary are below the watermark.
-If the user is erased after it, the summary is removed from the log again.
+may answer late. If messages are cleared after this comparison, the messages and the summary are below the
+watermark. If the user is erased after this comparison, the summary is removed from the log again.
 """
 
 import asyncio

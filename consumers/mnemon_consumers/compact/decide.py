@@ -67,8 +67,8 @@ def choose_next_step(
     Summaries are merged before another summary is written, so that there are at most `merge_above`.
 
     Args:
-        uncovered: its oldest messages that no summary covers, at most `after_messages` + 1 of them.
-        summaries: its live summaries, oldest first.
+        uncovered: the oldest messages that no summary covers: at most `after_messages` + 1 messages.
+        summaries: the live summaries of the conversation, oldest first.
         settings: settings of the tenant.
     """
     is_due = len(uncovered) > settings.after_messages

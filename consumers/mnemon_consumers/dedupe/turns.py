@@ -50,7 +50,7 @@ class Turns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept turns inside the block; on exit, wait for the turns that run and start no others."""
+        """Accept turns inside the block; on exit, wait for the turns that run and start no further turns."""
         try:
             yield
         finally:
@@ -63,8 +63,9 @@ class Turns:
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If they exceed one turn, the call does not
-                wait for the first turn. If an earlier turn has decided them all, the call runs no turn.
+            deliveries: log positions of the user's deliveries. If the deliveries exceed one turn, the call
+                does not wait for the first turn. If an earlier turn has decided all of them, the call runs no
+                turn.
         """
         # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:

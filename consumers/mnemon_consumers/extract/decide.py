@@ -241,7 +241,9 @@ def _find_rest(last: datetime, now: datetime, settings: Extraction) -> datetime:
 
 
 def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
-    """Return a window from each of these places to the next; the first window includes the first message."""
+    """Return a window from each place in `begins` to the next place; the first window includes the first
+    message.
+    """
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         stretch = messages[begin:following]

@@ -107,8 +107,8 @@ class OnlineRequester:
         """Return whether all windows of a tenant have online requests.
 
         Returns:
-            True for all windows; False for only those that no batch reached; None if the tenant's windows
-            have no requests now.
+            True for all windows; False for only the windows that no batch reached; None if the tenant's
+            windows have no requests now.
 
         Raises:
             DatabaseUnavailable: the tenant's spending cannot be read.

@@ -67,7 +67,7 @@ async def _settle(
 
 
 async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
-    """Project the user's remaining events again, and remove those that the erasure covers from the log.
+    """Project the user's remaining events again, and remove events that the erasure covers from the log.
 
     An event that was taken for a copy of a now erased event with the same id is written again. An event that
     a model derived from erased messages during the erasure is removed.

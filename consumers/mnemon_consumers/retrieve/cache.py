@@ -79,7 +79,7 @@ class UserCache:
         return shelf
 
     def weigh_hit_shelf(self, owner: Owner, shelf: HitShelf) -> None:
-        """Measure a shelf that has grown, and evict others until there is room for it."""
+        """Measure a shelf that has grown, and evict other shelves until it fits."""
         if self._hit_shelves.get(owner) is shelf:
             del self._hit_shelves[owner]
             if measure_memory(shelf) <= self._hit_shelves.maxsize:
@@ -105,9 +105,9 @@ class UserCache:
 
 
 class CountCache:
-    """Counts of messages in recently requested conversations; a change of the user keeps them.
+    """Counts of messages in recently requested conversations, which a change of the user keeps.
 
-    A read takes the cache only once, as it takes a shelf, because a swap replaces the cache. Settled
+    A read takes the cache only once, like a shelf, because a swap replaces the cache. Settled
     messages stay the same until they are cleared or erased together with all messages before them. A
     count is not used if the view lacks messages after it.
     """

@@ -33,8 +33,7 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
-"""Number of newest messages from which the language is detected; every conversation is read to this
-length."""
+"""Number of newest messages from which the language is detected; a read loads at least as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]
 
 
 def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
-    """Return all items that a model may be shown; facts that are due by `now` have expired."""
+    """Return all items that a model may be shown, without facts that have expired by `now`."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = select_unexpired(known.facts, now)
@@ -142,7 +141,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items, with at most `limit` items besides those of `excluded_ids`."""
+    """Return the first items, with at most `limit` items besides the items of `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

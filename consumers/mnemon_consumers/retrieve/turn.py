@@ -69,7 +69,7 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments that read all live summaries, also those that only count for the coverage."""
+        """Return the arguments that read all live summaries, which the coverage counts."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
@@ -98,7 +98,7 @@ class ContextParts(NamedTuple):
 
 
 def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
-    """Read all parts from the cache, without a query; return None if one of them is missing."""
+    """Read all parts from the cache, without a query; return None if a part is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.find_cached_messages(*turn.messages)
     profile = memory.find_cached_profile(owner, request.min_seq)

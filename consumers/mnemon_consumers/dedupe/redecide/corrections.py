@@ -1,4 +1,4 @@
-"""Corrections that turn a user's facts into those that other settings would keep. No I/O, no clock.
+"""Corrections that turn a user's facts into the facts that other settings would keep. No I/O, no clock.
 
 Corrections are events, because the log holds the decisions: a generation that disagreed with it would be
 replaced by the next rebuild. The id of an event is derived from the state that it changes. So the same

@@ -164,7 +164,7 @@ class _Replay:
             self._record_decision(proposal, self._decide_again(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event unchanged, because no proposal led to it or its proposal is gone."""
+        """Apply an event unchanged, because the event has no proposal or the proposal is gone."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)

@@ -1,7 +1,7 @@
 """Redecide, user by user: lists the changes under other settings, and makes them.
 
-The change is made under the user's lock: the log gets all of its events, or none. Rows, vectors
-and caches follow from these events as from any other.
+The changes are made under the user's lock: the log gets all of their events, or none. Rows, vectors and
+caches follow from these events as from any other events.
 """
 
 from datetime import UTC, datetime

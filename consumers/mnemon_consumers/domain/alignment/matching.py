@@ -145,7 +145,7 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 
 def is_kind_of(particular: Term, general: Term) -> bool:
-    """Return whether one term is a kind of the other, as a violin is an instrument."""
+    """Return whether one term is a kind of the other term, as a violin is an instrument."""
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))

@@ -111,7 +111,7 @@ _GENERAL_PEOPLE: Final = frozenset(
 """General words for people, for which the other fact may have a more exact word."""
 
 SUBSET_SHARE: Final = 0.95
-"""Minimum share of one fact that the other must have to contain it."""
+"""Minimum share of one fact that the other fact must have to contain the one fact."""
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
@@ -242,7 +242,7 @@ class _Comparison:
         )
 
     def _is_another_of_a_kind(self) -> bool:
-        """Return whether only one fact is about "the other" or "the second" of two things."""
+        """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
         others = load_lexicon().grammar["others"]
         return any(
             a.is_head
@@ -325,7 +325,7 @@ class _Comparison:
         )
 
     def _find_next_stage(self) -> str | None:
-        """Return the axis on which the newer fact is the next stage of the older: "looks for", "found"."""
+        """Return the axis on which the newer fact is the next stage: "looks for", "found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
@@ -582,7 +582,9 @@ class _Comparison:
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
-        """Return whether the newer fact leaves the state of the older: "в отпуске", "вышла из отпуска"."""
+        """Return whether the newer fact leaves the state of the older fact: "в отпуске", "вышла из
+        отпуска".
+        """
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
@@ -671,7 +673,7 @@ class _Comparison:
         )
 
     def _is_left_behind(self) -> bool:
-        """Return whether the newer fact switches from the thing in the older: "from tea to coffee"."""
+        """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
             self.new.is_changed
             and self.share_old >= 0.45
@@ -821,7 +823,7 @@ class _Comparison:
         )
 
     def _is_once_again(self) -> bool:
-        """Return whether only the older fact has an amount, while the newer has "once": "раз в неделю"."""
+        """Return whether the older fact has an amount and the newer fact means "once": "раз в неделю"."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
         is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
@@ -937,7 +939,7 @@ class _Comparison:
         return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
-        """Return whether words match beyond those of the common subject."""
+        """Return whether words match besides the words of the common subject."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -1100,7 +1102,7 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _drop_fillers(statement: ParsedFact) -> list[str]:
-    """Return the words of a fact except those for the user, determiners and counts."""
+    """Return the words of a fact except words for the user, determiners and counts."""
     grammar = load_lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}

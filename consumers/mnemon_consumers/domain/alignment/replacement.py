@@ -147,7 +147,7 @@ class Replacement:
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:
-        """Return the person's attribute that has another value in the newer fact; None if there is none."""
+        """Return the person's attribute that has another value in the newer fact; None without one."""
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = kinds_of(left.old) & kinds_of(left.new)
         if self.old.is_planned:
@@ -444,7 +444,7 @@ class Replacement:
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
-        """Return whether a number tells a person's progress, and the newer is greater: page 3, page 90."""
+        """Return whether a number tells a person's progress, and has grown: page 3, page 90."""
         if not self._has_grown() or self.old.is_past or self.new.is_past:
             return False
         feelings = (pole for term in self.new.terms for pole in term.opposites)
@@ -613,7 +613,7 @@ class Replacement:
         )
 
     def _is_in_one_role(self) -> bool:
-        """Return whether a role that one person has at a time has another person: "a manager called Ann"."""
+        """Return whether another person now has a role that one person can have: "a manager called Ann"."""
         left = self.alignment
         old, new = _without_naming(left.old), _without_naming(left.new)
         if not kinds_of(old) == kinds_of(new) == {TermKind.NAME}:

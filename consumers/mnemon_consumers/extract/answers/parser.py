@@ -131,7 +131,7 @@ class ParsedAnswer(NamedTuple):
         repaired: whether the answer was no JSON and was repaired.
         left_out: number of facts that are not proposed: facts without text, too long, or beyond the limit.
         beyond_limit: usable facts of `left_out` that are beyond the limit.
-        relations: the relations that it gives for pairs that the request asked about.
+        relations: the relations that the answer gives for pairs that the request asked about.
     """
 
     facts: tuple[ProposedFact, ...]

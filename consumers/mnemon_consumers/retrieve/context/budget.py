@@ -82,7 +82,7 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 def _divide_room(
     requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """Give each section the tokens it needs, up to its share by weight; divide the rest by weight."""
+    """Give each section the tokens that it needs, up to its share by weight; divide the rest by weight."""
     shares = dict(requested)
     wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:

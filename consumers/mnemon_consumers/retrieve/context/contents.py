@@ -90,14 +90,14 @@ class Context:
         relevant: facts found for this turn, in any order.
         user_data: fields that a tool or a person set.
         summaries: summaries of earlier messages, oldest first.
-        recent: the newest messages and those that no summary covers, oldest first.
+        recent: the newest messages, and all messages that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
         current_time: the current time; None if the context must not show it.
         language: language of the fixed words.
         trimmed: whether items are left out for lack of room.
         incomplete: whether a part could not be read or searched.
-        extent: all messages of the conversation, for the coverage; None if they are unknown.
+        extent: all messages of the conversation, for the coverage; None if the messages are unknown.
         conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
         not_considered: for each section the number of stored items that are not in the fields above.
     """

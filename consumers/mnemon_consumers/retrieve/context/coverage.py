@@ -24,7 +24,7 @@ class SummaryRange(Protocol):
 
 
 class AccountedMessages(NamedTuple):
-    """Numbers of messages. Each message of the conversation is counted in exactly one of them.
+    """Numbers of messages. Each message of the conversation is counted in exactly one number.
 
     Attributes:
         shown: messages that are shown as a whole or in part.

@@ -39,7 +39,8 @@ class Frame(NamedTuple):
 
 
 class ContextLayout(Protocol):
-    """Layout of a format. A section's tokens are those of its frame and items, with an error of a few tokens.
+    """Layout of a format. A section's tokens are the tokens of its frame and items, with an error of a few
+    tokens.
 
     Attributes:
         nothing: the rendered form if nothing fits.

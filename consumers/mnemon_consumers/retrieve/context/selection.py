@@ -44,7 +44,7 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""For each section, the sections whose items it leaves out; their items are chosen first."""
+"""For each section, the sections whose items it must not repeat, and which are filled first."""
 
 
 UNLIMITED: Final = Characters()

@@ -15,7 +15,7 @@ ContextLanguage = Literal["en", "ru"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Fixed words. The headings are those of the formats `messages` and `markdown`.
+    """Fixed words. The headings belong to the formats `messages` and `markdown`.
 
     Attributes:
         nothing_saved: the sentence for a user without any saved memory.

@@ -43,7 +43,7 @@ NO_WINDOW: Final = RecentWindow(None, 0)
 
 
 def resolve_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
-    """Return the scopes to search, each with its parts, in the order in which they are named."""
+    """Return the scopes to search, each with its parts, in the order of `scopes`."""
     found: dict[FoundScope, ScopeParts] = {}
     for named in scopes:
         for scope, parts in _NAMED[named].items():

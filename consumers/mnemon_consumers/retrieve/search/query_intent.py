@@ -1,4 +1,4 @@
-"""Intent of a query: the speakers and dates it names, and whether it asks for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and dates that it names, and a question for a time. No I/O, no clock."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,9 @@ REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached, in some megabytes, at most 40 MB."""
 
 LOOKED_AT: Final = 10_000
-"""Maximum number of characters of a text to read, from its beginning, so that a huge text delays no
-others."""
+"""Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
+request.
+"""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 

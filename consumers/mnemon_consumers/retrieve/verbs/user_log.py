@@ -30,7 +30,7 @@ class UserLog:
 
         Raises:
             InvalidBody: the event is too large.
-            nats.errors.Error: NATS did not confirm the event; the log may have it or not.
+            nats.errors.Error: NATS did not confirm the event; the log may have the event or not.
         """
         acknowledgement = await self._broker.stream_context.publish(
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),

@@ -40,7 +40,7 @@ def find_secret(text: str, policy: Policy) -> str | None:
         policy: the sorts of secrets to look for.
 
     Returns:
-        None if the text holds no secret, or the policy refuses none.
+        None if the text holds no secret, or the policy refuses no secrets.
     """
     if not policy.refuse_secrets:
         return None

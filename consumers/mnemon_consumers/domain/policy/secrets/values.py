@@ -165,7 +165,7 @@ def trim_word(token: str) -> str:
 
 
 def find_first_token(text: str) -> str:
-    """Return the first token of a text; empty if there is none."""
+    """Return the first token of a text; empty if the text has no token."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 

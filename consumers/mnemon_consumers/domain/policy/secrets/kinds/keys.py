@@ -141,7 +141,7 @@ _PRIVATE: Final = compile_pattern(
 
 
 def find_key(text: str) -> str | None:
-    """Return the sort of key or token in a text; None if there is none."""
+    """Return the sort of key or token in a text; None if the text has neither."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():
