@@ -1,6 +1,7 @@
 """Generations of rows and vectors for the page, and their removal.
 
-The import of this module loads the vector engine, which takes a third of a second: pages import it on use.
+The import of this module loads the vector engine, which takes a third of a second: pages import the module on
+use.
 """
 
 from collections.abc import Sequence

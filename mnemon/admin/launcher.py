@@ -94,7 +94,7 @@ async def _supervise(listening: socket.socket, order: LaunchOptions) -> None:
 
 
 async def _wait_for_connection(listening: socket.socket) -> None:
-    """Wait for a connection without accepting it: the process accepts it."""
+    """Wait for a connection, and leave its acceptance to the process."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(listening, came.set)

@@ -168,7 +168,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
 
 
 async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
-    """Return the page if it is ready within `PAGE_TIMEOUT`; otherwise abandon it.
+    """Return the page if it is ready within `PAGE_TIMEOUT` seconds; otherwise abandon it.
 
     The page is not cancelled: a call that waits for a hanging database cannot be stopped.
 

@@ -24,7 +24,7 @@ _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """The last message of the user, the context for its answer, and the hits of a search for it."""
+    """The last message of the user, the context for its answer, and the hits of a search for the message."""
 
     text: str
     context: ContextReplyV1
@@ -149,7 +149,7 @@ class ChatConversation:
             await self._memory.publish(self._user, "assistant", answered)
 
     async def _stream_answer(self, model: OpenAIModel, text: str) -> str:
-        """Show the answer as it arrives and return it; return the part so far if it was interrupted."""
+        """Show the answer as it arrives and return it; return only the shown part after an interruption."""
         assert self._last
         given = [
             {"role": "system" if each.role == "tool" else each.role, "content": each.content}

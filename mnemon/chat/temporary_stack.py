@@ -1,4 +1,4 @@
-"""Stack of a folder, started for the duration of a chat if none runs."""
+"""Stack of a folder, started for the duration of a chat if no stack runs."""
 
 import asyncio
 import sys

@@ -33,7 +33,7 @@ CLEARED_CONVERSATION: Final = "сюрприз"
 """The conversation that Lena clears."""
 
 FIRST_CONSUMERS: Final = tuple(name for name in CONSUMERS if name not in MODEL_CONSUMERS)
-"""Consumers that run from the start; those that ask a model run in a later part."""
+"""Consumers that run from the start; the consumers that ask a model run in a later part."""
 
 MAX_RUN: Final = 20
 """Maximum number of messages published together."""
@@ -166,7 +166,7 @@ class _Demo:
             self._watcher.report_persisted(reached, of=expected)
 
     async def _send_run(self, run: Sequence[SampleLine]) -> int:
-        """Publish messages, or one line of another kind; return a log position that includes them."""
+        """Publish messages, or one line of another kind; return a log position that includes the lines."""
         line = run[0]
         match line.event:
             case bytes() as raw:

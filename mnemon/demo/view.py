@@ -295,7 +295,7 @@ _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 
 
 def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
-    """Yield the summaries, the facts, and the calls of models for them."""
+    """Yield the summaries, the facts, and the calls of models that derived both."""
     yield from render_heading("Derived in the background, without a request")
     yield "[bold]Summaries in place of old messages[/] (the newest ones):"
     yield indent(_render_summaries(learned.summaries))

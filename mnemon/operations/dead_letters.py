@@ -54,5 +54,5 @@ def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
 
 
 def get_body(letter: Letter, original: Msg | None) -> bytes:
-    """Return the body of the letter, or that of the original event if the letter has only a part of it."""
+    """Return the body of the letter, or of the original event if the letter has only a part of the body."""
     return original.data if original is not None and letter.left_out else letter.body

@@ -4,9 +4,9 @@
     {"tenant": "acme", "user": "u42", "event": "message.v1", "conversation": "c1", "n": 1, "body": {...}}
     {"tenant": "acme", "user": "u42", "event": "fact.saved.v1", "body": {...}}
 
-Event, version and body are those of the contracts, except for log positions: where an event names the
-position of a message, a line names the number of that message among those of the user, `n`. A file therefore
-does not depend on the log that it comes from.
+Event, version and body follow the contracts, except for log positions: where an event names the
+position of a message, a line names the number of that message among the messages of the user, `n`. A file
+therefore does not depend on the log that it comes from.
 """
 
 from collections.abc import Callable

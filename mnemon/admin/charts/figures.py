@@ -19,7 +19,9 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 """Durables of each consumer."""
 
 _RECENT: Final = 10.0
-"""Seconds within which a running reader has an open request at least once; in between it may have none."""
+"""Seconds within which a running reader has an open request at least once; in between, it may have no open
+request.
+"""
 
 WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
 

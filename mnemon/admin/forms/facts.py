@@ -24,7 +24,7 @@ FREE_TIERS: Final = [_AS_CLASSIFIED, *TIER_CHOICES]
 FIELDS: Final = ("text", "kind", "tier", "importance", "expires_at")
 
 WHOLE_FORM: Final = ""
-"""Name for errors that belong to no field."""
+"""Key of errors that belong to no field."""
 
 
 def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:

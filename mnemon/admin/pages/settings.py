@@ -1,4 +1,4 @@
-"""Settings: values, descriptions and history of all of them."""
+"""Settings: their values, descriptions and history."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ async def show_settings(visit: Visit) -> Response:
 
 @pages.post("/settings/save")
 async def save_settings(visit: Visit) -> Response:
-    """Save the settings that were changed in the form of a group, and no others."""
+    """Save only the settings that were changed in the form of a group."""
     tenant = visit.form.get("tenant") or None
     knobs = {group.name or _UNNAMED_GROUP: knobs for group, knobs in _CONTROLS}.get(visit.form["group"])
     if knobs is None:

@@ -12,7 +12,7 @@ from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
-"""Maximum number of characters of a cell of the table; `show` has all of them."""
+"""Maximum number of characters of a cell of the table; `mnemon dead show` prints all characters."""
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:

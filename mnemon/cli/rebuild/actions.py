@@ -25,7 +25,7 @@ _LONGEST_VALUE = 60
 
 
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
-    """Return the result as JSON; `kept` is the schema of the rebuilt generation if it was kept."""
+    """Return the result as JSON; `kept` is the schema of the rebuilt generation; None if it was dropped."""
     return {
         "position": verdict.position,
         "is_settled": verdict.is_settled,

@@ -28,7 +28,7 @@ StartedDataOption = Annotated[
 async def open_servers(
     data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
 ) -> AsyncIterator["Deployment"]:
-    """Open the configured servers or those of a folder; start a stack in the folder if none runs.
+    """Open the configured servers or the servers of a folder; start a stack in the folder if it has none.
 
     Args:
         data: the folder.

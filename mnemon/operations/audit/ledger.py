@@ -91,7 +91,7 @@ class AuditFaults:
     _by_consumer: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
-        """Count a fault, and name it if it is among the first of its kind."""
+        """Count a fault, and name the fault if it is among the first of its kind."""
         self.counts[kind] += 1
         self._by_consumer[consumer] += 1
         if self.counts[kind] <= MAX_NAMED:
@@ -167,7 +167,7 @@ class Durable:
         name: name of the durable.
         pending: messages that are not delivered yet.
         in_work: messages that are delivered and not acknowledged.
-        redelivered: those of `in_work` that were delivered more than once.
+        redelivered: messages of `in_work` that were delivered more than once.
     """
 
     stream: str

@@ -46,7 +46,7 @@ class ProposalAudit:
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
 
-        A decision may be in the log and not projected yet: the log is searched for it.
+        A decision may be in the log and not projected yet: the log is searched for the decision.
         """
         self.outcomes.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:

@@ -43,7 +43,7 @@ SHOWN_EVENTS: Final = frozenset(
 """Events that may change the content of a user's file."""
 
 DATABASE_TIMEOUT: Final = 60.0
-"""Seconds for which the mirror retries a database that does not answer, before it gives up."""
+"""Seconds for which the mirror retries a database that does not answer, before the mirror gives up."""
 
 _PAUSE: Final = 1.0
 _REPORTED_USERS: Final = 1000

@@ -56,7 +56,7 @@ async def wait_until_projected(connection: Client) -> int:
 
 
 async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or those of a tenant, in order."""
+    """Yield all users, or the users of a tenant, in order."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:

@@ -42,7 +42,7 @@ _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
-"""Consumers that must share one process with the embedded vector engine, which only one can open."""
+"""Consumers that must share one process with the embedded vector engine, which only one process opens."""
 
 
 class _FrozenState(BaseModel):
@@ -142,7 +142,8 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
 
 
 def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
-    """Describe a running stack that has not published the addresses of its servers: not all of them answer.
+    """Describe a running stack that has not published the addresses of its servers, because not all servers
+    answer.
 
     Args:
         data: the folder of the stack.

@@ -18,7 +18,7 @@ class ExistingEvents:
     """Existing events of one user.
 
     Attributes:
-        events: log positions by event id; for copies the position of the first.
+        events: log positions by event id; for copies the position of the first copy.
         facts: ids of facts that were ever saved, each with the id of the event that saved it.
         source_facts: ids of the facts that the source of the import has too.
         numbers: log positions of imported messages, by their numbers in the source.

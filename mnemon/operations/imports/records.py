@@ -62,9 +62,10 @@ class Reassignment(NamedTuple):
     Attributes:
         place: its place in the source.
         user: the user that it belongs to.
-        conversation: the conversation that it becomes.
+        conversation: the conversation that the chat becomes.
         assistant: the sender who is the assistant.
-        users: the users that it may belong to after an earlier import with another assistant, and `user`.
+        users: the users that the chat may belong to after an earlier import with another assistant, and
+            `user`.
         ids: first part of the ids of its messages.
     """
 

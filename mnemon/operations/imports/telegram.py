@@ -226,18 +226,18 @@ class TelegramReader:
 
 
 def _parse_person(sender: object) -> str:
-    """Return the user id of a sender, without the prefix `user`; old exports have it as a number."""
+    """Return the user id of a sender, without the prefix `user`; old exports have the id as a number."""
     return str(sender).removeprefix("user")
 
 
 def _is_chat_field(prefix: str) -> bool:
-    """Return whether a field belongs to a chat itself, not to something inside it."""
+    """Return whether a field belongs to a chat itself, not to an object in the chat."""
     place, _, _ = prefix.rpartition(".")
     return place in ("", "chats.list.item", "left_chats.list.item")
 
 
 def _get_text(written: Any) -> str:
-    """Return the text of a message; the export has it as a list if parts of it are bold, or links."""
+    """Return the text of a message; an export has a list if parts of the text are bold, or links."""
     if isinstance(written, str):
         return written
     if not isinstance(written, list):

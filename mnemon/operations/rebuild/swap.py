@@ -1,8 +1,8 @@
 """Swap of generations: first the rows, in one transaction, then the vectors.
 
 Between the two steps the live rows keep a record of the position of the new vectors. While the record exists,
-the second step is due, and the next rebuild does it first. Until then searches use the former vectors, which
-come from the same log.
+the second step is due, and the next rebuild takes this step first. Until then searches use the former
+vectors, which come from the same log.
 """
 
 import asyncio
@@ -157,7 +157,7 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
 
 
 async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
-    """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
+    """Replay up to the last event delivered to `index`: only the other vectors may have this event so far."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
