@@ -15,7 +15,7 @@ FoundScope = Literal[Scope, "summaries"]
 """Scopes of a hit."""
 
 MemoryLevel = Literal["short", "medium", "long"]
-"""Parts of several scopes: recent messages, summaries and working facts, and everything else."""
+"""Levels of memory: recent messages; summaries and working facts; everything else."""
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
