@@ -84,7 +84,7 @@ class MemoryClient(MemoryTools):
             tenant: the tenant of the users.
             timeouts: the timeouts of requests, if the defaults do not suit.
             options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`. Replies
-                come to an inbox of the tenant, the only one that `mnemon auth tenant` permits.
+                come to an inbox of the tenant, the only inbox that `mnemon auth tenant` permits.
 
         Raises:
             NotConnected: no server answered, or no server accepted the credentials.
@@ -187,7 +187,7 @@ class MemoryClient(MemoryTools):
         Args:
             events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on. Events
                 with ids make an import repeatable.
-            progress: called after each batch with the total so far.
+            progress: function that is called after each batch with the total so far.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.

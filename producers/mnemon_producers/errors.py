@@ -10,8 +10,8 @@ class NotConnected(ConnectionError):
 class PublishFailed(Exception):
     """An event is not known to be stored.
 
-    The event may be stored, because the answer can be lost. Publishing it again with `event_id` is harmless
-    in both cases. `retryable` tells whether the server may accept the same event later.
+    The event may be stored, because the answer can be lost. Publishing the event again with `event_id` is
+    harmless in both cases. `retryable` tells whether the server may accept the same event later.
     """
 
     def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:

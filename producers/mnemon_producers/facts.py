@@ -34,7 +34,7 @@ _PAGE: Final = 500
 
 
 class FactTools:
-    """The verbs about facts; each raises `AskFailed` if there is no result."""
+    """The verbs about facts. Each method raises `AskFailed` if its request gets no result."""
 
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner
@@ -56,7 +56,7 @@ class FactTools:
 
         Args:
             user: the user whose fact it is.
-            text: the fact, one sentence that can be understood without others.
+            text: the fact, one sentence that is clear on its own.
             kind: the kind of the fact; None classifies the fact by its words.
             tier: `profile` is always shown to the model, `working` until its date, `archive` if a search
                 finds it; None classifies the fact by its words.

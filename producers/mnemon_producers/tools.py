@@ -22,7 +22,8 @@ from mnemon_producers.facts import FactTools
 
 
 class MemoryTools(FactTools):
-    """The verbs of a bot, or of its model, on a user's memory; each raises `AskFailed` if there is no result.
+    """The verbs of a bot, or of its model, on a user's memory. Each method raises `AskFailed` if its request
+    gets no result.
 
     The error's `code` gives the cause: `not_found`, `refused`, `unavailable` and so on. Every answer to a
     request that carries the `seen_seq` of a change's reply as `min_seq` reflects that change.
