@@ -39,7 +39,9 @@ VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
-"""Consumers that bots wait for, and consumers that share their vectors. Others can run in another process."""
+"""Consumers that bots wait for, and consumers that share their vectors. Other consumers can run in another
+process.
+"""
 
 MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""

@@ -102,7 +102,7 @@ _IS_DEAD: Final = Ack("there is a dead letter of it")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]
-"""A step that providers refused. With other settings it counts as another step."""
+"""A step that providers refused. Under other settings, the same step counts as another step."""
 
 
 class Compactor:

@@ -1,4 +1,4 @@
-"""Compactions in progress: the share of one user, and their end with the process."""
+"""Compactions in progress: the limit on the share of one user, and the end with the process."""
 
 import asyncio
 from collections import Counter

@@ -125,7 +125,9 @@ class Neighbours:
             ]
 
     async def _make_findable(self) -> None:
-        """Write missing points: the worker that decided these facts may have been killed before the write."""
+        """Write missing points of facts: the worker that decided a fact may have been killed before the
+        write.
+        """
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}
         async for page in self._vector_index.vectors.scroll(Collection.MEMORIES, self._owner):

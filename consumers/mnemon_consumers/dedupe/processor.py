@@ -65,7 +65,7 @@ PARSED_AT_ONCE = 50
 
 
 class ProposalProcessor:
-    """Decides for one user at a time, and caches the user's state for the next time."""
+    """Decides for one user at a time, and caches the user's state for the next decisions."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database

@@ -37,7 +37,7 @@ IsDecided = Callable[[Owner, int], bool]
 
 
 class Turns:
-    """Runs the turns of users. The turn function itself limits how many run at the same time."""
+    """Runs the turns of users. The turn function limits the number of turns that run at the same time."""
 
     def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:
         self._turn = turn
@@ -59,7 +59,7 @@ class Turns:
                 await asyncio.wait(self._tasks)
 
     async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Run one turn of a user and schedule the rest; return the result of the `TurnFunction`.
+        """Run one turn of a user and schedule further turns; return the result of the `TurnFunction`.
 
         Args:
             owner: the user.

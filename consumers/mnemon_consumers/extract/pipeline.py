@@ -32,7 +32,8 @@ MOST_TRIGGERED: Final = 500
 
 
 class ExtractionPipeline:
-    """The connected parts of `extract`. Every call can be repeated, and several processes can make it.
+    """The connected parts of `extract`. Every call can be repeated, and several processes can make the same
+    call.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 

@@ -30,7 +30,9 @@ ENDING: Final = 1000
 """Maximum number of characters from the beginning and from the end of a message that the model is shown."""
 
 MOST_TOKENS: Final = 8000
-"""Maximum number of tokens of an answer. Fifty facts take half of them; thoughts of thinking models count."""
+"""Maximum number of tokens of an answer. Fifty facts take half of the tokens; the thoughts of thinking models
+count, too.
+"""
 
 """Names of weekdays, independent of the locale of the process."""
 

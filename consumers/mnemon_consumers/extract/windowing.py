@@ -55,7 +55,7 @@ class WindowCutter:
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
     async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users' messages: when users rest, or now if there are enough messages.
+        """Schedule the reading of users' messages: at the time of rest, or now if there are enough messages.
 
         Args:
             connection: connection for triggers and schedules.

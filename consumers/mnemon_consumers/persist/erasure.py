@@ -1,4 +1,4 @@
-"""End of erasures whose rows are deleted: log, dead letters, triggers and windows in progress."""
+"""Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows."""
 
 from contextlib import aclosing
 

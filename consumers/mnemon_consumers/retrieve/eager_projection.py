@@ -29,7 +29,8 @@ class EagerProjection:
             position: the log position of the event.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Other processes may
+                still show the former state.
         """
         connection = self._broker.connection
         # The event is read from the log for its time, so that persist writes the same row.

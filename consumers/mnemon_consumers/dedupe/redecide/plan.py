@@ -3,7 +3,8 @@
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
 would have existed by then. The plan decides again only which facts are the same. A proposal that a rule
 refused stays refused. A fact that a command changed, or that was merged after a model compared it, stays
-changed and a separate fact. A fact that has ended stays ended, with everything that had been merged into it.
+changed, and stays a separate fact. A fact that has ended stays ended, with everything that had been merged
+into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

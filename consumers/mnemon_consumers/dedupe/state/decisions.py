@@ -33,8 +33,8 @@ class KeptFact:
     Attributes:
         saved_at: the time at which the fact was first saved.
         changed_at: the time at which the fact was last written or confirmed.
-        order: a number that grows with every change of any of the user's facts. Unlike a time, it is the same
-            for a fact that was just decided and for one that was read from the log.
+        order: a number that grows with every change of any of the user's facts. Unlike a time, the number is
+            the same for a fact that was just decided and for a fact that was read from the log.
         lineage: the sources of the fact, of its confirmations and of its rewrites; see `join_lineages`.
         answer: id of the model's answer that contained the fact, perhaps with other facts.
     """

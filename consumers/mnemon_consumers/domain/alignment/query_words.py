@@ -133,9 +133,9 @@ class ContentWords:
 
     Attributes:
         content: its content words, each once.
-        people: the people that it is about besides the user, such as `mother`.
+        people: the people that the text is about besides the user, such as `mother`.
         names: the content words that are names of these people, such as Tom in "brother Tom".
-        denies: whether it denies something, or says that it is over.
+        denies: whether the text denies something, or says that something is over.
         plain: all words in lower case.
         text: the text as given.
     """

@@ -61,7 +61,7 @@ _ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "
 """Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
 
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
-"""Past tenses that describe the present."""
+"""Russian verbs whose past tense describes a present state."""
 
 _OCCUPIED: Final = frozenset(
     ("as", "is", "am", "are", "be", "became", "become", "becoming", "works", "work", "now")

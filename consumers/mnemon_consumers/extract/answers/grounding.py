@@ -1,4 +1,4 @@
-"""Grounding: checks a fact of a model against the messages that it names as sources. No I/O, no clock.
+"""Grounding: checks a fact of a model against the messages that the fact names as sources. No I/O, no clock.
 
 A name or a number that no source has was most likely made up, or belongs to another person. Dates have other
 rules: a model has to write the date that "yesterday" means, which no message contains.

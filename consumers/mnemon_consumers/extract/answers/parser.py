@@ -44,7 +44,7 @@ _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
 _LIST: Final = re.compile(r"\[(?=\s*[{\]])")
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
-"""Characters that structure a list of facts; an escaped character is not one of them."""
+"""Characters that structure a list of facts; an escaped character has no such role."""
 
 _THOUGHTS_END: Final = "</think>"
 """Tag before which local models write their thoughts."""

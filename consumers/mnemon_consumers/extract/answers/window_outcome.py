@@ -52,7 +52,7 @@ class WindowJudgement:
     """Outcome of a window.
 
     Attributes:
-        events: events for the log, to append all or none of them.
+        events: events for the log, which gets all of them or none.
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
@@ -70,7 +70,7 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome of a window; give it up after the attempts that the settings allow."""
+    """Decide the outcome of a window; give the window up after the attempts that the settings allow."""
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)
     if not question.messages:

@@ -1,4 +1,4 @@
-"""Layouts of the formats: how items are written, the text around them, and their cost in tokens."""
+"""Layouts of the formats: the form of items, the text around items, and the cost in tokens."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

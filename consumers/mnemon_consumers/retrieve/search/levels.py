@@ -33,7 +33,9 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """The newest messages of a conversation, which count as recent; None is the current conversation."""
+    """The newest messages of a conversation, which count as recent; `conversation` may be None for the
+    current one.
+    """
 
     conversation: str | None
     messages: int

@@ -1,4 +1,4 @@
-"""Intent of a query: the speakers and dates that it names, and a question for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and dates in the query, and the wish for a time. No I/O, no clock."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
-"""Maximum number of texts whose properties are cached, in some megabytes, at most 40 MB."""
+"""Maximum number of texts whose properties are cached; the cache takes at most 40 MB."""
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other

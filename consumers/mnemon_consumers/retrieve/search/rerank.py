@@ -30,7 +30,7 @@ SESSION: Final = 0.5
 """Maximum score that a session adds to its messages."""
 
 SESSION_HITS: Final = 5
-"""Number of best messages that make up a session's score; each weighs half as much as the one before."""
+"""Number of best messages that make up a session's score; each weighs half as much as the previous."""
 
 NAMED: Final = 1.7
 """Factor for messages of a speaker whom the query names."""

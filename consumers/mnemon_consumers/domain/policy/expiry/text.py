@@ -1,8 +1,8 @@
 """Expiry of a text: the date until which it says that something holds. No I/O, no clock.
 
-"On vacation until Friday" names its end; "the deadline is on Friday" does not, since it stays true as
-history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past tense, a
-negation, a habit, a time of day, a date with two readings.
+"On vacation until Friday" names its end; "the deadline is on Friday" does not, because this sentence stays
+true as history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past
+tense, a negation, a habit, a time of day, a date with two readings.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.
