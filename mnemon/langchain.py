@@ -53,8 +53,8 @@ class _State(AgentState[Any]):
 class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     """Middleware that gives an agent memory. All of its hooks are asynchronous: use `ainvoke` and `astream`.
 
-    A model sees the context, within its budget, in place of the messages of earlier runs: these need no
-    checkpointer. While the memory does not answer, the model sees the agent's own messages.
+    A model sees the context, within its budget, instead of the messages of earlier runs, so no checkpointer
+    has to keep those messages. While the memory does not answer, the model sees the agent's own messages.
 
     Args:
         memory: client of the tenant that the users belong to. The client must stay open as long as the agent

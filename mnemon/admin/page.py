@@ -26,7 +26,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 log = structlog.get_logger("admin")
 
 PAGE_TIMEOUT: Final = 20.0
-"""Maximum seconds for a page. Its requests to servers time out earlier, unless a server hangs."""
+"""Maximum time for a page, in seconds. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
 """Field of every form with a value that other sites cannot know."""

@@ -112,7 +112,7 @@ class ChatConversation:
             self._answering.cancel()
 
     async def answer_lines(self, lines: AsyncIterator[str]) -> None:
-        """Answer each line until the lines end, or one of them is `/exit`."""
+        """Answer each line until the lines end, or a line is `/exit`."""
         async for line in lines:
             text = line.strip()
             if text == EXIT:

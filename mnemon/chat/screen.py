@@ -14,7 +14,7 @@ from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
 BAR_COLUMNS: Final = 24
-"""Columns of the bar of the largest section."""
+"""Width, in columns, of the bar of the largest section."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 

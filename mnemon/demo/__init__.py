@@ -1,4 +1,4 @@
-"""`mnemon demo`: a sample conversation sent through all of mnemon, and the memory that a bot has of it.
+"""Demonstration: a sample conversation sent through all of mnemon, and a bot's memory of it.
 
 `conversation.jsonl` has two weeks of March 2026 in three people's lives, written for this project. Anna
 writes in English, Иван in Russian, and Lena in both, in two conversations with names. Each line is an event,

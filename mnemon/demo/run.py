@@ -56,11 +56,11 @@ class DemoProgress(Protocol):
         """Report the number of events that were sent, and the number of all events of the sample."""
 
     def report_persisted(self, position: int, of: int) -> None:
-        """Report the number of persisted events; the log has an event that was sent twice only once."""
+        """Report the number of persisted events; an event that was sent twice counts once."""
 
 
 async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
-    """Run the demo. On return, as on any error, its servers have ended and its folder is removed.
+    """Run the demo. On return and on any error, the servers have ended and the folder is removed.
 
     Args:
         watcher: receives the progress.

@@ -18,7 +18,7 @@ class RedriveAssessment:
     """Time at which the redrive of a letter can succeed, with the reason.
 
     Attributes:
-        redrive: the time at which a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
+        redrive: `now`; `after a fix` of the cause; or `never`.
         reason: the reason, in words.
     """
 

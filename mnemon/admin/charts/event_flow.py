@@ -1,4 +1,4 @@
-"""Diagram of the way of an event through the system, for wide and for narrow screens. No I/O."""
+"""Diagram of the path of an event through the system, for wide and for narrow screens. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple

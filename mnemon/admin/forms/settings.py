@@ -14,7 +14,7 @@ from mnemon_contracts.settings.language_models import Price
 FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 
 EMPTY_PRICE_LINES: Final = 2
-"""Empty lines that the form has for further prices."""
+"""Number of empty lines that the form has for further prices."""
 
 _MULTILINE: Final = ("instructions",)
 """Ends of the names of settings whose texts have several lines."""

@@ -42,7 +42,7 @@ class RequestGuard:
 
     Args:
         application: the guarded application.
-        names: host names by which browsers reach the page, such as that of a proxy.
+        names: host names by which browsers reach the page, such as the name of a proxy.
     """
 
     def __init__(self, application: ASGIApp, names: Collection[str] = ()) -> None:

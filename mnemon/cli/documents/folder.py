@@ -1,4 +1,4 @@
-"""`mnemon document add DIR`: reads a folder and sends new and changed files."""
+"""Action of `mnemon document add DIR`: reads a folder, and sends new and changed files."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 CONCURRENCY: Final = 4
-"""Maximum number of documents that are on their way at the same time."""
+"""Maximum number of documents that are sent at the same time."""
 
 
 @dataclass(frozen=True)

@@ -321,7 +321,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
 
 
 class ChatTables(StrEnum):
-    """Layouts of the tables that have the chats."""
+    """Layouts of the tables of a bot's chats."""
 
     CONVERSATIONS = "conversations"
     CHAT_LOGS = "chat-logs"

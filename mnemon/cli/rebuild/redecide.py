@@ -1,4 +1,4 @@
-"""Action of `mnemon rebuild --redecide`."""
+"""Action of `mnemon rebuild --redecide`: show and make the changes under other settings."""
 
 import asyncio
 import sys
@@ -39,7 +39,7 @@ async def redecide(
     Args:
         data: the folder of `mnemon up`.
         assignments: settings of dedupe to change, or `CURRENT`.
-        is_confirmed: make the changes without asking.
+        is_confirmed: whether to make the changes without asking.
         as_json: print one JSON value instead of a table.
     """
     from mnemon.operations.rebuild.embedding import choose_embedding

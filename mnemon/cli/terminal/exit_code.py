@@ -41,7 +41,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.vectors.port.VectorsOutdated": ExitCode.UNAVAILABLE,
     "mnemon_infra.vectors.port.VectorsUnavailable": ExitCode.UNAVAILABLE,
 }
-"""Errors that end a command, by name: to import all of their classes takes half a second each time."""
+"""Errors that end a command, by name: the import of all their classes takes half a second each time."""
 
 
 def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:
@@ -59,7 +59,9 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
-    """Run a command and end with its exit code. Known errors become messages, all others a traceback."""
+    """Run a command and end with its exit code. Known errors become messages, all other errors a
+    traceback.
+    """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
 

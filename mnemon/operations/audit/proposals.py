@@ -20,7 +20,7 @@ from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 MAX_SEARCHED: Final = 1000
-"""Proposals without a projected decision whose decision is searched in the log; any others are faults."""
+"""Maximum number of proposals whose decision is searched in the log; further proposals are faults."""
 
 
 class ProposalAudit:

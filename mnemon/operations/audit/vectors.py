@@ -1,4 +1,4 @@
-"""Check that every searchable item has its points, and that no point is left of an item that is gone."""
+"""Check that every searchable item has its points, and that no removed item has points."""
 
 from collections import Counter
 from collections.abc import Collection as Some
@@ -41,7 +41,7 @@ class VectorAudit:
         connection: connection to the broker.
         database: the database with the rows.
         pages: the points in use.
-        dead: log positions that `persist` gave up; a message there may have a point nevertheless.
+        dead: log positions that `persist` gave up; a message at such a position may still have a point.
         faults: receives the faults.
     """
 

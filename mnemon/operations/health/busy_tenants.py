@@ -14,7 +14,7 @@ from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored
 from mnemon_infra.settings.store import read_settings
 
 EXAMINED_POSITIONS: Final = 1000
-"""Newest positions of the log that are examined for the rate of each tenant."""
+"""Number of newest log positions that are examined for the rate of each tenant."""
 
 MIN_SECONDS: Final = 1.0
 """Minimum length of the period over which a rate is computed, in seconds."""

@@ -23,7 +23,7 @@ from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
 _EXAMINATION_TIMEOUT = 5.0
-"""Seconds for the whole examination."""
+"""Maximum time, in seconds, for the whole examination."""
 
 
 class _FrozenModelState(BaseModel):

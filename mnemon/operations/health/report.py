@@ -92,7 +92,7 @@ class FolderState(_FrozenState):
     path: str
     free_bytes: int
     is_full: bool
-    """Whether the free space is too small to store anything, or soon will be."""
+    """True if the free space is too small to store anything, or soon will be."""
 
 
 class Health(_FrozenState):

@@ -157,7 +157,7 @@ def parse_path(path: Path) -> tuple[Tier | None, str | None]:
 
 
 def _create_saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
-    """Return the fact under its own id.
+    """Return the fact of a line under its own id.
 
     Return None if the fact lacks an id, a tier or an importance, or if the default policy refuses it: then
     `dedupe` decides by the policy of the tenant.

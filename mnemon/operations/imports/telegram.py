@@ -74,7 +74,7 @@ class TelegramReader:
         """Yield the messages of an export, in its order.
 
         Raises:
-            NotReadable: the file is no such export, is incomplete, or is nested too deeply.
+            NotReadable: the file is no export of Telegram, is incomplete, or is nested too deeply.
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None

@@ -1,4 +1,4 @@
-"""Embedding model of a generation: the model that made its first vectors, not the one of the settings."""
+"""Embedding model of a generation: the model that made its first vectors, not the model of the settings."""
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG

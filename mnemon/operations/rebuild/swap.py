@@ -69,7 +69,7 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are; return whether a swap was due.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the former vectors are live, and another call can finish the swap.
         Exception: also the other errors of `mnemon_infra.vectors.vector_index.open_index`.
     """

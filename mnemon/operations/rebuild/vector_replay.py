@@ -62,8 +62,8 @@ class VectorReplay:
             at: receives each position that is reached.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
-                answer; the recorded position is correct.
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
+                not answer; the recorded position is correct.
         """
         pages = 0
         async with aclosing(
