@@ -26,7 +26,8 @@ BATCH_MESSAGES = 1000
 BATCH_BYTES = 4 * 1024 * 1024
 """Number of bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
 
-# Events after which the event loop runs while a batch is written: it writes to the socket only when it runs.
+# Events after which the event loop runs while a batch is written: the loop writes to the socket only when it
+# runs.
 _TURN = 128
 
 FIRST_PAUSE = 0.1
