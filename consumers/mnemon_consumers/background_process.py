@@ -72,7 +72,7 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
         *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        # Ctrl-C in the terminal reaches only the parent process, which then tells this one to end.
+        # Ctrl-C in the terminal reaches only the parent process, which then asks this process to end.
         start_new_session=True,
     )
     assert process.stdin is not None

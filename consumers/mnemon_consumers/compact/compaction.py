@@ -217,7 +217,7 @@ class Compactor:
         written = build_summary_event(place, step, text, written_by)
         appended, *_ = await _append_events(connection, written, *paid)
         if (await read_erasures(connection, (tenant, user))).removes_window(place[2], step.covers[0]):
-            await remove_message(connection, LOG, appended.seq)  # it was appended after the erasure
+            await remove_message(connection, LOG, appended.seq)  # the summary was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
@@ -276,7 +276,7 @@ class Compactor:
         async def query(connection: Connection) -> CompactionStep | None:
             (stretches,) = await load_uncovered_messages([whose], "summaries")(connection)
             (summaries,) = await load_newest_summaries([newest])(connection)
-            if len(summaries) > compaction.merge_above:  # the limit was lowered: there may be more
+            if len(summaries) > compaction.merge_above:  # a lowered limit leaves more summaries
                 (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
             return choose_next_step(messages, summaries, compaction)

@@ -96,7 +96,7 @@ class ProposalProcessor:
         async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
             stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
             if self._cached_stores != stores:
-                # The cached state describes other points or rows than those that are live now.
+                # The cached state belongs to points or rows that are no longer live.
                 self._cached_stores = stores
                 self._users.clear()
             await yield_to_requests()
@@ -164,7 +164,8 @@ class ProposalProcessor:
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
                 if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
-                        # The model read the messages during the erasure, and proposed a fact after it.
+                        # The model read the messages during the erasure, and proposed a fact after the
+                        # erasure.
                         await remove_message(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):

@@ -86,7 +86,7 @@ class SnapshotPool:
         """
         async with self._opening:
             found = self._open.pop(position, None) or await self._open_database(position)
-            self._open[position] = found  # the last in order is the most recently requested one
+            self._open[position] = found  # the last snapshot is the most recently requested snapshot
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
             await self.close_others([*self._open][-MOST_OPEN:])

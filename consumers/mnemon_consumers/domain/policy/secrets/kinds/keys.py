@@ -209,7 +209,7 @@ def _name_kind(character: str) -> str:
 
 @cache
 def _open_detectors() -> tuple["RegexBasedDetector", ...]:
-    # The import takes 0.2 s, so only a process that checks facts does it.
+    # The import takes 0.2 s, so only a process that checks facts imports the package.
     return tuple(
         getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
         for module, name in _DETECTORS.items()
