@@ -112,7 +112,7 @@ async def _run_process(listening: socket.socket, order: LaunchOptions) -> int:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         pass_fds=(number,),
-        # A Ctrl-C in the terminal reaches this process only; it ends the new one.
+        # A Ctrl-C in the terminal reaches only this process, which ends the new process.
         start_new_session=True,
     )
     assert process.stdin is not None

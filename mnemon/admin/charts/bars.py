@@ -95,7 +95,7 @@ def draw_chart(
         )
 
     every = max(1, -(-len(days) // _MAX_LABELS))
-    # Label days from the end: people look for today.
+    # Label days from the end, so that today has a label.
     marked = range(len(days) - 1, -1, -every)
     count = round(top / step)
     return Chart(

@@ -62,11 +62,11 @@ async def run_audit(
     """
     begun = time.monotonic()
     stream_context = connection.jetstream()
-    # First: the log has the decisions on all proposals up to this position.
+    # Read this position first: the log then has the decisions on all proposals up to it.
     await _require_log(connection)
     decided = await read_applied_position(stream_context, "dedupe")
     up_to = await read_applied_position(stream_context)
-    # After the positions: every handled event that failed has its dead letter by now.
+    # Read dead letters after the positions: every handled event that failed has its dead letter by now.
     dead = await summarise_letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
@@ -131,7 +131,7 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 
 async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
     """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this log."""
-    # Database first: an event that arrives meanwhile is in the log before it is in the database.
+    # Read the database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await find_highest_position(database)
     end = await read_log_end(connection.jetstream())
     if highest <= end:

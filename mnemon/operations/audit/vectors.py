@@ -56,7 +56,7 @@ class VectorAudit:
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
         """Compare all points with all rows; return the counts by collection."""
-        # First: events up to these positions have their points when the points are read.
+        # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(
             await read_applied_position(stream_context, "index"), await read_applied_position(stream_context)

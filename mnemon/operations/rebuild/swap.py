@@ -121,7 +121,8 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
             await drop_generation(to)
             await rename_generation(source, to)
         elif await place.find_generation(to.database_schema):
-            # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
+            # A later rebuild made these vectors; they are not the vectors that an earlier attempt has
+            # renamed.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)
         async with open_vector_replay(
@@ -134,7 +135,8 @@ async def _exchange_existing(place: Site, reached: int, progress: GenerationProg
     to = locate_generation(place.deployment, "next")
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
-            # Before the exchange: after an interruption no process mixes vectors of the two models.
+            # Change the setting before the exchange: after an interruption, no process mixes vectors of two
+            # models.
             await set_embedding(place, await choose_embedding(place, to))
         await _exchange_vectors(place, to, reached, progress)
 
