@@ -60,7 +60,7 @@ class FactTools:
             kind: the kind of the fact; None classifies the fact by its words.
             tier: `profile` is always shown to the model, `working` until its date, `archive` if a search
                 finds it; None classifies the fact by its words.
-            importance: 1 to 10, or `high`, `normal`, `low`.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`.
             expires_at: the time from which the fact is not shown; then the fact is removed.
 
         Returns:
@@ -89,7 +89,7 @@ class FactTools:
 
         Args:
             user: the user whose facts they are.
-            tier: only this tier.
+            tier: read only facts of this tier. Default: all tiers.
             limit: the maximum number of facts; in each tier the most important facts come first.
             min_seq: reflect the log up to this position, which a publish or a change returned.
             after: `next` of the previous page. Default: the first page.
@@ -224,7 +224,7 @@ class FactTools:
             text: the fact, one sentence.
             kind: the kind of the fact.
             tier: `profile`, `working` or `archive`.
-            importance: 1 to 10, or `high`, `normal`, `low`.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`.
             expires_at: the time from which the fact is not shown; then the fact is removed.
 
         Returns:
