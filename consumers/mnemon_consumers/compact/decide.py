@@ -64,7 +64,8 @@ def choose_next_step(
 ) -> CompactionStep | None:
     """Return the step that is due in a conversation; None if no step is due.
 
-    Summaries are merged before another summary is written, so that there are at most `merge_above`.
+    Summaries are merged before another summary is written, so that a conversation has at most `merge_above`
+    summaries.
 
     Args:
         uncovered: the oldest messages that no summary covers: at most `after_messages` + 1 messages.

@@ -1,4 +1,4 @@
-"""Spending over some days, for display."""
+"""Spending of tenants on language models over a number of days."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
