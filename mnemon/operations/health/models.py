@@ -51,7 +51,7 @@ class BatchesState(_FrozenModelState):
 
 
 class OutOfBudgetState(_FrozenModelState):
-    """A tenant that has spent its budget of today (UTC), in US dollars."""
+    """A tenant that has spent its budget of today (UTC); amounts are in US dollars."""
 
     tenant: str
     usd: float

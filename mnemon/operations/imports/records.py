@@ -14,12 +14,13 @@ class Incoming(NamedTuple):
 
     Attributes:
         place: the place of the event in the source, in words: `line 12`.
-        user: the user that it belongs to.
+        user: the user that the event belongs to.
         event: the event, with an id.
         source: the record as the source has it, for the report if the event is refused later.
         conversation: the conversation; None means the user's current conversation.
         tenant: the tenant, if the source names it.
-        number: the number by which other events of this user name it (`mnemon.operations.memory_lines`).
+        number: the number by which other events of this user name the event
+            (`mnemon.operations.memory_lines`).
         instead: the event to import instead if the user has facts from another kind of source.
     """
 
@@ -60,8 +61,8 @@ class Reassignment(NamedTuple):
     """The beginning of a chat whose assistant was named; an earlier import may have had another assistant.
 
     Attributes:
-        place: its place in the source.
-        user: the user that it belongs to.
+        place: the place of the chat in the source.
+        user: the user that the chat belongs to.
         conversation: the conversation that the chat becomes.
         assistant: the sender who is the assistant.
         users: the users that the chat may belong to after an earlier import with another assistant, and
