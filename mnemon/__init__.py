@@ -34,7 +34,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Import on first use: the command need not wait for the client, nor a server for either of them.
+    # Import on first use: the start of the command and of a server must not wait for the client.
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(module), name)

@@ -37,7 +37,9 @@ CONFIRMATION_TIMEOUT: Final = 3.0
 
 @dataclass(frozen=True)
 class MemoryUser:
-    """The user whose memory an agent's run uses. Pass it as the runtime context, or derive yours from it."""
+    """The user whose memory an agent's run uses. Pass an instance as the runtime context, or derive your own
+    class.
+    """
 
     user: str
 
@@ -49,13 +51,14 @@ class _State(AgentState[Any]):
 
 
 class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
-    """Middleware that gives an agent memory. It is asynchronous: use `ainvoke` and `astream`.
+    """Middleware that gives an agent memory. All of its hooks are asynchronous: use `ainvoke` and `astream`.
 
-    A model sees the context, within its budget, in place of the messages of earlier runs: these need no
-    checkpointer. While the memory does not answer, the model sees the agent's own messages.
+    A model sees the context, within its budget, instead of the messages of earlier runs, so no checkpointer
+    has to keep those messages. While the memory does not answer, the model sees the agent's own messages.
 
     Args:
-        memory: client of the tenant that the users belong to. It must stay open as long as the agent runs.
+        memory: client of the tenant that the users belong to. The client must stay open as long as the agent
+            runs.
         budget: maximum tokens of a context; None takes the budget of the settings.
     """
 
@@ -70,7 +73,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
 
-        Facts stay. Your checkpointer keeps its own messages; of these a model sees only those of the present
+        Facts stay. Your checkpointer keeps its own messages; a model sees only the messages of the present
         run.
 
         Returns:
@@ -174,7 +177,8 @@ def _get_user(context: object) -> str:
 def _split_context(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
     """Split a context into texts for the system message and the messages from before this run.
 
-    The context may end with the user's message of this run; it is left out, since the run has it.
+    The context may end with the user's message of this run; this message is left out, because the run has it
+    already.
     """
     known = [each.content for each in context.messages if each.role in ("system", "tool")]
     said = [each for each in context.messages if each.role in ("user", "assistant")]

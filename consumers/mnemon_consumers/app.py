@@ -39,18 +39,20 @@ VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
-"""Consumers that bots wait for, and consumers that share their vectors. Others can run in another process."""
+"""Consumers that bots wait for, and consumers that share their vectors. Other consumers can run in another
+process.
+"""
 
 MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""
 
 
 class Consumer(Protocol):
-    """A process role: it subscribes when it is built, and handles batches or requests while it runs."""
+    """A process role, which subscribes when it is built, and handles batches or requests while it runs."""
 
     @property
     def broker(self) -> Broker:
-        """The connection and the subscriptions of the consumer."""
+        """Return the connection and the subscriptions of the consumer."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:
@@ -251,7 +253,7 @@ async def _allow_swaps(
 async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Index the log again from its start if vectors are lost, for example with their folder.
 
-    This includes collections that a former version did not have. If rows suffice to fill the lost
+    The same applies to collections that a former version did not have. If rows suffice to fill the lost
     collections, publish a trigger for each of their users instead, and do not read the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep

@@ -35,7 +35,7 @@ class BackgroundFailed(Exception):
 async def run_in_background(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
     """Run consumers in another process until the block ends. On entry they are ready.
 
-    The process is restarted whenever it ends. It also ends when the process that started it is killed.
+    The process is restarted whenever it ends. If its parent process is killed, the process ends too.
 
     Raises:
         BackgroundFailed: the consumers did not start, or were not ready within `START_TIMEOUT` seconds.
@@ -72,7 +72,7 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
         *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        # Ctrl-C in the terminal reaches only the parent process, which then tells this one to end.
+        # Ctrl-C in the terminal reaches only the parent process, which then asks this process to end.
         start_new_session=True,
     )
     assert process.stdin is not None
@@ -96,7 +96,7 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
 
 
 async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Let the process finish its current batches, then wait for its end; kill it if that fails."""
+    """Let the process finish its current batches, and wait for its end; kill it after a timeout."""
     assert process.stdin is not None
     process.stdin.close()
     try:
@@ -110,7 +110,7 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
 
 
 async def _consume_until_closed(names: Sequence[str]) -> None:
-    """Consume until standard input is closed. A kill of the parent process closes it as well."""
+    """Consume until standard input is closed. A kill of the parent process closes standard input, too."""
     for name in names:
         import_module(f"mnemon_consumers.{name}.handler")
     # Imports come first at normal priority: the start of the whole stack waits for them.

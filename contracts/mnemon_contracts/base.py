@@ -54,7 +54,7 @@ class Contract(BaseModel):
         """Parse a body from the wire.
 
         Raises:
-            InvalidBody: it is too large, is not JSON, or does not satisfy the contract.
+            InvalidBody: the body is too large, is not JSON, or does not satisfy the contract.
         """
         if len(body) > BODY_LIMIT:
             raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
@@ -88,7 +88,7 @@ class Contract(BaseModel):
         """Return the JSON for the wire, without fields that are not set.
 
         Raises:
-            InvalidBody: it is larger than `BODY_LIMIT`.
+            InvalidBody: the JSON is larger than `BODY_LIMIT`.
         """
         body = self.__pydantic_serializer__.to_json(self, exclude_none=True)
         if len(body) > BODY_LIMIT:
@@ -97,9 +97,10 @@ class Contract(BaseModel):
 
 
 def is_empty(value: tuple[object, ...]) -> bool:
-    """Return whether a list is empty: `exclude_if` of a field that was added to a released contract.
+    """Return whether a list is empty.
 
-    So an event of an older version is written as it was read, and its row equals the existing row.
+    Fields that were added to a released contract use the function as `exclude_if`. So an event of an older
+    version is written as it was read, and its row equals the existing row.
     """
     return not value
 
@@ -162,7 +163,8 @@ def _storable_json(value: JsonValue) -> JsonValue:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    # A year of room at both ends of the calendar: the time stays valid in any zone, and when it is rounded.
+    # Refuse the first and the last year of the calendar: any other time stays valid in any zone and when it
+    # is rounded.
     if not MINYEAR < moment.year < MAXYEAR:
         raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}")
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -194,7 +196,7 @@ def check_text(field: str, text: str) -> str:
     """Check a text outside of a body, such as in a form, and return it.
 
     Raises:
-        InvalidBody: it holds U+0000 or is not valid Unicode. The error names the field.
+        InvalidBody: the text holds U+0000 or is not valid Unicode. The error names the field.
     """
     return _checked(field, text, _storable)
 
@@ -203,10 +205,10 @@ def check_identifier(field: str, identifier: str) -> str:
     """Check an id outside of a body, such as in a header, and return it.
 
     Raises:
-        InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.
+        InvalidBody: the id is too long, holds U+0000 or is not valid Unicode. The error names the field.
     """
     if identifier.isascii() and "\0" not in identifier and len(identifier) <= ID_LIMIT:
-        return identifier  # nearly every header, once per message of the log
+        return identifier  # fast path: nearly every header is ASCII
     return _checked(field, check_text(field, identifier), _short)
 
 
@@ -229,7 +231,7 @@ Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
 """RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""
 
 MomentOrDay = Annotated[Moment, BeforeValidator(_day_or_time)]
-"""As `Moment`, or a day such as `2026-11-21`, which models write: its first moment in UTC."""
+"""A `Moment`, or a day such as `2026-11-21`, which models write; a day means its first moment in UTC."""
 
 Json = Annotated[JsonValue, AfterValidator(_storable_json)]
 """Any JSON value without U+0000."""

@@ -17,7 +17,7 @@ def find_contract(address: Address) -> EventContract:
     """Return the contract of the event that a subject names.
 
     Raises:
-        UnknownEvent: there is no such event, or no such version of it.
+        UnknownEvent: the registry lacks the event or its version.
     """
     event = EVENTS.get(address.name)
     if event is None or event.space != address.space:
@@ -35,7 +35,7 @@ def decode_event(address: Address, body: bytes) -> Event:
     """Read an event of any version as the latest version.
 
     Raises:
-        UnknownEvent: there is no such event, or no such version of it.
+        UnknownEvent: the registry lacks the event or its version.
         InvalidBody: the body does not satisfy the contract of its version.
     """
     return upcast_body(find_contract(address), address.version, body)

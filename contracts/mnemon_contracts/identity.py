@@ -11,7 +11,7 @@ from mnemon_contracts.base import check_identifier
 MESSAGE_ID: Final = "Nats-Msg-Id"
 """The header that names an event."""
 
-# NATS clients strip or fold these in a header.
+# NATS clients strip or fold these characters in a header.
 _UNFIT_FOR_HEADER = re.compile(r"\s\Z|[\x00-\x1f\x7f]")
 
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
@@ -44,8 +44,8 @@ def _scope(tenant: str, user: str) -> str:
 def scope_event_id(tenant: str, user: str, event_id: str) -> str:
     """Return the `Nats-Msg-Id` of an event that has an id of its own.
 
-    JetStream looks for duplicates in the whole stream: without a scope, it would drop another user's event
-    with the same id within two minutes. An id that a header cannot hold is hashed.
+    JetStream looks for duplicates in the whole stream: without a scope, JetStream would drop another user's
+    event with the same id within two minutes. An id that a header cannot hold is hashed.
     """
     if _UNFIT_FOR_HEADER.search(event_id):
         event_id = sha256(event_id.encode()).hexdigest()
@@ -54,17 +54,17 @@ def scope_event_id(tenant: str, user: str, event_id: str) -> str:
 
 @lru_cache(maxsize=4096)
 def first_conversation(tenant: str, user: str) -> str:
-    """Return the conversation of a user's messages before the first `started` event."""
+    """Return the id of the conversation of a user's messages before the first `started` event."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
 
 
 def started_conversation(tenant: str, user: str, event_id: str) -> str:
-    """Return the conversation that a `started` event on `-` starts."""
+    """Return the id of the conversation that a `started` event on `-` starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 
 def derived_id(tenant: str, user: str, *parts: str) -> str:
-    """Return the id of a derived event; a repeated derivation gives the same id and so changes nothing."""
+    """Return the id of a derived event; a repeated derivation gives the same id."""
     return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 

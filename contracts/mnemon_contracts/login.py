@@ -12,7 +12,10 @@ NKEY_SEED: Final = "MNEMON_NATS_NKEY_SEED"
 AUTHORITY: Final = "MNEMON_NATS_CA"
 CERTIFICATE: Final = "MNEMON_NATS_CERTIFICATE"
 CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
-"""Variables that each name a file; no error message repeats the contents of a file."""
+"""Variable that names the file of the certificate's private key.
+
+Each variable of this module names a file. No error message repeats the contents of a file.
+"""
 
 
 class LoginUnusable(ValueError):

@@ -38,7 +38,9 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the oldest version with all fields of a request; an older mnemon may know it too."""
+        """Return the oldest version with all fields of a request, because an older mnemon may know this
+        version too.
+        """
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }

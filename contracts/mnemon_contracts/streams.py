@@ -1,13 +1,13 @@
-"""Names of the streams and buckets. A publisher names its stream, so that no event is lost outside of it."""
+"""Names of the streams and buckets. A publisher names its stream; the server then refuses a wrong subject."""
 
 LOG = "LOG"
 """The log: every event of the bots, and every event derived from them."""
 
 WORK = "WORK"
-"""Triggers and schedules; lost ones are derived again."""
+"""The stream of triggers and schedules. Consumers derive lost triggers again."""
 
 DEAD = "DEAD"
-"""Dead letters."""
+"""The stream of dead letters."""
 
 SETTINGS = "settings"
 """The key-value bucket of the run-time settings."""

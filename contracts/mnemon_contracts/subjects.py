@@ -4,8 +4,8 @@
     memory.<tenant>.<user>.<thing>.<event>.v<N>         derived event, or decision
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
     work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
-    work.<consumer>.<log position>                      trigger: users with new messages up to there
-    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window that begins there
+    work.<consumer>.<log position>                      trigger: users with new messages up to this position
+    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window from this position on
     schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
@@ -71,7 +71,8 @@ class Address:
 class SubjectOrigin(NamedTuple):
     """Owner and conversation of an event by its subject, in any spelling, even if the subject is invalid.
 
-    `conversation` is None for the current conversation or a subject without one, "" if its token is no id.
+    `conversation` is None for the current conversation or a subject without a conversation; it is "" if the
+    token of the conversation is not an id.
     """
 
     space: Literal["chat", "memory"]
@@ -97,7 +98,7 @@ def encode_token(identifier: str) -> str:
     if size > ID_LIMIT:
         raise InvalidId(f"an id has at most {ID_LIMIT} bytes, this one has {size}")
     if identifier == CURRENT:
-        return "%2D"  # a bare "-" means "the current one"
+        return "%2D"  # a bare "-" means the current conversation
     return _UNSAFE.sub(_percent, identifier)
 
 
@@ -261,7 +262,8 @@ def parse_subject(subject: str) -> Address:
     """Parse a `chat`, `memory` or `ask` subject.
 
     Raises:
-        InvalidSubject: it does not follow the grammar; the message names the part and what was expected.
+        InvalidSubject: the subject does not follow the grammar; the message names the invalid part and the
+            expected form.
     """
     space, _, rest = subject.partition(".")
     tokens = rest.split(".")
@@ -316,7 +318,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
     """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
 
     Raises:
-        InvalidSubject: the subject has neither form.
+        InvalidSubject: the subject is neither a notice nor a trigger of a user.
     """
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
@@ -332,7 +334,7 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     The subject of a window has one more token, which is ignored.
 
     Raises:
-        InvalidSubject: the subject lacks one of the three.
+        InvalidSubject: the subject lacks the tenant, the user or the conversation.
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:

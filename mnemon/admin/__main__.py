@@ -44,7 +44,7 @@ class _ActivityTracker:
 
 
 async def _serve_page(number: int) -> None:
-    """Serve until no requests come, or until the parent closes standard input or is killed."""
+    """Serve the page until it is idle, or until the parent closes standard input or is killed."""
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()

@@ -61,9 +61,9 @@ def create_application(parts: ServerConnections, access: Access, names: Collecti
     """Return the application of the admin page.
 
     Args:
-        parts: the servers that it shows.
+        parts: the servers that the pages show.
         access: checks tokens, links and sessions.
-        names: host names by which browsers reach it, besides addresses and `localhost`.
+        names: host names by which browsers reach the page, besides addresses and `localhost`.
     """
 
     @asynccontextmanager

@@ -36,7 +36,7 @@ class ServerConnections:
             yield self
 
     async def get_broker(self) -> Client:
-        """Return the connection to NATS. Once open, it reconnects without limit.
+        """Return the connection to NATS. An open connection reconnects without limit.
 
         Raises:
             BrokerUnreachable: no server answers, or the connection is lost at the moment.

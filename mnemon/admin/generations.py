@@ -1,6 +1,7 @@
-"""Generations of rows and vectors for the page, and removal of one.
+"""Generations of rows and vectors for the page, and their removal.
 
-The import of this module loads the vector engine, which takes a third of a second: pages import it on use.
+The import of this module loads the vector engine, which takes a third of a second: pages import the module on
+use.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ class GenerationRow(NamedTuple):
     Attributes:
         listed: the generation.
         goal: log position to which the generation is being filled; None if the generation is complete.
-        note: its state and use, for a person.
+        note: the state and the use of the generation, in words.
         points: number of its points; None if the generation is not live, or no process can count the points.
     """
 
@@ -42,7 +43,7 @@ class GenerationRow(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Completed share of the work, from 0 to 1; vectors are filled after rows."""
+        """Return the completed share of the work, from 0 to 1; vectors are filled after rows."""
         if not self.goal:
             return 1.0
         rows, vectors = self.listed.position or 0, self.listed.generation.vectors

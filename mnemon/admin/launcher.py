@@ -47,7 +47,7 @@ class LaunchOptions:
     links: list[str] = field(default_factory=list)
 
     def to_line(self) -> str:
-        """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
+        """Return the options as one line of JSON. The line has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
         return json.dumps({"deployment": self.deployment.to_json()} | own)
 
@@ -94,7 +94,7 @@ async def _supervise(listening: socket.socket, order: LaunchOptions) -> None:
 
 
 async def _wait_for_connection(listening: socket.socket) -> None:
-    """Wait for a connection without accepting it: the process accepts it."""
+    """Wait for a connection, and leave its acceptance to the process."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(listening, came.set)
@@ -112,7 +112,7 @@ async def _run_process(listening: socket.socket, order: LaunchOptions) -> int:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         pass_fds=(number,),
-        # A Ctrl-C in the terminal reaches this process only; it ends the new one.
+        # A Ctrl-C in the terminal reaches only this process, which ends the new process.
         start_new_session=True,
     )
     assert process.stdin is not None
@@ -149,7 +149,7 @@ class PagePortTaken(Exception):
 def open_page_socket(data: Path, port: int | None) -> socket.socket:
     """Return a listening socket on this machine.
 
-    Without a port, take the former port of the folder if it is free, else any free one.
+    Without a port, take the former port of the folder if it is free, else any free port.
 
     Raises:
         PagePortTaken: another process has the chosen port.

@@ -41,12 +41,12 @@ class StatusSample(NamedTuple):
 
     @property
     def dead_letters(self) -> int:
-        """Number of dead letters."""
+        """Return the number of dead letters."""
         return self.streams[DEAD].messages if DEAD in self.streams else 0
 
 
 class LiveStatus:
-    """Takes samples on request and keeps those of the last `SPAN` seconds."""
+    """Takes samples on request, and keeps the samples of the last `SPAN` seconds."""
 
     def __init__(self, parts: ServerConnections) -> None:
         self._parts = parts
@@ -56,7 +56,7 @@ class LiveStatus:
         self._examining = asyncio.Lock()
 
     async def get_samples(self) -> list[StatusSample]:
-        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old."""
+        """Return at least two samples, oldest first; the last sample is at most `_FRESH` seconds old."""
         async with self._looking:
             now = time.monotonic()
             while self._samples and now - self._samples[0].consumers.at > SPAN:

@@ -26,7 +26,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 log = structlog.get_logger("admin")
 
 PAGE_TIMEOUT: Final = 20.0
-"""Maximum seconds for a page. Its requests to servers time out earlier, unless a server hangs."""
+"""Maximum time for a page, in seconds. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
 """Field of every form with a value that other sites cannot know."""
@@ -70,7 +70,7 @@ class Visit:
         return parts
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Render a page, or a fragment of one, from a template."""
+        """Render a page, or a fragment of a page, from a template."""
         notice = self.request.app.state.access.read_notice(self.request.cookies.get(NOTICE))
         is_part = FRAGMENT in self.request.headers
         frame = "fragment.html" if is_part else "base.html"
@@ -81,7 +81,7 @@ class Visit:
         return response
 
     def redirect(self, path: str, notice: str | None = None, **query: str) -> Response:
-        """Redirect to another page after a change; that page shows the notice `notice`."""
+        """Redirect to another page after a change; the other page shows `notice`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
         if notice:
@@ -168,9 +168,9 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
 
 
 async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
-    """Return the page if it is ready within `PAGE_TIMEOUT`; otherwise abandon it.
+    """Return the page if it is ready within `PAGE_TIMEOUT` seconds; otherwise abandon it.
 
-    It is not cancelled: a call that waits for a hanging database cannot be stopped.
+    The page is not cancelled: a call that waits for a hanging database cannot be stopped.
 
     Raises:
         TimeoutError: the page takes too long.

@@ -24,7 +24,7 @@ _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """The last message of the user, the context for its answer, and the hits of a search for it."""
+    """The last message of the user, the context for its answer, and the hits of a search for the message."""
 
     text: str
     context: ContextReplyV1
@@ -101,7 +101,7 @@ class ChatConversation:
 
     @property
     def status_line(self) -> str:
-        """Status line: the user, the model and the tokens of the last context."""
+        """Return the status line: the user, the model and the tokens of the last context."""
         who = self._model.model if self._model else "offline"
         tokens = f" · context {self._last.context.tokens or 0:,} tokens" if self._last else ""
         return f" {self._user} · {who}{tokens} · /help"
@@ -112,7 +112,7 @@ class ChatConversation:
             self._answering.cancel()
 
     async def answer_lines(self, lines: AsyncIterator[str]) -> None:
-        """Answer each line until the lines end, or one of them is `/exit`."""
+        """Answer each line until the lines end, or a line is `/exit`."""
         async for line in lines:
             text = line.strip()
             if text == EXIT:
@@ -149,7 +149,7 @@ class ChatConversation:
             await self._memory.publish(self._user, "assistant", answered)
 
     async def _stream_answer(self, model: OpenAIModel, text: str) -> str:
-        """Show the answer as it arrives and return it; return the part so far if it was interrupted."""
+        """Show the answer as it arrives and return it; return only the shown part after an interruption."""
         assert self._last
         given = [
             {"role": "system" if each.role == "tool" else each.role, "content": each.content}

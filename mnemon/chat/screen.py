@@ -14,7 +14,7 @@ from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
 BAR_COLUMNS: Final = 24
-"""Columns of the bar of the largest section."""
+"""Width, in columns, of the bar of the largest section."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
@@ -81,7 +81,7 @@ class ChatScreen:
         self.show_note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
     def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
-        """Show the facts that a query may mean, numbered, and how to choose one."""
+        """Show the facts that a query may mean, numbered, and explain the choice of a fact."""
         self.show_note("Nothing was forgotten: several facts may be meant.")
         table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):

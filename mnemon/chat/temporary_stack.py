@@ -1,4 +1,4 @@
-"""Stack of a folder, started for the duration of a chat if none runs."""
+"""Stack of a folder, started for the duration of a chat if no stack runs."""
 
 import asyncio
 import sys
@@ -43,7 +43,7 @@ async def run_stack(data: Path, output: BinaryIO) -> AsyncIterator[None]:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # A Ctrl-C in the terminal reaches this process only; it ends the new one.
+            # A Ctrl-C in the terminal reaches only this process, which ends the new process.
             start_new_session=True,
         )
     try:

@@ -8,7 +8,7 @@ from mnemon.cli.terminal.exit_code import ExitCode, refuse
 def parse_moment(option: str, text: str) -> int | datetime:
     """Parse a log position or a time; a time without an offset is UTC.
 
-    End the command with 2 if the value is neither, or a time in the future.
+    End the command with code 2 if the value is neither, or is a time in the future.
     """
     if text.isdecimal():
         return int(text)

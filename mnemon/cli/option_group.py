@@ -8,7 +8,7 @@ from typing import Any
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of its dataclass arguments as options; it takes the dataclasses."""
+    """Return a command whose options are the fields of the dataclasses that `command` takes."""
     groups: dict[str, Callable[..., object]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():

@@ -1,4 +1,4 @@
-"""`mnemon settings`."""
+"""Command `mnemon settings`: show and change settings, with presets, history and rollback."""
 
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping

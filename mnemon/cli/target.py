@@ -31,7 +31,7 @@ _VARIABLES = {
 
 
 def require_deployment(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
-    """Return the deployment of a command; end the command if it is not running or not configured."""
+    """Return the deployment of a command; end the command if no stack runs or a server is not configured."""
     if data is not None:
         return _load_running(data, needed)
     deployment = load_deployment()

@@ -1,4 +1,4 @@
-"""`mnemon tools`."""
+"""Command `mnemon tools`: print the memory tools for models."""
 
 import json
 from enum import StrEnum

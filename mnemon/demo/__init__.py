@@ -1,4 +1,4 @@
-"""`mnemon demo`: a sample conversation sent through all of mnemon, and the memory that a bot has of it.
+"""Demonstration: a sample conversation sent through all of mnemon, and a bot's memory of it.
 
 `conversation.jsonl` has two weeks of March 2026 in three people's lives, written for this project. Anna
 writes in English, Иван in Russian, and Lena in both, in two conversations with names. Each line is an event,
@@ -6,8 +6,8 @@ in the order of publication:
 
     {"event": "message", "user": "lena", "conversation": "work", "body": {"role": "user", "content": "Hi!"}}
 
-Without `conversation` the event belongs to the user's current one. In place of `body`, `raw` has the invalid
-data of a careless bot. The file has:
+Without `conversation` the event belongs to the user's current conversation. In place of `body`, `raw` has the
+invalid data of a careless bot. The file has:
 
     319 messages, one of them twice     1 `started` that discards what was said before
       8 changes of a user's data        1 `cleared`

@@ -51,7 +51,7 @@ async def derive_memory(
     """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
-        NotDerived: the consumers do not finish within `LEARNING_TIMEOUT`.
+        NotDerived: the consumers do not finish within `LEARNING_TIMEOUT` seconds.
     """
     provider: Provider = "offline" if model is None else "openai"
     settings = SettingsV1(
@@ -93,13 +93,13 @@ async def _wait_for_decisions(connection: Client) -> None:
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))
 async def _wait_for_triggers(stream_context: JetStreamContext) -> bool:
-    """Return whether triggers wait to be handled; the decorator repeats the call until none do."""
+    """Return whether triggers wait to be handled; the decorator repeats the call until no trigger waits."""
     waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _TRIGGERS]
     return any(each.state.subjects for each in waiting)
 
 
 async def _load_summaries(connection: Client, tenant: str, user: str) -> list[str]:
-    """Return the summaries that were not merged into another, oldest first."""
+    """Return the summaries that were not merged into another summary, oldest first."""
     summaries: dict[str, str] = {}
     async for _, _, event in events(connection, thing_filter(tenant, user, "summary"), 0):
         if isinstance(event, SummaryMergedV1):

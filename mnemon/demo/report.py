@@ -13,7 +13,7 @@ from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 @dataclass(frozen=True, slots=True)
 class RemovedMessages:
-    """Messages that a `started` which discards, or a `cleared`, removed.
+    """Messages that a `cleared` event, or a `started` event with `discard_previous`, removed.
 
     Attributes:
         count: number of messages that a bot no longer sees.
@@ -50,7 +50,7 @@ class BotReplies:
         context: context of Anna, ready for a model.
         history: last messages of Иван.
         profile: profile of Иван.
-        cleared: messages of Lena's conversation since it was cleared.
+        cleared: messages of Lena's conversation since the `cleared` event.
     """
 
     context: Sequence[RenderedMessage] = ()
@@ -68,7 +68,7 @@ class ProposedText:
     event: Event
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values for a program."""
+        """Return the contents as JSON values."""
         named = {"user": self.user, "text": self.text}
         match self.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):
@@ -86,7 +86,9 @@ class ProposedText:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenFact:
-    """A fact that a query found and that was forgotten; from log position `seen_seq` on it is gone."""
+    """A fact that a query found and that was forgotten; from log position `seen_seq` on, no reply has the
+    fact.
+    """
 
     user: str
     query: str
@@ -104,7 +106,7 @@ class DemoSearch:
     hits: Sequence[SearchHitV2]
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values for a program."""
+        """Return the contents as JSON values."""
         hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
         return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
 
@@ -128,7 +130,7 @@ class DemoFacts:
     context: ContextReplyV1
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values for a program."""
+        """Return the contents as JSON values."""
         return {
             "told": [told.to_json() for told in self.proposed],
             "forgotten": self.forgotten.fact.text,
@@ -139,7 +141,7 @@ class DemoFacts:
 
 
 class ExtractedFact(NamedTuple):
-    """A fact that was extracted from messages; `source` is the first of them."""
+    """A fact that was extracted from messages; `source` is the first message."""
 
     user: str
     id: str
@@ -166,7 +168,7 @@ class DerivedMemory:
         facts: new facts.
         decisions: number of decisions by outcome, such as `saved`.
         model_calls: calls of models, by purpose.
-        seq: log position that includes all of it.
+        seq: log position that includes all derived memory.
     """
 
     model: str | None
@@ -177,7 +179,7 @@ class DerivedMemory:
     seq: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values for a program."""
+        """Return the contents as JSON values."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
@@ -223,7 +225,7 @@ class DemoReport:
 
     @property
     def outcomes(self) -> Mapping[str, int]:
-        """Number of events by outcome."""
+        """Return the number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
             "messages_discarded": sum(removed.count for removed in self.discarded),
@@ -237,11 +239,11 @@ class DemoReport:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every published event has one of these outcomes."""
+        """Return whether every published event has one of these outcomes."""
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values for a program."""
+        """Return the contents as JSON values."""
         return {
             "published": self.published,
             "log_events": self.log_events,

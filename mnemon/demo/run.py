@@ -33,7 +33,7 @@ CLEARED_CONVERSATION: Final = "сюрприз"
 """The conversation that Lena clears."""
 
 FIRST_CONSUMERS: Final = tuple(name for name in CONSUMERS if name not in MODEL_CONSUMERS)
-"""Consumers that run from the start; those that ask a model run in a later part."""
+"""Consumers that run from the start; the consumers that ask a model run in a later part."""
 
 MAX_RUN: Final = 20
 """Maximum number of messages published together."""
@@ -56,11 +56,11 @@ class DemoProgress(Protocol):
         """Report the number of events that were sent, and the number of all events of the sample."""
 
     def report_persisted(self, position: int, of: int) -> None:
-        """Report the number of persisted events; the log has an event that was sent twice only once."""
+        """Report the number of persisted events; an event that was sent twice counts once."""
 
 
 async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
-    """Run the demo. On return, as on any error, its servers have ended and its folder is removed.
+    """Run the demo. On return and on any error, the servers have ended and the folder is removed.
 
     Args:
         watcher: receives the progress.
@@ -166,7 +166,7 @@ class _Demo:
             self._watcher.report_persisted(reached, of=expected)
 
     async def _send_run(self, run: Sequence[SampleLine]) -> int:
-        """Publish messages, or one line of another kind; return a log position that includes them."""
+        """Publish messages, or one line of another kind; return a log position that includes the lines."""
         line = run[0]
         match line.event:
             case bytes() as raw:
@@ -220,8 +220,8 @@ def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
 def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
     """Split lines into runs of at most `MAX_RUN` consecutive messages; any other line is a run of its own.
 
-    A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
-    has one.
+    A message that repeats the id of an earlier message is also a run of its own: the server refuses a batch
+    with a repeated id.
     """
     run: list[SampleLine] = []
     sent: set[str | None] = set()

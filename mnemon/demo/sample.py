@@ -25,8 +25,8 @@ class SampleLine:
     """One event of the sample.
 
     Attributes:
-        user: the user that it belongs to.
-        conversation: the conversation; None is the user's current one.
+        user: the user of the event.
+        conversation: the conversation; None means the user's current conversation.
         event: the event to publish; bytes for invalid data of a bot.
     """
 

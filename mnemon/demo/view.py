@@ -295,7 +295,7 @@ _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 
 
 def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
-    """Yield the summaries, the facts, and the calls of models for them."""
+    """Yield the summaries, the facts, and the calls of models that derived both."""
     yield from render_heading("Derived in the background, without a request")
     yield "[bold]Summaries in place of old messages[/] (the newest ones):"
     yield indent(_render_summaries(learned.summaries))
@@ -357,7 +357,7 @@ _STYLES: Final = {
 
 
 def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
-    """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
+    """Yield the decisions on facts, the forgotten fact, the searches, and a context with facts."""
     yield from render_heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
         told = [each for each in facts.proposed if each.user == user]

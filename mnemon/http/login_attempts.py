@@ -6,7 +6,7 @@ from typing import Final
 from cachetools import TTLCache
 
 FREE_ATTEMPTS: Final = 5
-"""Attempts before the first wait."""
+"""Number of failed attempts before the first wait."""
 
 LONGEST_WAIT: Final = 60.0
 """Upper limit of a wait, in seconds."""
@@ -16,7 +16,7 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts of the last hour. Each wait is twice as long as the previous one."""
+    """Failed attempts of the last hour. Each wait is twice as long as the previous wait."""
 
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)

@@ -46,7 +46,7 @@ def create_server(memory: MemoryClient, resolve_user: UserResolver) -> Server[An
 
     Args:
         memory: client of the tenant.
-        resolve_user: returns the user of a request.
+        resolve_user: function that returns the user of a request.
     """
     offer = _MemoryHandlers(memory, resolve_user)
     return Server(

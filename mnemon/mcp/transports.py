@@ -27,11 +27,12 @@ async def serve_stdio(server: Server[Any]) -> None:
 def create_http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
     """Return an application that serves streamable HTTP at `/mcp`.
 
-    It has no sessions, so that any number of such processes may share one address.
+    The application has no sessions, so that several processes may share one address.
 
     Args:
         server: the server.
-        host: the address on which it listens; on a loopback address it accepts only requests that name it.
+        host: the address on which it listens; on a loopback address, the application accepts only requests
+            for a loopback host.
         token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
@@ -57,7 +58,7 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
 
 
 class _TokenGuard:
-    """Accepts requests with the token only. An address that has sent wrong ones has to wait."""
+    """Accepts requests with the token only. An address that has sent wrong tokens has to wait."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app

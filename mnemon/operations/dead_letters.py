@@ -1,4 +1,4 @@
-"""Assessment of a dead letter: whether a redrive can succeed, and why."""
+"""Assessment of dead letters: decides whether a redrive can succeed, with the reason."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,11 +15,11 @@ from mnemon_infra.database.projections.rows import build_row
 
 @dataclass(frozen=True, slots=True)
 class RedriveAssessment:
-    """Whether the redrive of a letter can succeed.
+    """Time at which the redrive of a letter can succeed, with the reason.
 
     Attributes:
-        redrive: the time at which a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
-        reason: the reason, for a person.
+        redrive: `now`; `after a fix` of the cause; or `never`.
+        reason: the reason, in words.
     """
 
     redrive: Literal["now", "after a fix", "never"]
@@ -54,5 +54,5 @@ def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
 
 
 def get_body(letter: Letter, original: Msg | None) -> bytes:
-    """Return the body of the letter, or that of the original event if the letter has only a part of it."""
+    """Return the body of the letter, or of the original event if the letter has only a part of the body."""
     return original.data if original is not None and letter.left_out else letter.body

@@ -60,7 +60,8 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
             async with open_vectors(deployment, model="none", dimension=None):
                 return None
         except VectorsOutdated:
-            # Before the reset: after an interruption `index` has too many events to read, not too few.
+            # Reset the consumer first: after an interruption, `index` has too many events to read, not too
+            # few.
             events = await reset_consumer(connection, "LOG", "index")
             await reset_vectors(deployment)
             return events

@@ -32,7 +32,7 @@ class WrongMark(ValueError):
 
     Attributes:
         mark: name of the mark.
-        reason: why the value is invalid.
+        reason: the reason why the value is invalid.
     """
 
     def __init__(self, mark: str, reason: str) -> None:
@@ -123,7 +123,7 @@ def parse_task(line: str) -> tuple[MarkdownLine, bool]:
 
 
 def parse_field(line: str) -> tuple[str, Any] | None:
-    """Parse the line of a profile field into name and value; return None if the line is not one.
+    """Parse the line of a profile field into name and value; return None if the line has another form.
 
     Raises:
         WrongMark: the value is nested too deeply.

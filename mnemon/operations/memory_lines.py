@@ -4,9 +4,9 @@
     {"tenant": "acme", "user": "u42", "event": "message.v1", "conversation": "c1", "n": 1, "body": {...}}
     {"tenant": "acme", "user": "u42", "event": "fact.saved.v1", "body": {...}}
 
-Event, version and body are those of the contracts, except for log positions: where an event names the
-position of a message, a line names the number of that message among those of the user, `n`. A file therefore
-does not depend on the log that it comes from.
+Event, version and body follow the contracts, except for log positions: where an event names the
+position of a message, a line names the number of that message among the messages of the user, `n`. A file
+therefore does not depend on the log that it comes from.
 """
 
 from collections.abc import Callable
@@ -34,12 +34,13 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """Functions from log positions of messages to numbers of messages, or back. Each may return None.
+    """Functions from log positions of messages to numbers of messages, or back. Each function may return
+    None.
 
     Attributes:
         map_exactly: maps this message.
-        map_first: maps this message, or the next one after it.
-        map_last: maps this message, or the next one before it.
+        map_first: maps this message, or the next message that is left.
+        map_last: maps this message, or the last message before it that is left.
     """
 
     map_exactly: Callable[[int], int | None]
@@ -81,7 +82,7 @@ def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "")
     """Return the id of an event for use in another log.
 
     An event without an id is known by its position in the log (`LOG:17`), which another event has in another
-    log: such an event gets an id derived from its owner, its position and its content.
+    log: an event without an id gets an id derived from its owner, its position and its content.
     """
     if event_id.startswith(f"{LOG}:"):
         return derived_id(tenant, user, event_id, content)

@@ -58,9 +58,9 @@ class MemoryClient(MemoryTools):
     Only `context` never raises, so that a bot can answer without its memory.
 
     Args:
-        connection: an open connection of nats-py; the caller closes it. `connect` opens one.
+        connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
         tenant: the tenant of the users.
-        timeouts: how long to wait, if the defaults do not suit.
+        timeouts: the timeouts of requests, if the defaults do not suit.
     """
 
     def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
@@ -82,9 +82,9 @@ class MemoryClient(MemoryTools):
         Args:
             url: NATS servers, comma-separated.
             tenant: the tenant of the users.
-            timeouts: how long to wait, if the defaults do not suit.
+            timeouts: the timeouts of requests, if the defaults do not suit.
             options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`. Replies
-                come to an inbox of the tenant, the only one that `mnemon auth tenant` permits.
+                come to an inbox of the tenant, the only inbox that `mnemon auth tenant` permits.
 
         Raises:
             NotConnected: no server answered, or no server accepted the credentials.
@@ -119,7 +119,7 @@ class MemoryClient(MemoryTools):
             user: the user whose conversation it is.
             role: the speaker: `user`, `assistant`, `tool` or `system`.
             content: the text of the message; may be empty if `tool_calls` is given.
-            conversation: None is the user's current one.
+            conversation: None means the user's current conversation.
             sent_at: the time of the message, UTC unless it has an offset. Default: the time at which the log
                 stores it.
             name: the speaker's name, if several people speak.
@@ -129,7 +129,8 @@ class MemoryClient(MemoryTools):
                 `metadata` of the context: mnemon then extracts no facts from it.
             id: the event's identity among the user's events, such as the message's id on the chat platform.
                 Publishing the same id again changes nothing. None creates an id for this call only.
-            wait: return when the message is applied. Default: return when the log has the message.
+            wait: whether to return only when the message is applied. Default: return when the log has the
+                message.
 
         Returns:
             The log position.
@@ -137,7 +138,7 @@ class MemoryClient(MemoryTools):
         Raises:
             PublishFailed: the message is not known to be stored.
             EventRejected: with `wait`: the message is stored but cannot be used.
-            AskFailed: with `wait`: the message is stored, and its outcome is not known yet.
+            AskFailed: with `wait`: the message is stored, but its outcome is not known yet.
         """
         message = MessageV1.create_strict(
             role=role,
@@ -160,7 +161,7 @@ class MemoryClient(MemoryTools):
         A rejected event comes with the reason.
 
         Raises:
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
@@ -180,17 +181,18 @@ class MemoryClient(MemoryTools):
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
         """Add many events, in their order, in atomic batches, such as for an import.
 
-        Events may come from any iterable, also from an asynchronous one. The client reads it at the rate at
-        which the log accepts the events.
+        Events may come from any iterable, also from an asynchronous iterable. The client reads them at the
+        rate at which the log accepts them.
 
         Args:
             events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on. Events
                 with ids make an import repeatable.
-            progress: called after each batch with the total so far.
+            progress: function that is called after each batch with the total so far.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` has reported those that are.
+            PublishFailed: an event is not known to be stored; `progress` has reported the events that are
+                stored.
         """
         return await self._publisher.publish_many(events, progress)
 
@@ -202,7 +204,7 @@ class MemoryClient(MemoryTools):
         discard_previous: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Start a conversation, which becomes the current one, as `/new` does. Return the log position.
+        """Start a conversation, which becomes current, as `/new` does. Return the log position.
 
         Args:
             user: the user whose conversation it is.
@@ -253,10 +255,10 @@ class MemoryClient(MemoryTools):
             format: the form in which the context is rendered.
             budget: the maximum number of tokens.
             min_seq: reflect the log up to this position, which a publish returned.
-            as_of: a past state: a time, UTC unless it has an offset, or a log position. There must be a
-                snapshot as of then, which `mnemon rebuild --until` makes.
+            as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
+                needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
             task_id: the task whose results shape the query.
-            conversation: None is the user's current one.
+            conversation: None means the user's current conversation.
         """
         try:
             request = ContextV1.create_strict(
@@ -288,7 +290,7 @@ class MemoryClient(MemoryTools):
         """Return the last messages of a conversation, oldest first; `as_of` as in `context`.
 
         Raises:
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         request = HistoryV1.create_strict(
             limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of
@@ -296,10 +298,10 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return counts of what is stored about the user, and how far this state is behind the log.
+        """Return counts of the user's stored items, and the lag of these counts behind the log.
 
         Raises:
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         request = StatusV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
@@ -309,10 +311,10 @@ class MemoryClient(MemoryTools):
     ) -> EraseReplyV1:
         """Erase a user, or one conversation, for good.
 
-        With `verify`, erase nothing: the reply counts what remains, and the matches of `text`.
+        With `verify`, erase nothing: the reply counts the remaining items and the matches of `text`.
 
         Raises:
-            AskFailed: there is no receipt; whether the user is erased is not known.
+            AskFailed: no receipt arrived; the user may be erased or not.
         """
         request = EraseV1.create_strict(conversation=conversation, verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
@@ -326,7 +328,7 @@ class MemoryClient(MemoryTools):
         `SearchReplyV2`.
 
         Raises:
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         contract = VERBS.get(verb)
         if contract is None:

@@ -20,7 +20,7 @@ async def connect(url: str, **options: Any) -> Client:
 
     Args:
         url: the servers, comma-separated.
-        options: arguments of `nats.connect`, which override those that this function sets.
+        options: arguments of `nats.connect`, which override the arguments that this function sets.
 
     Raises:
         NotConnected: no server answered, or no server accepted the credentials.

@@ -10,8 +10,8 @@ class NotConnected(ConnectionError):
 class PublishFailed(Exception):
     """An event is not known to be stored.
 
-    The event may be stored, because the answer can be lost. Publishing it again with `event_id` is harmless
-    in both cases. `retryable` tells whether the server may accept the same event later.
+    The event may be stored, because the answer can be lost. Publishing the event again with `event_id` is
+    harmless in both cases. `retryable` tells whether the server may accept the same event later.
     """
 
     def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:
@@ -21,9 +21,9 @@ class PublishFailed(Exception):
 
 
 class EventRejected(Exception):
-    """An event is in the log but cannot be used: it became a dead letter and changed nothing.
+    """An event is in the log but cannot be used: the event became a dead letter and changed nothing.
 
-    `seq` is its log position, `reason` the cause for a program, `problem` the cause for a person. Publishing
+    `seq` is its log position, `reason` the cause as a code, `problem` the cause in words. Publishing
     the same event again has the same result.
     """
 

@@ -27,7 +27,7 @@ class ChatEvent(NamedTuple):
     Args:
         user: the user whose conversation it is.
         event: the event; with an `id`, publishing it again changes nothing.
-        conversation: None is the user's current one.
+        conversation: None means the user's current conversation.
     """
 
     user: str

@@ -30,11 +30,11 @@ from mnemon_producers.requests import Questioner
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 
 _PAGE: Final = 500
-"""Number of facts per page of `read_all`; facts with long texts also fit into one NATS message."""
+"""Number of facts per page of `read_all`. A page of facts with long texts also fits into one NATS message."""
 
 
 class FactTools:
-    """The verbs about facts; each raises `AskFailed` if there is no result."""
+    """The verbs about facts. Each method raises `AskFailed` if its request gets no result."""
 
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner
@@ -56,12 +56,12 @@ class FactTools:
 
         Args:
             user: the user whose fact it is.
-            text: the fact, one sentence that can be understood without others.
-            kind: what sort of fact; None classifies it by its words.
+            text: the fact, one sentence that is clear on its own.
+            kind: the kind of the fact; None classifies the fact by its words.
             tier: `profile` is always shown to the model, `working` until its date, `archive` if a search
                 finds it; None classifies the fact by its words.
-            importance: 1 to 10, or `high`, `normal`, `low`.
-            expires_at: from this time on it is not shown, and is removed.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`.
+            expires_at: the time from which the fact is not shown; then the fact is removed.
 
         Returns:
             The decision, with the `id` of the saved fact or of the known fact that says the same; or with the
@@ -89,13 +89,13 @@ class FactTools:
 
         Args:
             user: the user whose facts they are.
-            tier: only this tier.
+            tier: read only facts of this tier. Default: all tiers.
             limit: the maximum number of facts; in each tier the most important facts come first.
             min_seq: reflect the log up to this position, which a publish or a change returned.
             after: `next` of the previous page. Default: the first page.
 
         Returns:
-            The facts; `total` counts those of all pages, and `next` is set if more follow.
+            The facts; `total` counts the facts of all pages, and `next` is set if more pages follow.
         """
         request = ReadV1.create_strict(tier=tier, limit=limit, min_seq=min_seq, after=after)
         return await self._questioner.ask(user, "read", request, FactsReplyV1)
@@ -145,11 +145,11 @@ class FactTools:
                 `collection` or `origin` is given.
             explain: return the parts of each score.
             min_seq: reflect the log up to this position.
-            as_of: a past state: a time, UTC unless it has an offset, or a log position.
+            as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position.
             collection: search only documents of this collection, such as a repository.
             origin: search only documents that were indexed with a `folder` or a `repository`.
-            conversation: the conversation whose newest messages `short` finds and `long` leaves out; None is
-                the current one.
+            conversation: the conversation whose newest messages `short` finds and `long` leaves out; None
+                means the current conversation.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -188,7 +188,7 @@ class FactTools:
 
         Args:
             user: the user whose memory it is.
-            id: the fact, message, document or summary.
+            id: the id of the fact, message, document or summary.
             scope: the scope of the id; None is the first scope that has the id.
             offset: the first character of a document to return: `next_offset` of the previous reply.
             min_seq: reflect the log up to this position.
@@ -219,21 +219,21 @@ class FactTools:
 
         Args:
             user: the user whose fact it is.
-            id: the fact, such as `pf_007`; or
-            query: words that name it, without `id`.
+            id: the id of the fact, such as `pf_007`. Without an id, give `query`.
+            query: words that clearly mean one fact.
             text: the fact, one sentence.
-            kind: what sort of fact.
+            kind: the kind of the fact.
             tier: `profile`, `working` or `archive`.
-            importance: 1 to 10, or `high`, `normal`, `low`.
-            expires_at: from this time on it is not shown, and is removed.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`.
+            expires_at: the time from which the fact is not shown; then the fact is removed.
 
         Returns:
-            The `fact` with its new content. If the query means no fact clearly, no `fact`, and at most five
-            `candidates`, best first: change one of them by its id.
+            The `fact` with its new content. If the query does not clearly mean one fact, the reply has no
+            `fact` but at most five `candidates`, best first: change one of them by its id.
 
         Raises:
-            AskFailed: there is no such fact (`not_found`); or the policy refuses the text, another fact says
-                the same, or the tier is full (`refused`).
+            AskFailed: the fact does not exist (`not_found`); or the policy refuses the text, another fact
+                says the same, or the tier is full (`refused`).
         """
         changes: dict[str, Any] = {
             "text": text,
@@ -259,20 +259,21 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact and no store contains its text; the log of events keeps
-        it.
+        From then on, no reply contains a removed fact and no store contains its text; only the log of events
+        keeps the text.
 
         Args:
             user: the user whose fact it is.
-            id: the fact, such as `pf_007`; or
-            query: words that name it, without `id`.
+            id: the id of the fact, such as `pf_007`. Without an id, give `query`.
+            query: words that clearly mean one fact.
 
         Returns:
-            The `id` and `text` of the removed fact; `restore` brings it back. If the query means no fact
-            clearly, no `id`, and at most five `candidates`, best first: forget one of them by its id.
+            The `id` and `text` of the removed fact; `restore` brings it back. If the query does not clearly
+            mean one fact, the reply has no `id` but at most five `candidates`, best first: forget one of them
+            by its id.
 
         Raises:
-            AskFailed: there is no such fact, or no fact that the query may mean (`not_found`).
+            AskFailed: no fact has the id, or the query means no fact (`not_found`).
         """
         request = ForgetV1.create_strict(id=id, query=query)
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
@@ -285,7 +286,7 @@ class FactTools:
 
         Raises:
             InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.
-            AskFailed: as for `save`.
+            AskFailed: no decision is known, as for `save`.
         """
         if forgotten.restore is None:
             raise InvalidBody(

@@ -26,7 +26,8 @@ BATCH_MESSAGES = 1000
 BATCH_BYTES = 4 * 1024 * 1024
 """Number of bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
 
-# Events after which the event loop runs while a batch is written: it writes to the socket only when it runs.
+# Events after which the event loop runs while a batch is written: the loop writes to the socket only when it
+# runs.
 _TURN = 128
 
 FIRST_PAUSE = 0.1
@@ -60,7 +61,7 @@ class Published:
     last_seq: int = 0
 
     def plus(self, other: "Published") -> "Published":
-        """Return the sum of both progresses."""
+        """Return the sum of the counts of both, and the higher log position."""
         return Published(
             self.count + other.count,
             self.duplicates + other.duplicates,
@@ -97,14 +98,15 @@ class Publisher:
         return (await self._publish_encoded(encode_event(self._tenant, event, _random_id()))).seq
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
-        """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
+        """Publish events in their order, in atomic batches; two or three batches are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
-        committed after the one before it, so the log has the events in order even after retries.
+        committed after the previous batch, so the log has the events in order even after retries.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` has reported those that are.
+            PublishFailed: an event is not known to be stored; `progress` has reported the events that are
+                stored.
         """
         done = Published()
         in_flight: deque[asyncio.Task[Published]] = deque()
@@ -170,7 +172,7 @@ class Publisher:
             return await self._publish_each(batch)
 
     async def _stage_batch(self, batch: list[Encoded]) -> dict[str, str]:
-        """Send all events but the last, which the server stages, and return the headers that commit them."""
+        """Send all events but the last event, and return the headers that commit the staged events."""
         batch_id, traced = _random_id(), tracing.trace_headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):

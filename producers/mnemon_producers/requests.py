@@ -50,7 +50,7 @@ class Questioner:
 
         Raises:
             InvalidId, InvalidBody: the request cannot be sent.
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         check_id("user", user)
         subject = ask_subject(self._tenant, user, verb, version)

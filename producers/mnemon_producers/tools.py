@@ -22,7 +22,8 @@ from mnemon_producers.facts import FactTools
 
 
 class MemoryTools(FactTools):
-    """The verbs of a bot, or of its model, on a user's memory; each raises `AskFailed` if there is no result.
+    """The verbs of a bot, or of its model, on a user's memory. Each method raises `AskFailed` if its request
+    gets no result.
 
     The error's `code` gives the cause: `not_found`, `refused`, `unavailable` and so on. Every answer to a
     request that carries the `seen_seq` of a change's reply as `min_seq` reflects that change.
@@ -45,7 +46,7 @@ class MemoryTools(FactTools):
                 the last change. A function that changes memory ignores it.
 
         Raises:
-            InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
+            InvalidBody: no function has this name, or an argument is unknown, missing or wrong.
         """
         function = TOOLS.get(tool)
         if function is None:
@@ -62,7 +63,7 @@ class MemoryTools(FactTools):
         """Return the user's data, field by field.
 
         Raises:
-            AskFailed: there is no result.
+            AskFailed: the request got no result.
         """
         request = ProfileV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
@@ -74,7 +75,8 @@ class MemoryTools(FactTools):
             The data after the change.
 
         Raises:
-            AskFailed: there is no result; the fields may be set or not, and setting them again is harmless.
+            AskFailed: the request got no result. The fields may be set or not; setting them again is
+                harmless.
         """
         request = ProfileV1.create_strict(fields=dict(fields))
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
@@ -87,7 +89,7 @@ class MemoryTools(FactTools):
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
-        """Add a task. Return all tasks, and the id of the new task as `task_id`. Default: a new id."""
+        """Add a task. Return all tasks, and the id of the new task as `task_id`; None creates an id."""
         request = TasksV1.create_strict(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
@@ -104,7 +106,10 @@ class MemoryTools(FactTools):
     async def documents(
         self, user: str, *, collection: str | None = None, min_seq: int | None = None
     ) -> DocumentReplyV1:
-        """Return all of the user's documents without their texts, by id; of one collection or of all."""
+        """Return the user's documents without their texts, in the order of their ids.
+
+        None for `collection` returns the documents of all collections.
+        """
         documents: list[DocumentInfo] = []
         after: str | None = None
         while True:
@@ -133,17 +138,18 @@ class MemoryTools(FactTools):
 
         Args:
             user: the user whose document it is.
-            text: the whole text; it is cut into chunks, and a search finds each chunk separately.
-            document_id: an id such as a path; the same id again is a new version. None creates one.
+            text: the whole text. The text is cut into chunks, and a search finds each chunk separately.
+            document_id: an id such as a path; a known id adds a new version of its document. None creates an
+                id.
             title: the title.
-            source: its origin: a path or an address.
+            source: the path or the address of the text.
             collection: the name of its collection, such as a repository.
             origin: the kind of folder that the document is a file of: `folder` or `repository`.
             limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 
         Returns:
             The documents of the collection, or all documents without a collection; `document_id` is the id of
-            the new one.
+            the new document.
         """
         request = DocumentV1.create_strict(
             action="add",

@@ -138,7 +138,7 @@ class SummaryRefusal:
 
     @property
     def explanation(self) -> str:
-        """Return the reason in words, for a person or a model; it quotes nothing of the answer."""
+        """Return the reason in words, for operators and models, without a quotation from the answer."""
         return _WHY[self.reason]
 
 
@@ -164,7 +164,7 @@ def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRe
 
 
 def correct_request(request: ModelRequest, refusal: SummaryRefusal) -> ModelRequest:
-    """Repeat the request with the reason why its answer was refused."""
+    """Return the request again, with the reason why its answer was refused."""
     note = f"Your last answer was refused: {refusal.explanation}. Answer with one or two sentences only."
     return replace(request, text=f"{request.text}\n{note}\n")
 

@@ -2,8 +2,8 @@
 
 The log holds all state. Each step waits until the projections have all of the user's events, then reads them.
 Before the outcome is appended to the log, the step is compared with the projections again, because the model
-may answer late. If messages are cleared after this comparison, they and the summary are below the watermark.
-If the user is erased after it, the summary is removed from the log again.
+may answer late. If messages are cleared after this comparison, the messages and the summary are below the
+watermark. If the user is erased after this comparison, the summary is removed from the log again.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ _IS_DEAD: Final = Ack("there is a dead letter of it")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]
-"""A step that providers refused. With other settings it counts as another step."""
+"""A step that providers refused. Under other settings, the same step counts as another step."""
 
 
 class Compactor:
@@ -133,7 +133,8 @@ class Compactor:
         """Compact a conversation until no step is due; return the outcome of its trigger.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: nothing is lost, and the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Nothing is lost, and
+                the call can be repeated.
         """
         begun = time.monotonic()
         async with try_lock(self._database, *place, "compact") as is_mine:
@@ -216,7 +217,7 @@ class Compactor:
         written = build_summary_event(place, step, text, written_by)
         appended, *_ = await _append_events(connection, written, *paid)
         if (await read_erasures(connection, (tenant, user))).removes_window(place[2], step.covers[0]):
-            await remove_message(connection, LOG, appended.seq)  # it was appended after the erasure
+            await remove_message(connection, LOG, appended.seq)  # the summary was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
@@ -259,7 +260,7 @@ class Compactor:
         return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
-        """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
+        """Return whether the projections have all chat events of the user, all summaries, and any erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
@@ -275,7 +276,7 @@ class Compactor:
         async def query(connection: Connection) -> CompactionStep | None:
             (stretches,) = await load_uncovered_messages([whose], "summaries")(connection)
             (summaries,) = await load_newest_summaries([newest])(connection)
-            if len(summaries) > compaction.merge_above:  # the limit was lowered: there may be more
+            if len(summaries) > compaction.merge_above:  # a lowered limit leaves more summaries
                 (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
             return choose_next_step(messages, summaries, compaction)

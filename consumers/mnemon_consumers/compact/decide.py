@@ -64,11 +64,12 @@ def choose_next_step(
 ) -> CompactionStep | None:
     """Return the step that is due in a conversation; None if no step is due.
 
-    Summaries are merged before another summary is written, so that there are at most `merge_above`.
+    Summaries are merged before another summary is written, so that a conversation has at most `merge_above`
+    summaries.
 
     Args:
-        uncovered: its oldest messages that no summary covers, at most `after_messages` + 1 of them.
-        summaries: its live summaries, oldest first.
+        uncovered: the oldest messages that no summary covers: at most `after_messages` + 1 messages.
+        summaries: the live summaries of the conversation, oldest first.
         settings: settings of the tenant.
     """
     is_due = len(uncovered) > settings.after_messages

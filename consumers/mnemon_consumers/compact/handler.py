@@ -1,4 +1,6 @@
-"""Handler of `compact`: triggers the compaction of long conversations, and compacts each on its trigger."""
+"""Handler of `compact`: triggers the compaction of long conversations, and compacts each conversation on its
+trigger.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -32,8 +34,9 @@ log = structlog.get_logger("compact")
 TRANSIENT = DatabaseUnavailable, nats.errors.Error
 
 ANY_POSITION: Final = 2**62
-"""The length check may see unsettled positions, because the compaction waits until all of them are
-settled."""
+"""Position above all log positions: the length check may see unsettled positions, because the compaction
+waits until all of them are settled.
+"""
 
 USERS_AT_ONCE: Final = 250
 """Maximum number of users that one query to the database checks."""

@@ -1,4 +1,4 @@
-"""Compactions in progress: the share of one user, and their end with the process."""
+"""Compactions in progress: the limit on the share of one user, and the end with the process."""
 
 import asyncio
 from collections import Counter
@@ -11,12 +11,13 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
-"""Seconds for work to end with the process, less than a consumer has. Work without an answer is then
-retried."""
+"""Seconds that work has to end when the process stops: less than a consumer has. Work that has not ended by
+then is cancelled and retried.
+"""
 
 
 class InFlightWork:
-    """Work in progress. The end of the block refuses new work, awaits the current work, then cancels it.
+    """Work in progress. The end of the block refuses new work, waits for the current work, then cancels it.
 
     Args:
         last_word: seconds that the work has at the end of the block.

@@ -33,8 +33,9 @@ TOOL_BEGINNING: Final = 300
 result."""
 
 MOST_TOKENS: Final = 2000
-"""Maximum number of tokens of an answer. Summaries are much shorter, but thoughts of thinking models
-count."""
+"""Maximum number of tokens of an answer. Summaries are much shorter, but the thoughts of thinking models
+count, too.
+"""
 
 INSTRUCTIONS: Final = """\
 You keep the memory of an assistant. You are given either the oldest messages of a conversation between a \

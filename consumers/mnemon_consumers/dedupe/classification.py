@@ -107,7 +107,7 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
-"""Words of lasting facts. A text with one has no end: "allergic to nuts, on vacation until Friday"."""
+"""Words of lasting facts. A text with one of them has no end: "allergic to nuts, away until Friday"."""
 
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 
@@ -119,7 +119,7 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
 
     Args:
         proposed: the proposal.
-        at: when it was proposed; a date such as "until Friday" is relative to it.
+        at: the time of the proposal; a date such as "until Friday" is relative to it.
         settings: the tenant's settings, for the time zone in which days begin and for whether working facts
             without a date expire.
     """

@@ -67,8 +67,8 @@ class Matches:
     """The result of comparing a new fact with all known facts.
 
     Attributes:
-        best: the fact that the new one repeats or updates; None if the new one is a separate fact.
-        nearest: the fact that is most like the new one; set for every decision.
+        best: the fact that the new fact repeats or updates; None if the new fact is a separate fact.
+        nearest: the fact that is most like the new fact; set for every decision.
         undecided: ids of facts that may say the same, the likeliest first.
     """
 
@@ -91,7 +91,7 @@ def compare_facts(
         facts: the known facts.
         nearest: the known facts that are near in meaning.
         likeness: the embedding model and its thresholds.
-        settings: thresholds that override those of the model.
+        settings: thresholds that override the thresholds of the model.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse_fact(text)
@@ -125,7 +125,7 @@ def _select_candidates(
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
 ) -> list[KeptFact]:
-    """Select facts to align: those with the most terms in common, the nearest, and those similar enough."""
+    """Select facts to align: facts with the most terms in common, the nearest facts, and similar facts."""
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)
     chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}

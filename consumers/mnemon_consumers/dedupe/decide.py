@@ -159,7 +159,9 @@ def settle_candidate(
 
 
 def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
-    """Return the reason why a proposal must not replace a fact that its words update; None if it may."""
+    """Return the reason why a proposal must not replace a fact that its words update; None without a
+    reason.
+    """
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
         return "a model tells both in one answer"

@@ -19,12 +19,12 @@ async def forget_discarded_facts(
 ) -> list[DecisionEvent]:
     """Forget each kept fact whose sources are all discarded messages.
 
-    The messages that count are those before the newest discard at which the setting `discard_facts` was on.
+    Only messages before the newest discard at which the setting `discard_facts` was on count as discarded.
     Turning the setting on later forgets nothing.
 
     Raises:
         nats.errors.Error: the log or the settings cannot be read now.
-        mnemon_infra.settings.bucket.SettingsNotProvisioned: there are no settings.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
     """
     tenant, _ = owner
     for position, at in sorted([each async for each in _find_discards(connection, owner)], reverse=True):

@@ -58,10 +58,10 @@ def _select_evicted(
 ) -> list[Eviction]:
     """Return the facts to evict so that each limit leaves `reserved` places free.
 
-    From a full tier, low facts go before normal ones and normal ones before high ones; within a level, the
-    fact that expires first goes first in the tier `working`, in others the one that was unchanged for the
-    longest time. For the user's limit, the archive goes first, then `working`, then `profile`, each in the
-    same order, but no high fact goes before all others are gone.
+    From a full tier, low facts go before normal facts, and normal facts before high facts. Within a level,
+    the fact that expires first goes first in the tier `working`; in other tiers, the fact that was unchanged
+    for the longest time goes first. For the user's limit, the archive goes first, then `working`, then
+    `profile`, each in the same order, but no high fact goes before all other facts are gone.
     """
     leaving: list[Eviction] = []
     for tier, limit in by_tier.items():

@@ -69,7 +69,7 @@ class DedupeConsumer:
         ]
 
     async def limit_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Bring users to their limits of facts."""
+        """Evict the facts by which users exceed their limits."""
         return await asyncio.gather(*(self._limit_user(each) for each in deliveries))
 
     async def _limit_user(self, delivery: Delivery) -> DeliveryOutcome:

@@ -58,7 +58,7 @@ def merge_facts(
         words: cosine similarity of two English words.
 
     Returns:
-        The events, in the order in which they are to be published; or the reason why there are none.
+        The events, in the order in which they are to be published; or the reason why no event follows.
     """
     event, at = comparison.event, comparison.at
     if event.relation not in ("same", "update"):

@@ -85,7 +85,8 @@ class Neighbours:
                 self._ended.add(event.fact_id)
 
     async def write_points(self) -> None:
-        """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
+        """Write the points of the facts that the turn wrote, and delete the points of the facts that the turn
+        ended.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
@@ -124,7 +125,9 @@ class Neighbours:
             ]
 
     async def _make_findable(self) -> None:
-        """Write missing points: the worker that decided these facts may have been killed before the write."""
+        """Write missing points of facts: the worker that decided a fact may have been killed before the
+        write.
+        """
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}
         async for page in self._vector_index.vectors.scroll(Collection.MEMORIES, self._owner):

@@ -65,7 +65,7 @@ PARSED_AT_ONCE = 50
 
 
 class ProposalProcessor:
-    """Decides for one user at a time, and caches the user's state for the next time."""
+    """Decides for one user at a time, and caches the user's state for the next decisions."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
@@ -78,7 +78,7 @@ class ProposalProcessor:
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
     ) -> int | None:
-        """Decide on the next of a user's proposals and comparisons in the log, and publish the decisions.
+        """Decide on a turn of a user's proposals and comparisons in the log, and publish the decisions.
 
         Args:
             connection: connection to the log.
@@ -87,16 +87,16 @@ class ProposalProcessor:
                 The check is skipped while proposals wait.
 
         Returns:
-            The log position of the first event that waits for another turn; None if none waits.
+            The log position of the first event that waits for another turn; None if no event waits.
 
         Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
-                and the caller can call again.
+            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does
+                not answer. Nothing is lost, and the call can be repeated.
         """
         async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
             stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
             if self._cached_stores != stores:
-                # The cached state describes other points or rows than those that are live now.
+                # The cached state belongs to points or rows that are no longer live.
                 self._cached_stores = stores
                 self._users.clear()
             await yield_to_requests()
@@ -160,11 +160,12 @@ class ProposalProcessor:
                 try:
                     _, event, event_id = decode_event(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # persist makes a dead letter of it
+                    continue  # persist makes a dead letter of the event
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
                 if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
-                        # The model read the messages during the erasure, and proposed a fact after it.
+                        # The model read the messages during the erasure, and proposed a fact after the
+                        # erasure.
                         await remove_message(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):
@@ -221,7 +222,7 @@ def _find_texts_to_compare(
 ) -> list[str]:
     texts = []
     for proposal in proposals:
-        with suppress(ValueError):  # `_decide_proposal` logs it
+        with suppress(ValueError):  # `_decide_proposal` logs the error
             if (text := find_text_to_compare(proposal, known.facts, settings)) is not None:
                 texts.append(text)
     return texts

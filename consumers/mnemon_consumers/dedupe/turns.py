@@ -1,8 +1,8 @@
 """Turns of users: a turn decides on a share of a user's proposals; then other users have their turns.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
-who has more than one turn of work, the broker delivers those behind them at once, and the user's further
-turns run without deliveries.
+who has more than one turn of work, the broker delivers the messages behind them at once, and the user's
+further turns run without deliveries.
 """
 
 import asyncio
@@ -27,16 +27,17 @@ PUT_OFF_RATE: Final = 500
 """Number of put-off deliveries of one user that the broker delivers again per second."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
-"""Decides on a share of a user's proposals. Returns the log position from which the user's proposals wait for
-another turn, None if no proposal waits, or `FAILED`. It raises nothing."""
+"""Function that decides on a share of a user's proposals. The function returns the log position from which
+the user's proposals wait for another turn, None if no proposal waits, or `FAILED`, and raises no error.
+"""
 
 
 IsDecided = Callable[[Owner, int], bool]
-"""Returns whether the process knows that all proposals of a user up to a log position are decided."""
+"""Function that returns whether the process knows a user's proposals up to a log position as decided."""
 
 
 class Turns:
-    """Runs the turns of users. The turn function itself limits how many run at the same time."""
+    """Runs the turns of users. The turn function limits the number of turns that run at the same time."""
 
     def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:
         self._turn = turn
@@ -49,7 +50,7 @@ class Turns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept turns inside the block; on exit, wait for the turns that run and start no others."""
+        """Accept turns inside the block; on exit, wait for the turns that run and start no further turns."""
         try:
             yield
         finally:
@@ -58,12 +59,13 @@ class Turns:
                 await asyncio.wait(self._tasks)
 
     async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Run one turn of a user and schedule the rest; return the result of the `TurnFunction`.
+        """Run one turn of a user and schedule further turns; return the result of the `TurnFunction`.
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If they exceed one turn, the call does not
-                wait for the first turn. If an earlier turn has decided them all, the call runs no turn.
+            deliveries: log positions of the user's deliveries. If the deliveries exceed one turn, the call
+                does not wait for the first turn. If an earlier turn has decided all of them, the call runs no
+                turn.
         """
         # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:

@@ -31,9 +31,9 @@ class Range(NamedTuple):
     """A window as a range of log positions in a conversation: the messages that one request reads.
 
     Attributes:
-        from_seq: its first message.
-        to_seq: its last message.
-        messages: its messages that are worth reading; without any, no model is asked.
+        from_seq: log position of the first message.
+        to_seq: log position of the last message.
+        messages: the messages that are worth reading; without such messages, no model is asked.
     """
 
     from_seq: int
@@ -64,10 +64,10 @@ def cut_windows(
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
 
-    Once the conversation rests, all of its messages are due. Before that, full windows are due if there are
-    at least `after_messages`, and a last window of at least `after_messages`. Only messages that are worth
-    reading count. Messages between windows belong to the window before them, so that each message is read
-    once.
+    Once the conversation rests, all of its messages are due. Before that, windows are due if the conversation
+    has at least `after_messages` messages: all full windows, and a last window of at least `after_messages`
+    messages. Only messages that are worth reading count. Messages between windows belong to the window before
+    them, so that each message is read once.
 
     Args:
         messages: messages that belong to no window, oldest first.
@@ -241,7 +241,9 @@ def _find_rest(last: datetime, now: datetime, settings: Extraction) -> datetime:
 
 
 def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
-    """Return a window from each of these places to the next; the first window includes the first message."""
+    """Return a window from each place in `begins` to the next place; the first window includes the first
+    message.
+    """
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         stretch = messages[begin:following]

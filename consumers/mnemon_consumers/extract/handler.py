@@ -125,7 +125,7 @@ def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
 
 
 def _decode_window(delivery: Delivery) -> StoredWindow | Dead | None:
-    """Return the window to reopen; None for a tick, which needs no retry because the next one follows."""
+    """Return the window to reopen; None for a tick, which needs no retry because the next tick follows."""
     if delivery.subject == TICK:
         return None
     try:

@@ -70,7 +70,7 @@ class OnlineRequester:
         circuit_breaker: circuit breaker of the models.
         budgets: the budgets of the tenants.
         projections: the progress of the projections.
-        at_once: maximum number of windows in one round; every user has at least one.
+        at_once: maximum number of windows in one round; every user has at least one window.
     """
 
     def __init__(
@@ -94,7 +94,8 @@ class OnlineRequester:
         """Ask a model about all due windows of some users; return the users who may have more windows.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the next call asks about windows without an answer again.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The next call asks
+                again about windows without an answer.
         """
         begun = time.monotonic()
         left = set(owners)
@@ -106,8 +107,8 @@ class OnlineRequester:
         """Return whether all windows of a tenant have online requests.
 
         Returns:
-            True for all windows; False for only those that no batch reached; None if the tenant's windows
-            have no requests now.
+            True for all windows; False for only the windows that no batch reached; None if the tenant's
+            windows have no requests now.
 
         Raises:
             DatabaseUnavailable: the tenant's spending cannot be read.

@@ -34,7 +34,8 @@ class PeriodicScan:
         """Continue due scans for a few seconds, unless another process does.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
+                repeated.
         """
         end = time.monotonic() + TICK_SECONDS
         async with try_lock(self._database, "extract", "rounds") as is_mine:
@@ -46,7 +47,7 @@ class PeriodicScan:
                     begun = await self._scan_page(connection, begun)
 
     async def _choose_scan(self, last: TenantScan) -> TenantScan | None:
-        """Return the scan to continue or start; None if none is due."""
+        """Return the scan to continue or start; None if no scan is due."""
         now = datetime.now(UTC)
         of = self._settings.get_settings(last.tenant).extraction
         if not of.enabled:

@@ -32,7 +32,8 @@ MOST_TRIGGERED: Final = 500
 
 
 class ExtractionPipeline:
-    """The connected parts of `extract`. Every call can be repeated, and several processes can make it.
+    """The connected parts of `extract`. Every call can be repeated, and several processes can make the same
+    call.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 
@@ -75,7 +76,7 @@ class ExtractionPipeline:
         """Cut the due messages of users into windows and send online requests for windows without a batch.
 
         Returns:
-            The users who are not done: another process handles them, they have more windows, or the
+            The users who are not done: users of another process, users with more windows, or users whose
             projections are behind.
         """
         if not await self._projections.is_ready(connection):

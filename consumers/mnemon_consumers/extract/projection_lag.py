@@ -43,7 +43,7 @@ class ProjectionLag:
         to be projected first.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the answer is unknown.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         async with self._adopting:
             if self._is_ready:
@@ -75,7 +75,7 @@ class ProjectionLag:
         return await self._find_projected(connection, owners, _list_answer_filters)
 
     async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
-        """Wait until all events are projected that remove messages of these users, and their batch events.
+        """Wait until the batch events of these users and all removals of their messages are projected.
 
         Answers are paid for, so after `MOST_WAITS` attempts the call returns with the events projected so
         far.

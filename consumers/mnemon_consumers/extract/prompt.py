@@ -30,7 +30,9 @@ ENDING: Final = 1000
 """Maximum number of characters from the beginning and from the end of a message that the model is shown."""
 
 MOST_TOKENS: Final = 8000
-"""Maximum number of tokens of an answer. Fifty facts take half of them; thoughts of thinking models count."""
+"""Maximum number of tokens of an answer. Fifty facts take half of the tokens; the thoughts of thinking models
+count, too.
+"""
 
 """Names of weekdays, independent of the locale of the process."""
 
@@ -123,8 +125,9 @@ Messages:
 {"text": "1 ноября 2026 года Оля взяла щенка, его зовут Бим", "memory_type": "event", "importance": 6, \
 "tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}], "pairs": []}
 """
-"""In the second example the walks are a guess of the assistant and the wish is momentary: neither is a
-fact."""
+"""Instructions with examples. In the second example the walks are a guess of the assistant and the wish is
+momentary: neither is a fact.
+"""
 
 
 def build_request(

@@ -43,7 +43,7 @@ class WindowRequest:
 
     @property
     def may_have_pairs(self) -> bool:
-        """Whether the request may ask about pairs: a model is asked, and no earlier attempt failed."""
+        """Return whether the request may ask about pairs: a model is asked, and no earlier attempt failed."""
         extraction = self.settings.extraction
         is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
@@ -62,7 +62,7 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that requests already ask about. They keep a pair from being in two requests.
+    """Pairs of facts that requests already ask about. The record keeps a pair from being in two requests.
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.

@@ -55,7 +55,7 @@ class WindowCutter:
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
     async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users' messages: when users rest, or now if there are enough messages.
+        """Schedule the reading of users' messages: at the time of rest, or now if there are enough messages.
 
         Args:
             connection: connection for triggers and schedules.
@@ -65,7 +65,8 @@ class WindowCutter:
             Users who were checked shortly before and have to be checked again after `CHECK_PAUSE`.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
+                repeated.
         """
         heard = [owner for owner in users if self._settings.get_settings(owner[0]).extraction.enabled]
         later: set[Owner] = set()
@@ -119,7 +120,8 @@ class WindowCutter:
             rested: whether to cut all messages, as if every conversation rested.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
+                repeated.
         """
         wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted
@@ -146,7 +148,7 @@ class WindowCutter:
         rested: bool,
         look_at: dict[Owner, datetime],
     ) -> list[Owner]:
-        """Cut a page of each conversation; return the users who have more."""
+        """Cut a page of each conversation; return the users who have more pages."""
         now = datetime.now(UTC)
         wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
         found = await load_uncovered_messages(wanted, "windows")(transaction)

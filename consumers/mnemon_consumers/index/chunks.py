@@ -12,7 +12,9 @@ or a sentence."""
 
 WINDOW: Final = 4_000
 MARKDOWN_WINDOW: Final = 100_000
-"""Number of characters to split at a time, in some ms. The time of the splitter grows with its square."""
+"""Number of characters to split at a time, which takes some milliseconds. The run time of the splitter grows
+with the square of this number.
+"""
 
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 

@@ -20,7 +20,8 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
     """Write the points of a batch, so that its content can be searched.
 
     Raises:
-        EmbeddingUnavailable, VectorsUnavailable: part of the batch may be written; all can be written again.
+        EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer. A part of
+            the batch may be written; the call can be repeated.
     """
     found = {
         Collection.MESSAGES: [build_message_entry(each) for each in batch.messages],
@@ -47,7 +48,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
 
 
 async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks. Requests of bots take precedence over a long document."""
+    """Return the entries of a document's chunks. Requests of bots take precedence."""
     whole = read.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

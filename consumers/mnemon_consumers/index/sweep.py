@@ -41,7 +41,8 @@ async def sweep_points(
     """Sweep a user's points; return False if the projections lack events that the sweep needs.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: the sweep has to be tried again later.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. The call has
+            to be repeated later.
     """
     # While the lock is held, dedupe takes no decision on this user, so the log has all of its decisions.
     async with hold_lock(database, *owner):
@@ -89,7 +90,8 @@ async def reconcile_points(database: Database, vector_index: VectorIndex, owner:
     """Make a user's points agree with the projections while no other process writes points or rows.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: the points may agree only in part.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. The points
+            may agree only in part.
     """
     await _sweep_facts(database, vector_index, owner)
     await _sweep_documents(database, vector_index, owner, await _read_chunks(vector_index, owner))

@@ -36,7 +36,7 @@ def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
 
 
 def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
-    """Return the row of an event, if it has one, and the outcome of its delivery after the write."""
+    """Return the row of an event, or None, and the outcome of its delivery after the write."""
     try:
         row = build_row(delivery)
     except InvalidSubject as error:

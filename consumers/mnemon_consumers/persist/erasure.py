@@ -1,4 +1,4 @@
-"""End of erasures whose rows are deleted: log, dead letters, triggers and windows in progress."""
+"""Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows."""
 
 from contextlib import aclosing
 
@@ -30,13 +30,13 @@ async def settle_erasures(connection: Client, database: Database, owner: Owner, 
         connection: connection to the server that has the streams.
         database: the database that has the rows.
         owner: the user.
-        position: position up to which the log is projected; no event below it will be read later.
+        position: position up to which the log is projected; no event below this position will be read later.
 
     Returns:
         False if an erasure is not finished and the call has to be repeated.
 
     Raises:
-        DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be repeated.
     """
     erased = await database.run_query(users.load_erasure(*owner))
     if erased is not None and not erased.is_settled:
@@ -67,7 +67,7 @@ async def _settle(
 
 
 async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
-    """Project the user's remaining events again, and remove those that the erasure covers from the log.
+    """Project the user's remaining events again, and remove events that the erasure covers from the log.
 
     An event that was taken for a copy of a now erased event with the same id is written again. An event that
     a model derived from erased messages during the erasure is removed.

@@ -38,7 +38,7 @@ class PositionedValue(Generic[Cached]):
 
 
 class _Shelves(LRUCache[Owner, Shelf]):
-    """LRU cache of shelves. An evicted shelf takes the user's looked-up rows with it."""
+    """LRU cache of shelves. The eviction of a shelf also evicts the user's looked-up rows."""
 
     def __init__(self, users: int, hit_shelves: LRUCache[Owner, HitShelf]) -> None:
         super().__init__(users)
@@ -64,7 +64,7 @@ class UserCache:
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
     def get_shelf(self, owner: Owner) -> Shelf:
-        """Return the user's shelf; an empty one if nothing is cached."""
+        """Return the user's shelf; an empty shelf if nothing is cached."""
         shelf: Shelf | None = self._shelves.get(owner)
         if shelf is None:
             shelf = self._shelves[owner] = {}
@@ -79,7 +79,7 @@ class UserCache:
         return shelf
 
     def weigh_hit_shelf(self, owner: Owner, shelf: HitShelf) -> None:
-        """Measure a shelf that has grown, and evict others until there is room for it."""
+        """Measure a shelf that has grown, and evict other shelves until it fits."""
         if self._hit_shelves.get(owner) is shelf:
             del self._hit_shelves[owner]
             if measure_memory(shelf) <= self._hit_shelves.maxsize:
@@ -105,9 +105,9 @@ class UserCache:
 
 
 class CountCache:
-    """Counts of messages in recently requested conversations; a change of the user keeps them.
+    """Counts of messages in recently requested conversations, which a change of the user keeps.
 
-    Like a shelf, a read takes the cache once, because a switch of generations replaces the cache. Settled
+    A read takes the cache only once, like a shelf, because a swap replaces the cache. Settled
     messages stay the same until they are cleared or erased together with all messages before them. A
     count is not used if the view lacks messages after it.
     """
@@ -133,6 +133,6 @@ class CountCache:
         return self._long_tails.get((owner, conversation), False)
 
     def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
-        """Record whether summaries are behind; the conversation None is the current one."""
+        """Record whether summaries are behind; the conversation None is the current conversation."""
         if is_long or (owner, conversation) in self._long_tails:
             self._long_tails[owner, conversation] = is_long

@@ -33,8 +33,7 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
-"""Number of newest messages from which the language is detected; every conversation is read to this
-length."""
+"""Number of newest messages from which the language is detected; a read loads at least as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class ContextSources:
         view: the newest messages of the conversation; None if they could not be read.
         counted: counts of its messages that were not read; None if they could not be counted.
         profile: the user's data.
-        facts: all facts of the user, including expired ones.
+        facts: all facts of the user, including expired facts.
         summaries: all live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
         incomplete: whether one of these parts could not be read.
@@ -71,7 +70,7 @@ def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]
 
 
 def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
-    """Return all items that a model may be shown; facts that are due by `now` have expired."""
+    """Return all items that a model may be shown, without facts that have expired by `now`."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = select_unexpired(known.facts, now)
@@ -142,7 +141,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items up to `limit` new items; known items between them count as extra."""
+    """Return the first items, with at most `limit` items besides the items of `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

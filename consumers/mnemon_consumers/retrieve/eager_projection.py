@@ -21,15 +21,16 @@ class EagerProjection:
     async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
-        On return the server has the notice for the other processes. They get the notice before any later
-        request, because a server delivers the messages of a connection in order.
+        On return the server has the notice for the other processes. The other processes get the notice before
+        any later request, because a server delivers the messages of a connection in order.
 
         Args:
             owner: the user that the event is about.
             position: the log position of the event.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Other processes may
+                still show the former state.
         """
         connection = self._broker.connection
         # The event is read from the log for its time, so that persist writes the same row.

@@ -33,7 +33,7 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 SERVICE: Final = "mnemon"
-"""Name of the service in the lists of stock tools."""
+"""Name of the service, by which tools of NATS list it."""
 
 
 class RetrieveConsumer:

@@ -1,7 +1,7 @@
 """Reply to `history`, the largest of all replies, written without validation.
 
-`HistoryReplyV1` reads the result. A property test checks that it would write the same bytes, in ten times the
-time.
+`HistoryReplyV1` can parse the reply. A property test checks that it writes the same bytes, which takes ten
+times as long.
 """
 
 from datetime import datetime

@@ -117,7 +117,7 @@ class HitDocuments:
 
     Attributes:
         seq: as in `HitRows`.
-        documents: documents by id; None for one that does not exist.
+        documents: documents by id; None for a document that does not exist.
     """
 
     seq: int | None = None

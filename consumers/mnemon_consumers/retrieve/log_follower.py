@@ -70,7 +70,7 @@ class LogFollower:
 
     @property
     def applied_position(self) -> int:
-        """The log position up to which every event has ended, as far as this process knows."""
+        """Return the log position up to which every event is handled, as far as this process knows."""
         return self._applied.value
 
     async def refresh_applied(self) -> int:
@@ -82,7 +82,7 @@ class LogFollower:
         return await self._applied.refresh(self._stream_context)
 
     async def reach_applied(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
-        """Return the applied position; if it is below `min_seq`, wait a limited time until it is not.
+        """Return the applied position; wait for a limited time until it reaches `min_seq`.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -115,7 +115,7 @@ class LogFollower:
             try:
                 row = build_row(delivery)
             except (InvalidBody, UnknownEvent):
-                continue  # persist will make a dead letter of it
+                continue  # persist will make a dead letter of the event
             if row is not None:
                 rows.add(row)
         return UserTail(rows, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))

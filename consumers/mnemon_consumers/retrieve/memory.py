@@ -67,7 +67,7 @@ class Memory:
 
     @property
     def applied_position(self) -> int:
-        """The log position up to which every event has ended, as far as this process knows."""
+        """Return the log position up to which every event is handled, as far as this process knows."""
         return self._follower.applied_position
 
     def revision(self, tenant: str) -> object:
@@ -75,7 +75,7 @@ class Memory:
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
-        """Drop everything cached, after missed notices or a switch of generations."""
+        """Drop everything cached, after missed notices or a swap."""
         self._cache.clear()
         self.count_cache = CountCache()
 
@@ -137,7 +137,7 @@ class Memory:
         return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
 
     async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
-        """Return all facts by id, including expired ones; raises as `load_messages` does."""
+        """Return all facts by id, including expired facts; raises as `load_messages` does."""
         return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(

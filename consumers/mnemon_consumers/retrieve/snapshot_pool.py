@@ -55,7 +55,7 @@ class _OpenSnapshot:
 
 
 class SnapshotPool:
-    """Opens snapshots on request and closes those without requests."""
+    """Opens snapshots on request, and closes snapshots without requests."""
 
     def __init__(
         self, deployment: Deployment, settings: LiveSettings, vector_index: VectorIndex | None
@@ -86,7 +86,7 @@ class SnapshotPool:
         """
         async with self._opening:
             found = self._open.pop(position, None) or await self._open_database(position)
-            self._open[position] = found  # the last in order is the most recently requested one
+            self._open[position] = found  # the last snapshot is the most recently requested snapshot
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
             await self.close_others([*self._open][-MOST_OPEN:])
@@ -98,7 +98,7 @@ class SnapshotPool:
             await found.release()
 
     async def close_others(self, positions: Iterable[int]) -> None:
-        """Close all snapshots except these. Requests in progress finish first."""
+        """Close all snapshots except those at `positions`. Requests in progress finish first."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
                 await found.release()

@@ -124,7 +124,7 @@ class SnapshotResolver:
         return fitting
 
     async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
-        """Return the position of a fitting snapshot: the same, or an earlier one without events in between.
+        """Return the position of a fitting snapshot: the same, or an earlier one if no event lies in between.
 
         Erasures leave gaps in the log, so a time may resolve to a later position than before.
         """

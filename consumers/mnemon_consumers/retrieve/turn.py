@@ -69,13 +69,13 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Arguments that read all live summaries, including summaries that only count for the coverage."""
+        """Return the arguments that read all live summaries, which the coverage counts."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Scopes to search: those of the sections that may be shown."""
+        """Return the scopes to search: the scopes of the sections that may be shown."""
         shown = self.settings.context
         scopes: list[Scope] = []
         if shown.sections.relevant:
@@ -98,7 +98,7 @@ class ContextParts(NamedTuple):
 
 
 def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
-    """Read all parts from the cache, without a query; return None if one of them is missing."""
+    """Read all parts from the cache, without a query; return None if a part is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.find_cached_messages(*turn.messages)
     profile = memory.find_cached_profile(owner, request.min_seq)
@@ -115,7 +115,7 @@ def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
 
 
 async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> ContextParts:
-    """Read all parts except `counted` until a time of the loop; failed parts are added to `missing`."""
+    """Read all parts except `counted` until a time of the event loop; failed parts are added to `missing`."""
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
     has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
     wanted = turn.tail if has_long_tail else turn.messages
@@ -165,7 +165,7 @@ async def _count_unread(
 async def read_in_time(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
-    """Wait for a read until a time of the loop; on failure return None and put `sections` in `missing`."""
+    """Wait for a read until a time of the event loop; on failure, return None and add to `missing`."""
     try:
         async with asyncio.timeout_at(until):
             return await read

@@ -47,7 +47,7 @@ class MessageV1(Event):
 
 
 class StartedV1(Event):
-    """A new conversation starts (`/new`). On `-`, it gets a UUID that is derived from the event's id."""
+    """A new conversation starts (`/new`). With `-` in the subject, its UUID derives from the event's id."""
 
     discard_previous: bool = Field(
         default=False,

@@ -110,7 +110,7 @@ class FactProposedV1(Event):
 
 
 class FactEvent(Event):
-    """A change of a fact."""
+    """Base of the events that change a fact."""
 
     by: Text | None = Field(
         default=None, description="`redecide`, if the decision was repeated with other settings or rules."
@@ -150,7 +150,7 @@ class FactConfirmedV1(FactEvent):
 
 
 class FactRejectedV1(Event):
-    """A proposal was refused."""
+    """`dedupe` refused a proposal."""
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
     reason: Reason = Field(description="Rule that refused the proposal.")
@@ -230,13 +230,13 @@ class TaskAddedV1(Event):
 
 
 class TaskDoneV1(Event):
-    """A task is done."""
+    """A task of the user is marked as done."""
 
     task_id: Identifier = Field(description="Id of the task.")
 
 
 class TaskRemovedV1(Event):
-    """A task is removed."""
+    """A task is removed from the user's list."""
 
     task_id: Identifier = Field(description="Id of the task.")
 
@@ -245,7 +245,7 @@ Origin = Literal["folder", "repository"]
 
 
 class DocumentAddedV1(Event):
-    """A document, or a new version of it, is added for search."""
+    """A document, or a new version of a document, is added for search."""
 
     document_id: Identifier = Field(description="Id of the document.")
     text: Text = Field(description="Whole text of the document.")
@@ -364,7 +364,7 @@ class WindowAnsweredV1(Event):
 
 
 class Tokens(Contract):
-    """Tokens of a call."""
+    """Numbers of tokens of a language model's call."""
 
     input: int = Field(default=0, ge=0, description="Tokens of the request, cached ones included.")
     cached: int = Field(default=0, ge=0, description="Tokens of the request that the provider had cached.")
@@ -372,7 +372,7 @@ class Tokens(Contract):
 
 
 class ModelCalledV1(Event):
-    """A language model was called, with its tokens and cost."""
+    """A language model was called; the event has the tokens and the cost of the call."""
 
     provider: Text = Field(description="Name of the provider.")
     model: Text = Field(description="Name of the model.")

@@ -1,4 +1,4 @@
-"""AsyncAPI 3 document of the contracts, from the side of mnemon, which receives requests and replies."""
+"""AsyncAPI 3 document of the contracts, for the side of mnemon, which receives requests and sends replies."""
 
 from typing import Any
 

@@ -25,9 +25,9 @@ Schema = Mapping[str, Any]
 
 
 def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
-    """Return the changes in `current` that break users of `released`; empty if there are none.
+    """Return the changes in `current` that break users of `released`; empty if no change does.
 
-    Both are JSON Schemas as pydantic writes them. Each entry names a field and its change.
+    Both arguments are JSON Schemas as pydantic writes them. Each entry names a field and its change.
     """
     found = _changes("", _inlined(released, released), _inlined(current, current))
     return list(dict.fromkeys(found))
@@ -62,7 +62,7 @@ def _changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
 
 
 def _alternatives(schema: Schema) -> dict[str, Schema]:
-    """Return the accepted schemas by JSON type; a second object is `object 2`."""
+    """Return the accepted schemas by JSON type; a second object has the key `object 2`."""
     counts: Counter[str] = Counter()
     alternatives: dict[str, Schema] = {}
     for branch in _branches(schema):

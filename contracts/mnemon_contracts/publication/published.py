@@ -61,14 +61,16 @@ CONTRACTS: Mapping[str, type[Contract]] = MappingProxyType(_published())
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """pydantic's generator, without field titles and nested defaults."""
+    """pydantic's generator of JSON Schemas, without field titles and nested defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Omit titles of fields, which only repeat the names."""
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        """Write a nested contract's default as `{}`, so that a new optional field does not change it."""
+        """Write a nested contract's default as `{}`, so that a new optional field does not change the
+        schema.
+        """
         if isinstance(dft, BaseModel):
             return dft.model_dump(mode="json", exclude_defaults=True)
         return super().encode_default(dft)
@@ -106,7 +108,7 @@ def typical_example(name: str, examples: Examples) -> Any:
     """Return the example body that the page shows.
 
     Raises:
-        FileNotFoundError: there is no such example; the message names its path.
+        FileNotFoundError: the example does not exist; the message names its path.
     """
     try:
         return examples[name][SHOWN]

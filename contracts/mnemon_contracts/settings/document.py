@@ -17,7 +17,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.groups import SettingsV1
 
 Document: TypeAlias = Mapping[str, Any]
-"""A JSON object that contains groups of settings; it is not changed in place."""
+"""A JSON object with groups of settings. Functions return changed copies of a document."""
 
 NOTHING: Document = MappingProxyType({})
 """Document that sets no value."""
@@ -30,7 +30,7 @@ def parse_document(body: bytes | None) -> Document:
     """Read a stored document; without a body, return an empty document.
 
     Raises:
-        InvalidBody: it is no JSON object.
+        InvalidBody: the body is not a JSON object.
     """
     try:
         document = from_json(body, allow_inf_nan=False) if body else {}
@@ -52,7 +52,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
-    """Return the settings in force: the default, or the settings of a tenant that has its own.
+    """Return the settings in force: the default values, overridden by the tenant's document `own`.
 
     Raises:
         InvalidBody: a value is invalid, or contradicts another value; `field` is its name.
@@ -76,7 +76,7 @@ def overlay(below: Document, above: Document) -> Document:
 
 
 def flatten(document: Document, prefix: str = "") -> dict[str, Any]:
-    """Return the values by full name, such as `limits.per_user`."""
+    """Return the values of a document by full name, such as `limits.per_user`."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         full = prefix + name
@@ -89,7 +89,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(flatten(SettingsV1().model_dump(m
 
 
 def find_settings(name: str) -> list[str]:
-    """Return the names of the settings with this name: one, or those of a group.
+    """Return the full names of the settings that a name means: one setting, or all settings of a group.
 
     Raises:
         InvalidBody: no setting has this name; the message suggests similar names.
@@ -103,10 +103,10 @@ def find_settings(name: str) -> list[str]:
 
 
 def set_value(document: Document, name: str, value: Any) -> Document:
-    """Return the document with one more value.
+    """Return a copy of the document with a value set.
 
     Raises:
-        InvalidBody: there is no setting of this name, or it names a group.
+        InvalidBody: no setting has this name, or the name is that of a group.
     """
     settings = find_settings(name)
     if settings != [name]:
@@ -116,10 +116,10 @@ def set_value(document: Document, name: str, value: Any) -> Document:
 
 
 def unset_value(document: Document, name: str) -> Document:
-    """Return the document without a setting or a group.
+    """Return a copy of the document without a setting or a group.
 
     Raises:
-        InvalidBody: there is no setting and no group of this name.
+        InvalidBody: no setting and no group has this name.
     """
     find_settings(name)
     return _without(document, name.split("."))

@@ -9,7 +9,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 
 
 class SettingField(NamedTuple):
-    """A setting; `schema` is JSON Schema."""
+    """A setting; `schema` is its JSON Schema."""
 
     name: str
     description: str
@@ -18,7 +18,7 @@ class SettingField(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of settings. Settings without a group are in a group without a name."""
+    """A group of settings. Settings without a group are in a group with an empty name."""
 
     name: str
     description: str

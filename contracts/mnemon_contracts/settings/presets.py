@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 class Preset(NamedTuple):
-    """Title of a preset, and its values by the full names of settings."""
+    """A preset: its title, and its values by the full names of settings."""
 
     title: str
     values: Mapping[str, Any]
@@ -122,7 +122,7 @@ def find_preset(name: str) -> Preset:
     """Return a preset by its name.
 
     Raises:
-        InvalidBody: there is no preset of this name.
+        InvalidBody: no preset has this name.
     """
     if name not in PRESETS:
         raise InvalidBody(name, f"is not a preset; choose from: {', '.join(PRESETS)}")

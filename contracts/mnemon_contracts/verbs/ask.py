@@ -18,9 +18,9 @@ MAX_HISTORY = 1000
 
 
 class AskError(Contract):
-    """Error in the place of a result."""
+    """The error of a request that has no result."""
 
-    # Not in the schema of a verb's reply: no verb answers so.
+    # The schema of a verb's reply leaves out `unknown_verb`, because no verb answers with it.
     code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(
         description="Error code, for programs."
     )
@@ -116,9 +116,7 @@ class ContextSection(Contract):
 
 
 class ContextCoverage(Contract):
-    """Coverage of the messages of the conversation: each is counted once, and the three counts add up to all
-    messages.
-    """
+    """Coverage of the messages of the conversation: each message is in one of the three counts."""
 
     shown: int = Field(
         default=0,
@@ -137,7 +135,7 @@ class ContextCoverage(Contract):
 
 
 class ContextReplyV1(Reply):
-    """Context within the budget."""
+    """A context for a model, within the budget of tokens."""
 
     conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
     messages: tuple[RenderedMessage, ...] = Field(

@@ -16,7 +16,7 @@ _FOR_CHECKING_ONLY: Final = ("title", "default", "minLength", "maxLength")
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A verb, or one action of it, as a function.
+    """A verb, or one action of a verb, as a function for models.
 
     Attributes:
         name: name of the function.
@@ -216,7 +216,7 @@ def _google(tool: FunctionTool) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
     parameters = tool.parameters()
     properties = parameters["properties"]
-    # `parameters` are of OpenAPI 3.0, where every object names its properties.
+    # `parameters` is a schema of OpenAPI 3.0, in which every object has to name its properties.
     if any(each["type"] == "object" for each in properties.values()):
         declaration["parametersJsonSchema"] = parameters
     elif properties:
@@ -240,7 +240,10 @@ def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without references and null (optional fields may be omitted), words before numbers."""
+    """Return a schema without references and without null, because optional fields may be omitted.
+
+    If a value may have several types, keep one type; a list of words takes precedence.
+    """
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]
         return _plain({**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions)
@@ -248,7 +251,7 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
     choices = [choice for choice in plain.pop("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         words = [choice for choice in choices if "enum" in choice]
-        # The description of the words precedes that of all choices.
+        # The description of the words replaces the description of the choices.
         plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
     if plain.get("type") == "object":
         # The schema allows any field with any value.

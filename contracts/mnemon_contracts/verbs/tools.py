@@ -15,7 +15,7 @@ FoundScope = Literal[Scope, "summaries"]
 """Scopes of a hit."""
 
 MemoryLevel = Literal["short", "medium", "long"]
-"""Parts of several scopes: recent messages, summaries and working facts, and everything else."""
+"""Levels of memory: recent messages; summaries and working facts; everything else."""
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
@@ -67,7 +67,7 @@ class SearchRequest(Contract):
 
 
 class SearchV2(SearchRequest):
-    """Search memory for a query, in summaries and levels of memory, too."""
+    """Search memory for a query; version 2 also searches summaries and levels of memory."""
 
     conversation: Identifier | None = Field(
         default=None,
@@ -266,7 +266,7 @@ class DocumentText(DocumentInfo):
 
 
 class SummaryText(Contract):
-    """A summary, with the range it covers."""
+    """A summary, with the range of messages that it covers."""
 
     id: Identifier = Field(description="Id of the summary.")
     conversation: Identifier = Field(description="Conversation of the summary.")
@@ -464,7 +464,7 @@ class EraseV1(Contract):
 
 
 class EraseReplyV1(Reply):
-    """Removed items, or remaining items, by store."""
+    """Counts of removed items by store; with `verify`, counts of remaining items."""
 
     removed: JsonObject = Field(default={}, description="Number of removed items, by store.")
     pending: tuple[Text, ...] = Field(

@@ -13,7 +13,7 @@ BOTTOM: Final = 24.0
 TOP: Final = 10.0
 
 MAX_SERIES: Final = 6
-"""Number of distinguishable colours; the last one shows all further series together."""
+"""Number of distinguishable colours; the last colour shows all further series together."""
 
 OTHERS: Final = "others"
 _MIN_LINES: Final = 4
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The bar of a day. `told` describes it in words."""
+    """The bar of a day. `description` describes the bar in words."""
 
     x: float
     width: float
@@ -62,7 +62,7 @@ def draw_chart(
     Args:
         days: the days, in order.
         values: values by day (ISO 8601) and series.
-        written: formats a value.
+        written: function that formats a value.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():
@@ -95,7 +95,7 @@ def draw_chart(
         )
 
     every = max(1, -(-len(days) // _MAX_LABELS))
-    # Label days from the end: people look for today.
+    # Label days from the end, so that today has a label.
     marked = range(len(days) - 1, -1, -every)
     count = round(top / step)
     return Chart(

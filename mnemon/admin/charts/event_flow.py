@@ -1,4 +1,4 @@
-"""Diagram of the way of an event through the system, for wide and for narrow screens. No I/O."""
+"""Diagram of the path of an event through the system, for wide and for narrow screens. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -113,7 +113,7 @@ _TALL: Final = _Layout(
 
 
 def draw_pictures(labels: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
-    """Return the wide diagram and the tall one."""
+    """Return the wide diagram and the tall diagram."""
     return _draw_picture(_WIDE, labels), _draw_picture(_TALL, labels)
 
 

@@ -19,7 +19,9 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 """Durables of each consumer."""
 
 _RECENT: Final = 10.0
-"""Seconds within which a running reader has an open request at least once; in between it may have none."""
+"""Seconds within which a running reader has an open request at least once; in between, it may have no open
+request.
+"""
 
 WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
 
@@ -33,7 +35,7 @@ class Figures(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A figure over time: pairs of seconds of the monotonic clock and values. The last one is the present."""
+    """A figure over time: pairs of seconds (monotonic clock) and values; the last pair is the present."""
 
     points: Sequence[tuple[float, float]]
 

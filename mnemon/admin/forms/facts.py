@@ -24,11 +24,13 @@ FREE_TIERS: Final = [_AS_CLASSIFIED, *TIER_CHOICES]
 FIELDS: Final = ("text", "kind", "tier", "importance", "expires_at")
 
 WHOLE_FORM: Final = ""
-"""Name for errors that belong to no field."""
+"""Key of errors that belong to no field."""
 
 
 def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the filled fields as arguments of a verb; `importance` becomes a number if it looks like one."""
+    """Return the filled fields as arguments of a verb; `importance` becomes a number if its text is a
+    number.
+    """
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
     if (importance := parse_whole_number(given.get("importance", ""))) is not None:
         given["importance"] = importance

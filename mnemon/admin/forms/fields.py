@@ -8,7 +8,7 @@ from starlette.requests import Request
 from mnemon_contracts.base import InvalidBody, check_text
 
 _DIGITS: Final = 18
-"""Maximum number of digits: a number with more cannot be a log position."""
+"""Maximum number of digits: a number with more digits cannot be a log position."""
 
 
 class Fields(dict[str, str]):
@@ -20,7 +20,7 @@ class Fields(dict[str, str]):
 
     @classmethod
     def from_values(cls, given: Mapping[str, object]) -> Self:
-        """Take the texts among some values, without uploaded files.
+        """Return the fields whose values are texts, without uploaded files.
 
         Raises:
             InvalidBody: a text has characters that are not allowed.

@@ -14,7 +14,7 @@ from mnemon_contracts.settings.language_models import Price
 FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 
 EMPTY_PRICE_LINES: Final = 2
-"""Empty lines that the form has for further prices."""
+"""Number of empty lines that the form has for further prices."""
 
 _MULTILINE: Final = ("instructions",)
 """Ends of the names of settings whose texts have several lines."""
@@ -65,7 +65,7 @@ class SettingControl:
 
     @property
     def label(self) -> str:
-        """Name of the setting without its group."""
+        """Return the name of the setting without its group."""
         return self.name.partition(".")[2] or self.name
 
     def format_value(self, value: Any) -> str:
@@ -77,7 +77,7 @@ class SettingControl:
         return value if isinstance(value, str) else json.dumps(value)
 
     def read_value(self, form: Mapping[str, str]) -> Any:
-        """Return the submitted value; keep an invalid one as text, for validation to name the reason."""
+        """Return the submitted value; keep an invalid value as text, so that validation names the reason."""
         if self.kind == "prices":
             return _read_prices(self.name, form)
         typed = form.get(self.name, "")
@@ -113,7 +113,7 @@ def _parse_price_part(part: str, typed: str) -> Any:
 
 
 def list_errors(error: InvalidBody) -> dict[str, str]:
-    """Return the errors by field. An `InvalidBody` names only the first; its cause has all of them."""
+    """Return the errors by field. An `InvalidBody` names only the first error; its cause has all errors."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return {error.field: error.problem}

@@ -26,7 +26,7 @@ _COMMANDS: Final = (
 
 @pages.get("/rebuilds")
 async def show_rebuilds(visit: Visit) -> Response:
-    """Show all generations, and the commands that make new ones."""
+    """Show all generations, and the commands that make new generations."""
     from mnemon.admin.generations import load_generation_rows
 
     generations, is_busy = await load_generation_rows(visit.connections)

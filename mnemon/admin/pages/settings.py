@@ -1,4 +1,4 @@
-"""Settings: values, descriptions and history of all of them."""
+"""Settings: their values, descriptions and history."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class Card:
 
 @pages.get("/settings")
 async def show_settings(visit: Visit) -> Response:
-    """Show all settings, the default ones or those of a tenant."""
+    """Show all settings, of the default or of a tenant."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.connections.get_broker()
     return await _render_settings(visit, connection, tenant)
@@ -75,7 +75,7 @@ async def show_settings(visit: Visit) -> Response:
 
 @pages.post("/settings/save")
 async def save_settings(visit: Visit) -> Response:
-    """Save the settings that were changed in the form of a group, and no others."""
+    """Save only the settings that were changed in the form of a group."""
     tenant = visit.form.get("tenant") or None
     knobs = {group.name or _UNNAMED_GROUP: knobs for group, knobs in _CONTROLS}.get(visit.form["group"])
     if knobs is None:
@@ -105,7 +105,7 @@ async def save_settings(visit: Visit) -> Response:
 
 @pages.post("/settings/unset")
 async def unset_setting(visit: Visit) -> Response:
-    """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
+    """Unset a setting of a tenant or of the default, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.connections.get_broker()
     revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)

@@ -40,7 +40,7 @@ async def set_field(visit: Visit) -> Response:
 
 @pages.post("/user/task")
 async def change_tasks(visit: Visit) -> Response:
-    """Add a task, or mark one as done or remove it."""
+    """Add a task, mark a task as done, or remove a task."""
     whose, form = PageUser.from_fields(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):

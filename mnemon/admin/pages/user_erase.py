@@ -12,7 +12,7 @@ pages = PageSection("Users", "/users")
 
 @pages.get("/user/erase")
 async def show_erase(visit: Visit) -> Response:
-    """Show how much memory the user has, and the form of the erasure."""
+    """Show the counts of the user's memory, and the form of the erasure."""
     return await _render_erase(visit, PageUser.from_fields(visit.query))
 
 
@@ -29,7 +29,7 @@ async def erase_user(visit: Visit) -> Response:
 
 @pages.post("/user/verify")
 async def verify_erasure(visit: Visit) -> Response:
-    """Show what is left of the user, and search all stores for words."""
+    """Show the counts of remaining items, and search all stores for words."""
     whose = PageUser.from_fields(visit.form)
     memory = await whose.connect_memory(visit)
     words = visit.form.get("text") or None

@@ -27,7 +27,7 @@ _DEFAULTS: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": No
 
 
 def render_template(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Render a page, or a fragment of one, with the values that all pages share."""
+    """Render a page, or a fragment of a page, with the values that all pages share."""
     known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
     text = _load_templates().get_template(template).render(_DEFAULTS | known | values)
     # JSON can contain a lone surrogate, which UTF-8 cannot encode: show its number.

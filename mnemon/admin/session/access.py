@@ -27,9 +27,9 @@ class Access:
     """Begins, checks and ends sessions.
 
     Args:
-        token: the token of the login. It also signs sessions: a new token ends them all.
+        token: the token of the login, which also signs sessions: a new token ends all sessions.
         links: keys of links that log in once.
-        used: called with each key that was used.
+        used: function that is called with each used key.
         ended: sessions that were ended before their time.
 
     Attributes:

@@ -37,12 +37,12 @@ _HEADERS: Final = {
 class RequestGuard:
     """Refuses requests from other sites, and keeps pages with memory out of caches.
 
-    It detects a site whose name resolves to this machine (DNS rebinding) by the header `Host`: allowed are
-    addresses, `localhost` and `names`.
+    The guard detects a site whose name resolves to this machine (DNS rebinding): it accepts only addresses,
+    `localhost` and `names` in the header `Host`.
 
     Args:
         application: the guarded application.
-        names: host names by which browsers reach the page, such as that of a proxy.
+        names: host names by which browsers reach the page, such as the name of a proxy.
     """
 
     def __init__(self, application: ASGIApp, names: Collection[str] = ()) -> None:

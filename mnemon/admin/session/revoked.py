@@ -15,7 +15,7 @@ class EndedSessions:
     """Sessions that were ended before their time, kept until they would have expired.
 
     Args:
-        path: a file that keeps them across restarts; None keeps them in this process only.
+        path: a file that keeps the sessions across restarts; None keeps the sessions in this process only.
     """
 
     def __init__(self, path: Path | None = None) -> None:

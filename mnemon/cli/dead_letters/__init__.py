@@ -1,1 +1,1 @@
-"""`mnemon dead`."""
+"""Command `mnemon dead` and its output."""

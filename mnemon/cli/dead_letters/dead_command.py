@@ -1,4 +1,4 @@
-"""`mnemon dead`."""
+"""Command `mnemon dead`: list, show, redrive and drop dead letters."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -151,7 +151,7 @@ def _select_letters(
 ) -> "list[int] | LetterFilter":
     """Return the letters that a command changes: ids, or the filter of all letters.
 
-    End the command if both or neither are given, or if ids come with a filter.
+    End the command if ids and `--all` are both given or both absent, or if a filter comes with ids.
     """
     from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
@@ -215,7 +215,7 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
 async def _confirm_ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
-    """Return the ids of the chosen letters: named ones in the order given, those of a filter oldest first.
+    """Return the ids of the chosen letters: named letters in the order given, others oldest first.
 
     Return None if the user does not confirm. End the command if a named letter does not exist.
     """
@@ -297,7 +297,7 @@ async def _drop_letters(
 
 @asynccontextmanager
 async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
-    """Yield a function that looks up in the database whether anything is kept of an event."""
+    """Yield a function that looks up whether the database has a row of an event."""
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.row_positions import is_applied
 

@@ -12,7 +12,7 @@ from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
-"""Maximum number of characters of a cell of the table; `show` has all of them."""
+"""Maximum number of characters of a cell of the table; `mnemon dead show` prints all characters."""
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest letters, each as `summarize_letter` returns it; `count` is the number of all."""
+    """Show the newest letters, each as `summarize_letter` returns it; `count` counts all letters."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return

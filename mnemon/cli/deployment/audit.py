@@ -1,4 +1,4 @@
-"""`mnemon audit`."""
+"""Command `mnemon audit`: compare the log with rows, vectors and dead letters."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple

@@ -1,4 +1,4 @@
-"""`mnemon auth`."""
+"""Command `mnemon auth`: create, limit, revoke and list logins at NATS."""
 
 import json
 from collections.abc import Iterator

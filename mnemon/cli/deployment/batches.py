@@ -1,4 +1,4 @@
-"""`mnemon batches`."""
+"""Command `mnemon batches`: list batches of requests to language models."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`mnemon migrate`."""
+"""Command `mnemon migrate`: migrate the database schema."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`mnemon provision`."""
+"""Command `mnemon provision`: create or update streams, consumers and buckets."""
 
 import json
 from dataclasses import asdict

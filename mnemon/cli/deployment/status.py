@@ -1,4 +1,4 @@
-"""`mnemon status`."""
+"""Command `mnemon status`: show the health of a deployment."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

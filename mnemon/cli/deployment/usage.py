@@ -1,4 +1,4 @@
-"""`mnemon usage`."""
+"""Command `mnemon usage`: show calls, tokens and cost of language models."""
 
 import json
 from collections.abc import Sequence

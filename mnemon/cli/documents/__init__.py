@@ -1,1 +1,1 @@
-"""`mnemon document`."""
+"""Command `mnemon document`, and the indexing of folders."""

@@ -1,4 +1,4 @@
-"""`mnemon document`."""
+"""Command `mnemon document`: list, add and remove documents of a user."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

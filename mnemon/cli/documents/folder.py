@@ -1,4 +1,4 @@
-"""`mnemon document add DIR`: reads a folder and sends new and changed files."""
+"""Action of `mnemon document add DIR`: reads a folder, and sends new and changed files."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 CONCURRENCY: Final = 4
-"""Maximum number of documents that are on their way at the same time."""
+"""Maximum number of documents that are sent at the same time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class FolderRequest:
 
 @dataclass
 class _FolderReading:
-    """The files of the folder: digests of those to index, and why the others are left out."""
+    """The files of the folder: digests of the files to index, and the reasons why others are left out."""
 
     origin: "Origin"
     digests: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def _read_folder(request: FolderRequest) -> _FolderReading:
 async def _send_changes(
     memory: "MemoryClient", request: FolderRequest, reading: _FolderReading, changes: "FolderChanges"
 ) -> int:
-    """Send the changes; return the log position from which on searches find all of them."""
+    """Send the changes; return the log position as of which searches find all changes."""
     turn = asyncio.Semaphore(CONCURRENCY)
     last = 0
     to_index = [*changes.added, *changes.changed]

@@ -1,1 +1,1 @@
-"""`mnemon import`."""
+"""Command `mnemon import` and its progress."""

@@ -1,4 +1,4 @@
-"""`mnemon import`."""
+"""Command `mnemon import`: import memory, one subcommand for each source."""
 
 from collections.abc import AsyncIterator, Iterator
 from enum import StrEnum
@@ -321,7 +321,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
 
 
 class ChatTables(StrEnum):
-    """Layouts of the tables that have the chats."""
+    """Layouts of the tables of a bot's chats."""
 
     CONVERSATIONS = "conversations"
     CHAT_LOGS = "chat-logs"

@@ -95,7 +95,7 @@ def check_owner(tenant: str | None, user: str | None) -> None:
 
 
 def parse_time_zone(name: str) -> tzinfo:
-    """Return the time zone of a name; end the command if there is none."""
+    """Return the time zone of a name; end the command if no time zone has the name."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -124,9 +124,9 @@ class ImportOptions:
 
         Args:
             records: the records.
-            tenant: tenant of records that name none.
+            tenant: tenant of records that name no tenant.
             files: the files that have the records, to show the progress.
-            after: called after the import.
+            after: function that is called after the import.
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
         deployment = None if self.dry_run else require_deployment(self.data, *needed)
@@ -167,7 +167,7 @@ async def _import_records(
 
 @contextmanager
 def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
-    """Yield a report; it writes refused records to a file if one is named."""
+    """Yield a report, which writes refused records to the file `refused` if given."""
     from mnemon.operations.imports.report import ImportReport, format_refused
 
     if refused is None:

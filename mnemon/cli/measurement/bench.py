@@ -1,4 +1,4 @@
-"""`mnemon bench`."""
+"""Command `mnemon bench`: measure mnemon against a bare loop."""
 
 import json
 import logging

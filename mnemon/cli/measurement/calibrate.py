@@ -1,4 +1,4 @@
-"""`mnemon calibrate`."""
+"""Command `mnemon calibrate`: find similarity thresholds for an embedding model."""
 
 import json
 from pathlib import Path

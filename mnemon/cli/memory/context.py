@@ -1,4 +1,4 @@
-"""`mnemon context`."""
+"""Command `mnemon context`: show the context for the next answer."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`mnemon erase`."""
+"""Command `mnemon erase`: erase a user or a conversation."""
 
 from typing import TYPE_CHECKING, Annotated
 

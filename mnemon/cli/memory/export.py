@@ -1,4 +1,4 @@
-"""`mnemon export`."""
+"""Command `mnemon export`: export memory as JSON lines or as Markdown."""
 
 import asyncio
 import json
@@ -227,7 +227,7 @@ def _end_on_closed_pipe() -> Iterator[None]:
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
-    """Show the counts; on standard error if the export itself goes to standard output."""
+    """Show the counts, on standard error if the export goes to standard output."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
     typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))

@@ -1,4 +1,4 @@
-"""`mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
+"""Commands `mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
 import sys
 from shlex import quote
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 NO_CANDIDATE: Final = 0
-"""The number that chooses none of the candidates."""
+"""Number that rejects all candidates."""
 
 
 @expand_options
@@ -366,7 +366,7 @@ def can_ask(as_json: bool) -> bool:
 
 
 def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str:
-    """Ask which fact is meant and return its id; end the command with `nothing` if it is none of them."""
+    """Ask which fact is meant and return its id; end the command with `nothing` if no candidate is meant."""
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
     question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none"

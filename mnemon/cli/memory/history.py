@@ -1,4 +1,4 @@
-"""`mnemon history`."""
+"""Command `mnemon history`: show the last messages of a user."""
 
 from typing import TYPE_CHECKING, Annotated
 

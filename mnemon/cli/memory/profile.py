@@ -1,4 +1,4 @@
-"""`mnemon profile`."""
+"""Command `mnemon profile`: show or set the data of a user."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any

@@ -59,12 +59,12 @@ _NEGATIVE_CODES: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
 def parse_as_of(given: str | None) -> int | datetime | None:
-    """Parse the value of an `AsOfOption`; end the command with 2 if it names no moment."""
+    """Parse the value of an `AsOfOption`; end the command with code 2 if the value names no moment."""
     return None if given is None else parse_moment("--as-of", given)
 
 
 def parse_importance(given: str | None) -> int | str | None:
-    """Parse an importance: a number if one is given, else the word."""
+    """Parse an importance: return a number for digits, else the word."""
     return int(given) if given is not None and given.isdecimal() else given
 
 
@@ -94,9 +94,9 @@ class MemoryRequest:
         """Send a request, show the reply as text or as JSON, and end the command.
 
         Args:
-            question: sends the request.
-            show: shows the reply as text.
-            choose_ending: returns the exit code for a reply; may print to standard error.
+            question: function that sends the request.
+            show: function that shows the reply as text.
+            choose_ending: function that returns the exit code for a reply; it may print to standard error.
             list_command: command to name if nothing is found, such as `tasks list`.
         """
         next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""

@@ -1,4 +1,4 @@
-"""`mnemon tasks`."""
+"""Command `mnemon tasks`: list, add, finish and remove tasks of a user."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated

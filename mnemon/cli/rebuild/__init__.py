@@ -1,1 +1,1 @@
-"""`mnemon rebuild` and `mnemon reindex`."""
+"""Commands `mnemon rebuild` and `mnemon reindex`."""

@@ -25,7 +25,7 @@ _LONGEST_VALUE = 60
 
 
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
-    """Return the result as JSON; `kept` is the schema of the rebuilt generation if it was kept."""
+    """Return the result as JSON; `kept` is the schema of the rebuilt generation; None if it was dropped."""
     return {
         "position": verdict.position,
         "is_settled": verdict.is_settled,
@@ -168,7 +168,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation, and swap it with the live one."""
+    """Rebuild a generation, and swap it with the live generation."""
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
 
@@ -224,7 +224,7 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
-    """Compare the live generation with one rebuilt from the log."""
+    """Compare the live generation with a generation rebuilt from the log."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon.operations.rebuild.verification import GenerationVerification

@@ -1,4 +1,4 @@
-"""`mnemon rebuild`."""
+"""Command `mnemon rebuild`: choose an action on generations by options."""
 
 from collections.abc import Coroutine
 from itertools import zip_longest
@@ -22,7 +22,7 @@ class RebuildCommand(TyperCommand):
     """A command whose option `--redecide` may stand alone, which typer does not offer."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give `--redecide` a value where none follows it."""
+        """Give `--redecide` a value where no value follows."""
         completed = list[str]()
         for argument, following in zip_longest(args, args[1:]):
             completed.append(argument)

@@ -1,4 +1,4 @@
-"""Action of `mnemon rebuild --redecide`."""
+"""Action of `mnemon rebuild --redecide`: show and make the changes under other settings."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemon_contracts.settings.document import Document
 
 CURRENT = "current"
-"""In place of an assignment: the rules of this version and the settings in force."""
+"""Assignment that changes no setting: the facts are redecided by the settings in force."""
 
 _GROUP = "dedupe."
 
@@ -39,8 +39,8 @@ async def redecide(
     Args:
         data: the folder of `mnemon up`.
         assignments: settings of dedupe to change, or `CURRENT`.
-        is_confirmed: make the changes without asking.
-        as_json: one JSON value instead of a table.
+        is_confirmed: whether to make the changes without asking.
+        as_json: print one JSON value instead of a table.
     """
     from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision

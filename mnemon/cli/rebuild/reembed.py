@@ -1,4 +1,4 @@
-"""Action of `mnemon rebuild --reembed`."""
+"""Action of `mnemon rebuild --reembed`: make new vectors with another embedding model."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
-    """Embed everything with another model, show the changed verdicts, and swap after confirmation."""
+    """Embed all texts with another model, show the changed verdicts, and swap after confirmation."""
     from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts

@@ -1,4 +1,4 @@
-"""`mnemon reindex`."""
+"""Command `mnemon reindex`: remove all vectors and index the log again."""
 
 import json
 from contextlib import AsyncExitStack
@@ -50,7 +50,7 @@ async def _reset_index(data: Path | None, deployment: "Deployment", as_json: boo
         connection = await ends.enter_async_context(
             await connect_deployment(deployment, name="mnemon-reindex")
         )
-        # Before the reset: after an interruption `index` has too many events to read, not too few.
+        # Reset the consumer first: after an interruption, `index` has too many events to read, not too few.
         events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:

@@ -1,4 +1,4 @@
-"""`mnemon admin`."""
+"""Command `mnemon admin`: serve the admin page."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`mnemon chat`."""
+"""Command `mnemon chat`: talk to a bot with memory in the terminal."""
 
 import asyncio
 import getpass
@@ -81,7 +81,7 @@ async def _run_chat(
 
 @asynccontextmanager
 async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
-    """Return the model that answers; None if none is configured."""
+    """Yield the model that answers; None if no model is configured."""
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None
         return

@@ -1,4 +1,4 @@
-"""`mnemon demo`."""
+"""Command `mnemon demo`: run a demonstration on temporary servers."""
 
 import asyncio
 import json

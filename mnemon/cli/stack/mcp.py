@@ -1,4 +1,4 @@
-"""`mnemon mcp`."""
+"""Command `mnemon mcp`: serve memory to clients of the Model Context Protocol."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
 MIN_TOKEN_LENGTH = 16
-"""Characters."""
+"""Minimum number of characters of the token."""
 
 
 def mcp(

@@ -1,4 +1,4 @@
-"""`mnemon run`."""
+"""Command `mnemon run`: run consumers against the configured servers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +26,7 @@ MetricsPort = Annotated[
 
 
 def set_metrics_port(deployment: "Deployment", port: int | None) -> "Deployment":
-    """Return the deployment with a metrics port, if one is given."""
+    """Return the deployment with the metrics port `port`; None keeps the configured port."""
     return deployment if port is None else deployment.model_copy(update={"metrics_port": port})
 
 
@@ -44,7 +44,7 @@ def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
 
 
 def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named consumers, each once, in the order given; end the command if one is unknown."""
+    """Return the named consumers, each once, in the order given; end the command if a name is unknown."""
     from mnemon_consumers.app import CONSUMERS
 
     chosen = tuple(dict.fromkeys(name for name in names if name))

@@ -1,4 +1,4 @@
-"""Servers of a command that needs no running stack: one is started for the duration of the command."""
+"""Servers of a command that starts a stack for its duration if no stack is running."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
@@ -28,12 +28,12 @@ StartedDataOption = Annotated[
 async def open_servers(
     data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
 ) -> AsyncIterator["Deployment"]:
-    """Open the configured servers or those of a folder; start a stack in the folder if none runs.
+    """Open the configured servers or the servers of a folder; start a stack in the folder if it has none.
 
     Args:
         data: the folder.
-        note: shows a message that a stack is started.
-        busy: shows a spinner while the stack starts.
+        note: function that shows a message.
+        busy: function that shows a spinner while the stack starts.
     """
     from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints

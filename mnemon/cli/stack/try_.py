@@ -1,4 +1,4 @@
-"""`mnemon try`."""
+"""Command `mnemon try`: save, read, search and forget a fact as a trial."""
 
 import json
 from contextlib import AsyncExitStack, nullcontext
@@ -65,7 +65,7 @@ def try_(
 
 
 class TrialStep(NamedTuple):
-    """A step of the trial, its result, and whether it is the expected one."""
+    """A step of the trial, with its result, and whether the result is as expected."""
 
     name: str
     result: str

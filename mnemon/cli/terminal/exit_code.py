@@ -41,7 +41,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.vectors.port.VectorsOutdated": ExitCode.UNAVAILABLE,
     "mnemon_infra.vectors.port.VectorsUnavailable": ExitCode.UNAVAILABLE,
 }
-"""Errors that end a command, by name: to import all of their classes takes half a second each time."""
+"""Errors that end a command, by name: the import of all their classes takes half a second each time."""
 
 
 def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:
@@ -59,7 +59,9 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
-    """Run a command and end with its exit code. Known errors become messages, all others a traceback."""
+    """Run a command and end with its exit code. Known errors become messages, all other errors a
+    traceback.
+    """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
 
@@ -80,7 +82,7 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
 
 
 def _refuse_known(error: Exception) -> None:
-    """End the command with a message if the error is a known one."""
+    """End the command with a message if the error is known."""
     import nats.errors
     import nats.js.errors
 

@@ -9,8 +9,8 @@ from typing import Self
 class StopSignals:
     """Listens for signals inside its `with` block.
 
-    The first signal ends `wait`, and the command stops in order; before `wait` it cancels the start. Each
-    later signal cancels the step that the stop waits for.
+    The first signal ends `wait`, and the command stops in order; before `wait`, the signal cancels the start.
+    Each later signal cancels the step that the stop waits for.
     """
 
     def __init__(self) -> None:

@@ -107,7 +107,7 @@ class LogAudit:
 
 
 def _has_no_row(row: Row, remark: RowDeviation) -> bool:
-    """Return whether the event has no row of its own: a later copy may have one."""
+    """Return whether the event has no row, or only the row of a later copy."""
     return remark.stored is None or remark.stored > row.seq
 
 
@@ -118,7 +118,7 @@ def _get_table(row: Row) -> str:
 
 
 def _erased_starts(row: Row) -> set[int]:
-    """Return the positions where an erased conversation began: its erasure takes the place of the starts."""
+    """Return the positions where an erased conversation began: the row of the erasure accounts for them."""
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()
     begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}

@@ -64,7 +64,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
 async def _find_lasting(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
 ) -> Sequence[WrongRemoval]:
-    """Return the deviations that are still there after `EXAMINATIONS` examinations."""
+    """Return the deviations that remain after `EXAMINATIONS` examinations."""
     found: list[WrongRemoval] = []
     for look in range(EXAMINATIONS):
         position = await read_applied_position(connection.jetstream())

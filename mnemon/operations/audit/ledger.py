@@ -9,7 +9,7 @@ from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
 MAX_NAMED: Final = 20
-"""Maximum number of faults of one kind that an audit names; it counts the others."""
+"""Maximum number of faults of one kind that an audit names; further faults are only counted."""
 
 FaultKind = Literal[
     "absent",
@@ -67,7 +67,7 @@ class AuditFault:
         seq: log position of the event.
         consumer: the consumer that is responsible.
         where: table or collection.
-        detail: further facts, for a person.
+        detail: further details, in words.
     """
 
     kind: FaultKind
@@ -91,7 +91,7 @@ class AuditFaults:
     _by_consumer: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
-        """Count a fault, and name it if it is among the first of its kind."""
+        """Count a fault, and name the fault if it is among the first of its kind."""
         self.counts[kind] += 1
         self._by_consumer[consumer] += 1
         if self.counts[kind] <= MAX_NAMED:
@@ -99,7 +99,7 @@ class AuditFaults:
 
     @property
     def total(self) -> int:
-        """Number of faults of all kinds."""
+        """Return the number of faults of all kinds."""
         return sum(self.counts.values())
 
     def count_of(self, *consumers: str) -> int:
@@ -167,7 +167,7 @@ class Durable:
         name: name of the durable.
         pending: messages that are not delivered yet.
         in_work: messages that are delivered and not acknowledged.
-        redelivered: those of `in_work` that were delivered more than once.
+        redelivered: messages of `in_work` that were delivered more than once.
     """
 
     stream: str
@@ -184,7 +184,7 @@ class Audit:
     Attributes:
         up_to: log position up to which every event must be handled.
         beyond: number of positions in the log after `up_to`, whose events are not handled yet.
-        every: the audit compared the content of one user in `every`; 0 means of none.
+        every: the audit compared the content of one user in `every`; 0 if it compared no content.
         seconds: duration of the audit.
         persist: outcomes of events.
         dedupe: outcomes of proposals.

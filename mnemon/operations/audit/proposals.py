@@ -20,7 +20,7 @@ from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 MAX_SEARCHED: Final = 1000
-"""Proposals without a projected decision whose decision is searched in the log; any others are faults."""
+"""Maximum number of proposals whose decision is searched in the log; further proposals are faults."""
 
 
 class ProposalAudit:
@@ -46,7 +46,7 @@ class ProposalAudit:
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
 
-        A decision may be in the log and not projected yet: the log is searched for it.
+        A decision may be in the log and not projected yet: the log is searched for the decision.
         """
         self.outcomes.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:
@@ -85,7 +85,7 @@ async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:
 
 
 def _get_decided_proposal(delivery: Delivery) -> str | None:
-    """Return the id of the proposal that an event decides; None if it decides none."""
+    """Return the id of the proposal that an event decides; None if the event decides no proposal."""
     try:
         address = parse_subject(delivery.subject)
         event = upcast_body(find_contract(address), address.version, delivery.body)

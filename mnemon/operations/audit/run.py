@@ -25,7 +25,9 @@ from mnemon_infra.durables import DURABLES
 from mnemon_infra.vectors.port import PointPages
 
 AuditProgress = Callable[[int, int], None]
-"""Function that receives the log position that the audit has read, and the last one that it will read."""
+"""Function that receives the log position that the audit has read, and the last position that it will
+read.
+"""
 
 
 SUMMARY_BATCH: Final = 1000
@@ -60,11 +62,11 @@ async def run_audit(
     """
     begun = time.monotonic()
     stream_context = connection.jetstream()
-    # First: the log has the decisions on all proposals up to this position.
+    # Read this position first: the log then has the decisions on all proposals up to it.
     await _require_log(connection)
     decided = await read_applied_position(stream_context, "dedupe")
     up_to = await read_applied_position(stream_context)
-    # After the positions: every handled event that failed has its dead letter by now.
+    # Read dead letters after the positions: every handled event that failed has its dead letter by now.
     dead = await summarise_letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
@@ -113,7 +115,7 @@ async def _require_log(connection: Client) -> None:
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:
     """Add a fault for each row without an event in the log.
 
-    Mostly the number of rows equals the number of matched positions, and rows need not be read.
+    The rows are read only if their number differs from the number of matched positions.
     """
     if await count_rows(database, up_to) == len(matched):
         return
@@ -128,8 +130,8 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 
 
 async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
-    """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this one."""
-    # Database first: an event that arrives meanwhile is in the log before it is in the database.
+    """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this log."""
+    # Read the database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await find_highest_position(database)
     end = await read_log_end(connection.jetstream())
     if highest <= end:

@@ -1,4 +1,4 @@
-"""Check that every searchable item has its points, and that no point is left of an item that is gone."""
+"""Check that every searchable item has its points, and that no removed item has points."""
 
 from collections import Counter
 from collections.abc import Collection as Some
@@ -28,7 +28,7 @@ from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
 class _ExpectedPoint(NamedTuple):
-    """A point that must exist: one for each chunk of a document, one in all for any other item."""
+    """A point that must exist: a document has a point for each chunk, any other item has one point."""
 
     id: UUID
     event_id: str
@@ -41,7 +41,7 @@ class VectorAudit:
         connection: connection to the broker.
         database: the database with the rows.
         pages: the points in use.
-        dead: log positions that `persist` gave up; a message there may have a point nevertheless.
+        dead: log positions that `persist` gave up; a message at such a position may still have a point.
         faults: receives the faults.
     """
 
@@ -56,7 +56,7 @@ class VectorAudit:
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
         """Compare all points with all rows; return the counts by collection."""
-        # First: events up to these positions have their points when the points are read.
+        # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(
             await read_applied_position(stream_context, "index"), await read_applied_position(stream_context)
@@ -111,7 +111,7 @@ class VectorAudit:
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
-        """Judge a row without all of its points. They may exist by now, or the row may be gone."""
+        """Judge a row without all of its points. The points may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, item) or all(
             [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):

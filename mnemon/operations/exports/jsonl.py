@@ -72,8 +72,8 @@ async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator
 async def _generate_items(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
     """Yield messages, changes of conversation, and the memories of windows, in order.
 
-    A memory of a window follows the last message of the window that is left, whatever happened to the
-    conversation since. If the first message of a conversation is gone, a start names the conversation: later
+    A memory of a window follows the last remaining message of the window, even if the conversation has
+    changed since. If the first message of a conversation is gone, a start names the conversation: later
     messages may be on `-`.
     """
     held: list[ConversationChange] = []

@@ -1,7 +1,7 @@
 """A folder with one Markdown file for each user: `<folder>/<tenant>/<user>.md`.
 
 File names are the ids, percent-encoded where a file system may reject a character or may confuse two ids.
-Each file is replaced as a whole, so that a reader finds either the old text or the new one.
+Each file is replaced as a whole, so that a reader finds either the old text or the new text.
 """
 
 import fcntl
@@ -167,8 +167,8 @@ class MirrorFolder:
 def encode_name(identifier: str) -> str:
     """Encode an id as a name that every file system accepts and that no other id has.
 
-    Capital letters are encoded too: some file systems do not tell them from small ones. If the name is too
-    long, it is cut, and a digest of the id follows after a `~`.
+    Capital letters are encoded too: some file systems do not distinguish them from small letters. A name that
+    is too long is cut, and a digest of the id follows after a `~`.
     """
     raw = identifier.encode()
     name = "".join(

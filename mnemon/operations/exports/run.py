@@ -45,7 +45,7 @@ async def wait_until_projected(connection: Client) -> int:
     """Wait until the rows have all events of the log as of now; return the last log position.
 
     Raises:
-        NotProjected: the rows do not have them within `PROJECTION_TIMEOUT`.
+        NotProjected: the rows do not have these events within `PROJECTION_TIMEOUT` seconds.
         nats.errors.Error: the server does not answer.
     """
     end = await read_log_end(connection.jetstream())
@@ -56,7 +56,7 @@ async def wait_until_projected(connection: Client) -> int:
 
 
 async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or those of a tenant, in order."""
+    """Yield all users, or the users of a tenant, in order."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -77,10 +77,10 @@ async def write_memories(
     Args:
         database: the database with the projections.
         owners: the users.
-        form: writes the lines of one user.
-        put: takes each line.
+        form: function that yields the lines of one user.
+        put: function that is called with each line.
         written: the counts, with the log position to export; updated in place.
-        progress: called after each user and after every 1000 lines.
+        progress: function that is called after each user and after every 1000 lines.
     """
     async for owner in owners:
         before = written.lines

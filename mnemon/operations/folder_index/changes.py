@@ -10,7 +10,8 @@ from mnemon_contracts.verbs.tools import DocumentInfo
 
 MAX_GONE: Final = 0.5
 """Share of a collection's files that may be gone before their removal needs a confirmation: the folder may be
-another one of the same name, or may be absent."""
+another folder of the same name, or may be absent.
+"""
 
 
 class FolderChanges(NamedTuple):
@@ -29,7 +30,7 @@ class FolderChanges(NamedTuple):
 
 
 def derive_document_id(collection: str, path: str) -> str:
-    """Return the id of a file's document: the collection and the path, or a digest if that is too long."""
+    """Return the id of a file's document: the collection and the path, or a digest if both are too long."""
     name = f"{collection}/{path}"
     if len(name.encode()) <= ID_LIMIT:
         return name

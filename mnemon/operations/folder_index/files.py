@@ -16,7 +16,7 @@ MAX_BYTES: Final = 262_144
 
 _GIT_LIST: Final = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
 _NO_HOOK: Final = ("-c", "core.fsmonitor=false")
-"""Without this, `git ls-files` would run a program that the configuration of the repository names."""
+"""Options of git that keep `git ls-files` from running a program that the repository configures."""
 
 SkipReason = Literal["binary", "empty", "too_large", "unreadable", "link"]
 
@@ -46,8 +46,8 @@ class FolderText(NamedTuple):
 def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
-    In a git repository, or a folder inside one, git lists the tracked files and the untracked ones that are
-    not ignored. In any other folder, hidden files and those that `.gitignore` files name are left out.
+    In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
+    not ignored. In any other folder, hidden files and the files that `.gitignore` files name are left out.
     """
     tracked = _list_by_git(folder)
     if tracked is not None:

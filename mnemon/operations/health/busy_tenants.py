@@ -14,7 +14,7 @@ from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored
 from mnemon_infra.settings.store import read_settings
 
 EXAMINED_POSITIONS: Final = 1000
-"""Newest positions of the log that are examined for the rate of each tenant."""
+"""Number of newest log positions that are examined for the rate of each tenant."""
 
 MIN_SECONDS: Final = 1.0
 """Minimum length of the period over which a rate is computed, in seconds."""
@@ -45,7 +45,7 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
 
     Raises:
         nats.errors.Error: the server does not answer.
-        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
     """
     bounds = {tenant: (await read_settings(connection, tenant)).rates.events_per_second for tenant in busy}
     return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}

@@ -72,12 +72,12 @@ async def find_failing_models(
     settings_of: Callable[[str], SettingsV1],
     default: SettingsV1,
 ) -> tuple[FailingModelState, ...]:
-    """Ask the processes that run consumers which models fail; return those that settings name.
+    """Ask the processes that run consumers which models fail; return the failing models that settings name.
 
     Args:
         connection: connection to the server.
         tenants: the tenants with settings of their own or with pending work.
-        settings_of: returns the settings in force for a tenant.
+        settings_of: function that returns the settings in force for a tenant.
         default: the settings of all other tenants.
     """
     now = datetime.now(UTC)
@@ -96,7 +96,7 @@ async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
     """Count the dead letters of windows by tenant, model and reason.
 
     Raises:
-        nats.errors.Error: the server does not answer, or has no such stream.
+        nats.errors.Error: the server does not answer, or has no stream of dead letters.
     """
     last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
     since: dict[tuple[str, str, str | None, str], list[float]] = {}

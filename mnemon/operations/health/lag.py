@@ -37,11 +37,11 @@ class Lag(BaseModel):
     readers: int
     """Number of open requests for messages at the server."""
     is_read: bool = True
-    """Whether messages were requested or in work in any of several samples."""
+    """True if messages were requested or in work in any of several samples."""
     paused_until: str | None = None
     """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
-    """Whether too many dead letters caused the pause; if not, an operator did."""
+    """True if too many dead letters caused the pause; False if an operator did."""
     per_second: float | None = None
     """Deliveries that end per second; None without pending messages."""
     grows_per_second: float | None = None
@@ -51,7 +51,7 @@ class Lag(BaseModel):
 
     @property
     def waiting(self) -> int:
-        """Messages that are not acknowledged: pending or in work."""
+        """Return the number of messages that are not acknowledged: pending or in work."""
         return self.pending + self.in_work
 
 
@@ -113,7 +113,7 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 
 
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
-    """Return whether a process reads the pending messages of a durable, by two samples of it."""
+    """Return whether a process reads the pending messages of a durable, by two samples of the durable."""
     return bool(
         not second.num_pending
         or second.num_ack_pending

@@ -23,7 +23,7 @@ from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
 _EXAMINATION_TIMEOUT = 5.0
-"""Seconds for the whole examination."""
+"""Maximum time, in seconds, for the whole examination."""
 
 
 class _FrozenModelState(BaseModel):
@@ -51,7 +51,7 @@ class BatchesState(_FrozenModelState):
 
 
 class OutOfBudgetState(_FrozenModelState):
-    """A tenant that has spent its budget of today (UTC), in US dollars."""
+    """A tenant that has spent its budget of today (UTC); amounts are in US dollars."""
 
     tenant: str
     usd: float
@@ -59,7 +59,7 @@ class OutOfBudgetState(_FrozenModelState):
 
 
 class ModelsState(_FrozenModelState):
-    """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
+    """Work for language models; `error` is set, and the rest empty, if the state cannot be read."""
 
     error: str | None = None
     windows: WindowsState = WindowsState()

@@ -42,7 +42,7 @@ _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
-"""Consumers that must run in one process with the embedded vector engine, which serves only one."""
+"""Consumers that must share one process with the embedded vector engine, which only one process opens."""
 
 
 class _FrozenState(BaseModel):
@@ -50,7 +50,7 @@ class _FrozenState(BaseModel):
 
 
 class BrokerState(_FrozenState):
-    """State of the broker; `error` is set, and the rest empty, if it does not answer."""
+    """State of the broker; `error` is set, and the rest empty, if the broker does not answer."""
 
     error: str | None = None
     version: str | None = None
@@ -68,7 +68,9 @@ class BrokerState(_FrozenState):
 
 
 class DatabaseState(_FrozenState):
-    """State of the database; `error` is set if it does not answer, `version` only if it is migrated."""
+    """State of the database; `error` is set if the database does not answer, `version` only after a
+    migration.
+    """
 
     error: str | None = None
     version: str | None = None
@@ -90,7 +92,7 @@ class FolderState(_FrozenState):
     path: str
     free_bytes: int
     is_full: bool
-    """Whether the free space is too small to store anything, or soon will be."""
+    """True if the free space is too small to store anything, or soon will be."""
 
 
 class Health(_FrozenState):
@@ -100,9 +102,9 @@ class Health(_FrozenState):
     database: DatabaseState
     vectors: VectorsState
     folder: FolderState | None = None
-    """None if `mnemon up` does not run the servers."""
+    """The folder of the stack; None if `mnemon up` does not run the servers."""
     models: ModelsState | None = None
-    """None if a server does not answer, or the schema is not of this version."""
+    """The work for language models; None if a server does not answer or the schema has another version."""
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]
@@ -140,7 +142,8 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
 
 
 def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
-    """Describe a running stack that has not published the addresses of its servers: not all of them answer.
+    """Describe a running stack that has not published the addresses of its servers, because not all servers
+    answer.
 
     Args:
         data: the folder of the stack.

@@ -18,9 +18,9 @@ class ExistingEvents:
     """Existing events of one user.
 
     Attributes:
-        events: log positions by event id; for copies the position of the first.
+        events: log positions by event id; for copies the position of the first copy.
         facts: ids of facts that were ever saved, each with the id of the event that saved it.
-        source_facts: ids of those facts that the source has too.
+        source_facts: ids of the facts that the source of the import has too.
         numbers: log positions of imported messages, by their numbers in the source.
     """
 
@@ -32,7 +32,7 @@ class ExistingEvents:
     def has_foreign_fact(self, event: Event) -> bool:
         """Return whether an event is about a fact whose id another fact of the user has in the log.
 
-        Also note the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
+        A `FactSavedV1` also records its fact, as a fact of the source unless another fact has its id.
         """
         fact_id = getattr(event, "fact_id", None)
         if fact_id is None:
@@ -44,7 +44,8 @@ class ExistingEvents:
     def has_room_for(self, event: Event) -> bool:
         """Return whether a fact may keep its id.
 
-        That is so if no other fact has the id, and all facts of the user come from the same kind of source.
+        A fact keeps its id if no other fact has the id, and all facts of the user come from the same kind of
+        source.
         """
         fact_id, kind = getattr(event, "fact_id", None), str(event.id).partition(":")[0]
         is_taken = self.facts.get(str(fact_id), event.id) != event.id

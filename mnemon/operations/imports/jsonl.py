@@ -23,7 +23,7 @@ from mnemon_contracts.registry import EVENTS as REGISTRY
 from mnemon_contracts.subjects import Address, InvalidId, encode_token
 
 _MAX_LINE: Final = 2 * BODY_LIMIT
-"""Maximum length of a line in bytes: a longer one cannot be an event."""
+"""Maximum length of a line in bytes: a longer line cannot be an event."""
 
 
 class _InvalidLine(ValueError):
@@ -39,7 +39,8 @@ class JsonLinesReader:
 
     Attributes:
         tenant: the tenant that gets all events; None takes the tenants of the lines.
-        user: the user that gets all events, if the export has only one; None takes the users of the lines.
+        user: the user that gets all events, if the export has only one user; None takes the users of the
+            lines.
     """
 
     tenant: str | None = None
@@ -52,8 +53,8 @@ class JsonLinesReader:
         """Yield the events of an export, in its order.
 
         Raises:
-            NotReadable: the file is no export, is of a newer version, or has several users while `user` names
-                one.
+            NotReadable: the file is no export, is of a newer version, or has several users while `user` is
+                given.
         """
         number = 0
         while line := file.readline(_MAX_LINE):
@@ -116,7 +117,7 @@ class JsonLinesReader:
     def _rename_conversations(
         self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event
     ) -> tuple[str | None, Event]:
-        """Rename conversations whose names derive from the former owner: derive them from the new one."""
+        """Rename conversations whose names derive from the former owner: derive them from the new owner."""
         names = self._conversations
         names.setdefault(first_conversation(*source), first_conversation(*owner))
         if isinstance(event, StartedV1) and conversation is None:

@@ -1,8 +1,8 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
-It reads files of mnemon's export, folders of a bot that has a file per tier, and the older files of that bot,
-one per user with a fact on each line. A fact with an id keeps it if the user has no facts from elsewhere;
-otherwise it is proposed, and `dedupe` decides on it as on any other.
+The reader takes files of mnemon's export, folders of a bot that has a file per tier, and the older files of
+that bot, one per user with a fact on each line. A fact keeps its id if the user has no facts from elsewhere;
+otherwise the fact is proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,8 @@ class MarkdownReader:
 
     Attributes:
         tenant: the tenant that gets all facts; None takes the tenant that the file names.
-        user: the user that gets all facts; None takes the user that the file names, else the one in its path.
+        user: the user that gets all facts; None takes the user that the file names, else the user in its
+            path.
     """
 
     tenant: str | None = None
@@ -121,7 +122,7 @@ class _LineOwner:
             yield RefusedRecord(place, error.field, error.problem, line)
 
     def _read_fact(self, line: str, digest: str) -> list[Event]:
-        """Return the fact to save under its id, if it may have one, and the same fact as a proposal."""
+        """Return the fact to save under its id, if its line allows it, and the same fact as a proposal."""
         read = parse_fact(line)
         proposed = FactProposedV1.create_strict(
             id=create_import_id(PREFIX, digest),
@@ -156,7 +157,7 @@ def parse_path(path: Path) -> tuple[Tier | None, str | None]:
 
 
 def _create_saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
-    """Return the fact under its own id.
+    """Return the fact of a line under its own id.
 
     Return None if the fact lacks an id, a tier or an importance, or if the default policy refuses it: then
     `dedupe` decides by the policy of the tenant.

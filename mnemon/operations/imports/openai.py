@@ -38,7 +38,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """Yield the messages of an export, conversation by conversation, the oldest first.
 
     Raises:
-        NotReadable: the file is no such export, is incomplete, or is nested too deeply.
+        NotReadable: the file is no export of ChatGPT, is incomplete, or is nested too deeply.
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
@@ -59,7 +59,9 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
 
 
 def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
-    """Yield the messages of the current branch of a conversation, without those that edits have replaced."""
+    """Yield the messages of the current branch of a conversation, without messages that edits have
+    replaced.
+    """
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
     place = f"conversation {name or title!r}"
@@ -91,10 +93,10 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
 
 
 def _current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
-    """Return the nodes from the root to the current one; if none is named, to the leaf that was added last.
+    """Return the nodes from the root to the current node, or to the last leaf if no node is current.
 
     Raises:
-        ValueError: one of them is not a node.
+        ValueError: an entry on the way is not a node.
     """
     if not isinstance(leaf, str) or leaf not in mapping:
         leaves = [key for key in mapping if not _get_node(mapping, key).get("children")]

@@ -28,7 +28,7 @@ from mnemon_infra.database.messages.external_chats import (
 )
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
-"""Time stamp that such a bot stores before a user's text. mnemon adds times when it renders a context."""
+"""Time stamp that some bots store before a user's text. mnemon adds times when it renders a context."""
 
 _ANSWER_DELAY: Final = timedelta(milliseconds=1)
 """Time from a question to its answer: both are in one row, which has one time."""
@@ -42,7 +42,7 @@ class RowReader:
 
     Attributes:
         user: the user that gets all events; None takes the users of the rows.
-        zone: time zone of times that do not name one.
+        zone: time zone of times that name no time zone.
     """
 
     user: str | None = None
@@ -96,7 +96,7 @@ class RowReader:
         )
 
     def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
-        """Yield a question, and its answer if there is one."""
+        """Yield a question, and its answer if the row has an answer."""
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session

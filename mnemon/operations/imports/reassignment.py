@@ -1,4 +1,4 @@
-"""Erasure of a chat that was imported with the wrong assistant, before its import with the right one."""
+"""Erasure of a chat that was imported with a wrong assistant, before the chat is imported again."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ REMOVAL_TIMEOUT: Final = 60.0
 
 
 class NotReassigned(Exception):
-    """A chat could not be erased; nothing of it was imported again."""
+    """A chat could not be erased; no message of the chat was imported again."""
 
 
 async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
@@ -31,7 +31,7 @@ async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment
     source stays.
 
     Returns:
-        Sentences about what was erased and what was not; empty if the chat is new or was imported with the
+        Sentences about erased and remaining conversations; empty if the chat is new or was imported with the
         same speakers.
 
     Raises:

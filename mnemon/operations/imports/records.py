@@ -13,14 +13,15 @@ class Incoming(NamedTuple):
     """An event to import. Its id is the same each time the source is read.
 
     Attributes:
-        place: its place in the source, for a person: `line 12`.
-        user: the user that it belongs to.
+        place: the place of the event in the source, in words: `line 12`.
+        user: the user that the event belongs to.
         event: the event, with an id.
         source: the record as the source has it, for the report if the event is refused later.
-        conversation: the conversation; None is the user's current one.
+        conversation: the conversation; None means the user's current conversation.
         tenant: the tenant, if the source names it.
-        number: the number by which other events of this user name it (`mnemon.operations.memory_lines`).
-        instead: the event to import in its place if the user has facts from another kind of source.
+        number: the number by which other events of this user name the event
+            (`mnemon.operations.memory_lines`).
+        instead: the event to import instead if the user has facts from another kind of source.
     """
 
     place: str
@@ -60,11 +61,12 @@ class Reassignment(NamedTuple):
     """The beginning of a chat whose assistant was named; an earlier import may have had another assistant.
 
     Attributes:
-        place: its place in the source.
-        user: the user that it belongs to.
-        conversation: the conversation that it becomes.
+        place: the place of the chat in the source.
+        user: the user that the chat belongs to.
+        conversation: the conversation that the chat becomes.
         assistant: the sender who is the assistant.
-        users: the users that it may belong to after an earlier import with another assistant, and `user`.
+        users: the users that the chat may belong to after an earlier import with another assistant, and
+            `user`.
         ids: first part of the ids of its messages.
     """
 
@@ -89,7 +91,7 @@ class Speaker:
 
     Attributes:
         user: the user.
-        conversation: the conversation; None is the user's current one.
+        conversation: the conversation; None means the user's current conversation.
     """
 
     user: str
@@ -126,5 +128,5 @@ def parse_unix_time(seconds: object) -> datetime | None:
 
 
 def set_zone(written: datetime, zone: tzinfo) -> datetime:
-    """Return a time with its own time zone if it has one, else with `zone`."""
+    """Return a time with its own time zone, or with `zone` if the time has no time zone."""
     return written if written.tzinfo else written.replace(tzinfo=zone)

@@ -179,7 +179,7 @@ class RecordImporter:
                 await self._reassign_chat(record)
 
     async def _reassign_chat(self, recast: Reassignment) -> None:
-        """Erase a chat that was imported with other speakers, before it is imported with these."""
+        """Erase a chat that was imported with other speakers, before its import with these speakers."""
         await self._flush_batch()
         for done in await erase_reassigned(self._connection, str(self._tenant), recast):
             self._report.count_doubt(ImportDoubt(recast.place, done))
@@ -221,7 +221,7 @@ class RecordImporter:
             known.numbers[incoming.number] = _NOT_PUBLISHED
 
     async def _load_policy(self, tenant: str) -> Policy:
-        """Return the policy of a tenant: facts that it refuses, such as secrets, must not enter the log."""
+        """Return the policy of a tenant. Facts that the policy refuses must not enter the log."""
         if tenant not in self._policies:
             self._policies[tenant] = (await read_settings(self._connection, tenant)).policy
         return self._policies[tenant]
@@ -270,7 +270,7 @@ class RecordImporter:
     async def _is_in_log(self, seq: int, event: LogEvent) -> bool:
         """Return whether the log still has an event that the server reported as a duplicate.
 
-        The server remembers ids for two minutes, also those of erased events.
+        The server remembers ids for two minutes, also the ids of erased events.
         """
         try:
             found = await self._connection.jetstream().get_msg(LOG, seq)
@@ -285,7 +285,7 @@ class RecordImporter:
 
 
 def _is_chat(event: Event) -> bool:
-    """Return whether bots publish such an event; consumers derive all others."""
+    """Return whether bots publish events of this type; consumers derive all other types."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 

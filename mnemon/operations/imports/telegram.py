@@ -63,7 +63,7 @@ class TelegramReader:
     Attributes:
         bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.
         user: the user that gets all messages; None takes the user of each chat.
-        zone: time zone of times that do not name one, as in old exports.
+        zone: time zone of times that name no time zone, as in old exports.
     """
 
     bot: str | None = None
@@ -74,7 +74,7 @@ class TelegramReader:
         """Yield the messages of an export, in its order.
 
         Raises:
-            NotReadable: the file is no such export, is incomplete, or is nested too deeply.
+            NotReadable: the file is no export of Telegram, is incomplete, or is nested too deeply.
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
@@ -133,7 +133,7 @@ class TelegramReader:
             yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
     def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
-        """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
+        """Set the user of the chat, by default named after the chat; yield the held back messages."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
             yield from self._assign_speakers(chat, speaker, chat.assistant)
@@ -144,7 +144,7 @@ class TelegramReader:
     def _assign_speakers(
         self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]
     ) -> Iterator[ImportRecord]:
-        """Yield a `Reassignment` if `bot` names the assistant; a doubt if it is a guess."""
+        """Yield a `Reassignment` if `bot` names the assistant; a doubt if the assistant is a guess."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
             people = {
@@ -226,18 +226,18 @@ class TelegramReader:
 
 
 def _parse_person(sender: object) -> str:
-    """Return the user id of a sender, without the prefix `user`; old exports have it as a number."""
+    """Return the user id of a sender, without the prefix `user`; old exports have the id as a number."""
     return str(sender).removeprefix("user")
 
 
 def _is_chat_field(prefix: str) -> bool:
-    """Return whether a field belongs to a chat itself, not to something inside it."""
+    """Return whether a field belongs to a chat itself, not to an object in the chat."""
     place, _, _ = prefix.rpartition(".")
     return place in ("", "chats.list.item", "left_chats.list.item")
 
 
 def _get_text(written: Any) -> str:
-    """Return the text of a message; the export has it as a list if parts of it are bold, or links."""
+    """Return the text of a message; an export has a list if parts of the text are bold, or links."""
     if isinstance(written, str):
         return written
     if not isinstance(written, list):

@@ -1,4 +1,4 @@
-"""Embedding model of a generation: the model that made its first vectors, not the one of the settings."""
+"""Embedding model of a generation: the model that made its first vectors, not the model of the settings."""
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
@@ -10,7 +10,9 @@ from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
 async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
-    """Return the model that made a generation's vectors; the model of the settings if it is unknown."""
+    """Return the model that made a generation's vectors; the model of the settings if that model is
+    unknown.
+    """
     made_by = await read_model_record(generation)
     settings = (await read_settings(place.connection)).embedding
     if made_by is None:

@@ -23,7 +23,7 @@ class GenerationProgress(RebuildProgress, Protocol):
     """Receives the progress of rows and vectors."""
 
     def report_vectors(self, reached: int, up_to: int) -> None:
-        """Report the log position that the vectors have reached, and the one that they have to reach."""
+        """Report the log position that the vectors have reached, and the position to reach."""
 
 
 class GenerationReplay(NamedTuple):
@@ -65,7 +65,7 @@ async def open_generation(
     up_to: int | None = None,
     embedding: Embedding | None = None,
 ) -> AsyncIterator[GenerationReplay]:
-    """Open a generation to fill: a new one, or one that an earlier attempt has left.
+    """Open a generation to fill: a new generation, or a generation that an earlier attempt has left.
 
     Args:
         place: the deployment and its connections.
@@ -97,7 +97,7 @@ async def open_generation(
 async def open_vector_replay(
     place: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: GenerationProgress
 ) -> AsyncIterator[VectorReplay]:
-    """Open the vectors of a generation: those that an earlier attempt began, or new ones.
+    """Open the vectors of a generation: the vectors that an earlier attempt began, or new vectors.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

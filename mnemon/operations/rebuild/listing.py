@@ -16,7 +16,7 @@ class ListedGeneration(NamedTuple):
     Attributes:
         generation: the generation of the rows.
         position: log position up to which it is filled.
-        vectors: the deployment that has its vectors, if it has any.
+        vectors: the deployment that opens its vectors, which may be absent.
         vector_bytes: size of the vectors on this disk in bytes; None if they are not in a folder.
     """
 
@@ -27,7 +27,7 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(place: Site) -> list[ListedGeneration]:
-    """Return all generations that a rebuild has made, the live one first."""
+    """Return all generations that a rebuild has made, the live generation first."""
     applied = await place.load_applied_position()
     found = []
     for each in await place.list_generations():
@@ -43,13 +43,13 @@ async def remove_generation(place: Site, name: str) -> str:
 
     Args:
         place: the deployment and its connections.
-        name: the whole name of the generation, or the part after the name of the live one.
+        name: the whole name of the generation, or the part after the name of the live generation.
 
     Returns:
         The whole name.
 
     Raises:
-        RebuildBlocked: no generation has this name, or it is live.
+        RebuildBlocked: no generation has this name, or the generation is live.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")

@@ -42,7 +42,7 @@ async def list_unswept(connection: Client) -> set[Owner]:
 
 
 async def count_points(place: Site, generation: Deployment) -> int | None:
-    """Count the points of a generation, which may be the live one.
+    """Count the points of a generation, which may be live.
 
     Returns:
         The number of points; None if no vectors with a known model exist, or if a process has a generation

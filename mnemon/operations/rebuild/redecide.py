@@ -61,7 +61,7 @@ class Redecision:
         connection: connection to the broker.
         database: the database with the projections.
         embedder: makes the vectors of facts.
-        edit: returns the edited default settings.
+        edit: function that returns the edited default settings.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Redecision:
     async def make_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
 
-        After an interruption some users are done and the others are not; another call completes the rest.
+        After an interruption some users are done; another call completes the remaining users.
 
         Args:
             progress: receives the number of users that are done, and the number of all users.
 
         Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now; some
                 users are done.
         """
         return await self._redecide_all(self._deciding.make_changes, progress)

@@ -16,7 +16,7 @@ from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 MAX_FIRST: Final = 10
-"""Maximum number of pairs that a preview names; it counts all."""
+"""Maximum number of pairs that a preview names; further pairs are only counted."""
 
 PairVerdict = Literal["apart", "rewritten", "the same"]
 """Judgement of `dedupe` on two facts with a given similarity."""

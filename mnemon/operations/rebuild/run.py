@@ -1,4 +1,4 @@
-"""Rebuild: replay the log into a new generation, and swap it with the live one."""
+"""Rebuild: replay the log into a new generation, and swap it with the live generation."""
 
 from time import perf_counter
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class RebuildResult(NamedTuple):
 
 
 async def rebuild_generation(place: Site, progress: GenerationProgress) -> RebuildResult:
-    """Replay the log into a new generation, and swap it with the live one.
+    """Replay the log into a new generation, and swap it with the live generation.
 
     The new generation becomes live when it has reached the end of the log while writers wait.
     `GenerationVerification` compares generations; this function does not.

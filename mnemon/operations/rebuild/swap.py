@@ -1,8 +1,8 @@
 """Swap of generations: first the rows, in one transaction, then the vectors.
 
 Between the two steps the live rows keep a record of the position of the new vectors. While the record exists,
-the second step is due, and the next rebuild does it first. Until then searches use the former vectors, which
-come from the same log.
+the second step is due, and the next rebuild takes this step first. Until then searches use the former
+vectors, which come from the same log.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are; return whether a swap was due.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the former vectors are live, and another call can finish the swap.
         Exception: also the other errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
@@ -121,7 +121,8 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
             await drop_generation(to)
             await rename_generation(source, to)
         elif await place.find_generation(to.database_schema):
-            # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
+            # A later rebuild made these vectors; they are not the vectors that an earlier attempt has
+            # renamed.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)
         async with open_vector_replay(
@@ -134,7 +135,8 @@ async def _exchange_existing(place: Site, reached: int, progress: GenerationProg
     to = locate_generation(place.deployment, "next")
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
-            # Before the exchange: after an interruption no process mixes vectors of the two models.
+            # Change the setting before the exchange: after an interruption, no process mixes vectors of two
+            # models.
             await set_embedding(place, await choose_embedding(place, to))
         await _exchange_vectors(place, to, reached, progress)
 
@@ -157,14 +159,14 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
 
 
 async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
-    """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
+    """Replay up to the last event delivered to `index`: only the other vectors may have this event so far."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
 
 async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
-    """Replay the events that `index` wrote to the former collections while the new ones took their place."""
+    """Replay the events that `index` wrote to the former collections during the exchange."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
     async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:

@@ -1,4 +1,6 @@
-"""Replay of the log into the vectors of a generation, by the code of `index`; it can be resumed."""
+"""Replay of the log into the vectors of a generation, by the code of `index`; an interrupted replay can be
+resumed.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -41,8 +43,8 @@ class VectorReplay:
 
         Args:
             connection: connection to the broker.
-            database: has the rows that belong to the vectors.
-            schema: keeps the progress of the vectors.
+            database: the database with the rows that belong to the vectors.
+            schema: the schema that keeps the progress of the vectors.
             vector_index: the vectors, and the model that makes them.
             reached: log position up to which the vectors are filled.
         """
@@ -60,8 +62,8 @@ class VectorReplay:
             at: receives each position that is reached.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
-                answer; the recorded position is correct.
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
+                not answer; the recorded position is correct.
         """
         pages = 0
         async with aclosing(

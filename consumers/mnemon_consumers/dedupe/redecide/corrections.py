@@ -1,8 +1,8 @@
-"""Corrections that turn a user's facts into those that other settings would keep. No I/O, no clock.
+"""Corrections that turn a user's facts into the facts that other settings would keep. No I/O, no clock.
 
 Corrections are events, because the log holds the decisions: a generation that disagreed with it would be
 replaced by the next rebuild. The id of an event is derived from the state that it changes. So the same
-correction made again has the same id and changes nothing; after another change its id differs.
+correction made again has the same id and changes nothing; after another change of the fact, the id differs.
 """
 
 from dataclasses import dataclass, field
@@ -33,12 +33,13 @@ class Correction(NamedTuple):
     """A change to one fact.
 
     Attributes:
-        kind: `merged`: the fact goes into another fact; `apart`: it becomes a separate fact; `rewritten`: it
-            gets another text, tier, importance or date; `evicted`: there is no room for it.
-        fact_id: the fact.
+        kind: `merged`: the fact becomes part of another fact; `apart`: the fact becomes a separate fact;
+            `rewritten`: the fact gets another text, tier, importance or date; `evicted`: the limits leave no
+            room for the fact.
+        fact_id: the id of the fact.
         text: the text of the fact; for `apart`, the text that it will have.
-        other: the fact that the fact goes into, or was part of.
-        becomes: the new text of the fact; of `other` if the fact is merged.
+        other: the other fact, of which this fact becomes a part, or was a part.
+        becomes: the new text of the fact, or of `other` if the fact is merged.
     """
 
     kind: CorrectionKind
@@ -50,7 +51,7 @@ class Correction(NamedTuple):
 
 @dataclass(slots=True)
 class Corrections:
-    """The events that make the change, in the order of publication, and the changes that they make."""
+    """Events to append to the log, in order, and the changes of facts that they make."""
 
     decided: list[DecisionEvent] = field(default_factory=list)
     changes: list[Correction] = field(default_factory=list)

@@ -1,9 +1,10 @@
 """Plan of redecide: the facts that a user would have under other settings. No I/O, no clock.
 
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
-would have existed by then. It decides again only which facts are the same. A proposal that a rule refused
-stays refused. A fact that a command changed, or that was merged after a model compared it, stays changed and
-a separate fact. A fact that has ended stays ended, with everything that had been merged into it.
+would have existed by then. The plan decides again only which facts are the same. A proposal that a rule
+refused stays refused. A fact that a command changed, or that was merged after a model compared it, stays
+changed, and stays a separate fact. A fact that has ended stays ended, with everything that had been merged
+into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -82,7 +83,7 @@ class RedecidedFacts:
         facts: the facts that would be kept.
         decisions: maps each redecided proposal to its new decision.
         writers: maps each fact to the event that would have written it last.
-        successors: maps each fact that another one replaced to that other one.
+        successors: maps each replaced fact to the fact that replaced it.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -118,7 +119,8 @@ def redecide_proposals(
     Args:
         log: the events about the user's facts, in log order.
         standing: the state that these events lead to.
-        settings: the settings to decide with. Of the limits, only the days that a working fact is kept count.
+        settings: the settings to decide with. Of the limits, only the number of days that a working fact is
+            kept matters.
         meanings: vectors of all `collect_texts`.
 
     Raises:
@@ -163,7 +165,7 @@ class _Replay:
             self._record_decision(proposal, self._decide_again(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event unchanged, because no proposal led to it or its proposal is gone."""
+        """Apply an event unchanged, because the event has no proposal or the proposal is gone."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
@@ -226,9 +228,9 @@ class _Replay:
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
-        """Keep the content of the first decision if the new one has the same words and the same fact.
+        """Keep the content of the first decision if the new decision has the same words and the same fact.
 
-        Later versions and limits do not change such a fact.
+        So later versions and limits do not change the fact.
         """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision

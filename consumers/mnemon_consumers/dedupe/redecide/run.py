@@ -1,7 +1,7 @@
 """Redecide, user by user: lists the changes under other settings, and makes them.
 
-The change is made under the user's lock: the log gets all of its events, or none. Rows, vectors
-and caches follow from these events as from any other.
+The changes are made under the user's lock: the log gets all of their events, or none. Rows, vectors and
+caches follow from these events as from any other events.
 """
 
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ EMBEDDED_AT_ONCE: Final = 500
 
 
 class Redecider:
-    """Decides again on one user at a time, and keeps no state between users."""
+    """Decides again on the proposals of one user at a time, and keeps no state between users."""
 
     def __init__(self, connection: Client, database: Database, embedder: Embedder) -> None:
         self._connection = connection
@@ -47,12 +47,12 @@ class Redecider:
         return (await self._plan_changes(owner, settings, {})).changes
 
     async def make_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """Make the change and return it. A second call finds nothing to change.
+        """Append the corrections to the log and return them. A second call makes no further corrections.
 
         Raises:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `find_changes`. All of the change is
-                made, or none.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `find_changes`. The log gets all
+                corrections or none.
         """
         meanings: dict[str, Dense] = {}
         if not (await self._plan_changes(owner, settings, meanings)).decided:

@@ -31,12 +31,12 @@ class KeptFact:
     """A fact that is kept.
 
     Attributes:
-        saved_at: when it was first saved.
-        changed_at: when it was last written or confirmed.
-        order: a number that grows with every change of any of the user's facts. Unlike a time, it is the same
-            for a fact that was just decided and for one that was read from the log.
-        lineage: the sources from which it was learned, confirmed and rewritten; see `join_lineages`.
-        answer: id of the model's answer that contained its words, perhaps with other facts.
+        saved_at: the time at which the fact was first saved.
+        changed_at: the time at which the fact was last written or confirmed.
+        order: a number that grows with every change of any of the user's facts. Unlike a time, the number is
+            the same for a fact that was just decided and for a fact that was read from the log.
+        lineage: the sources of the fact, of its confirmations and of its rewrites; see `join_lineages`.
+        answer: id of the model's answer that contained the fact, perhaps with other facts.
     """
 
     id: str
@@ -70,7 +70,7 @@ class UserFacts:
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
         """Apply an event. An event that was applied before, or that is not about facts, changes nothing.
 
-        A fact that is forgotten, expired or evicted stays so, whatever event comes later.
+        No later event restores a fact that is forgotten, expired or evicted.
         """
         if isinstance(event, FactComparedV1):
             self.decided.add(event_id)  # a comparison changes no fact; the events that it leads to do
@@ -114,7 +114,7 @@ class UserFacts:
         return [known for known in self.facts.values() if known.is_live(now)]
 
     def find_live(self, fact_id: str, now: datetime) -> KeptFact | None:
-        """Return a fact whose end has not passed; None if there is none with this id."""
+        """Return a fact whose end has not passed; None if no such fact has this id."""
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None
 
@@ -150,7 +150,7 @@ class UserFacts:
 
 
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:
-    """Join two lineages: all sources, and the conversation if both have the same one.
+    """Join two lineages: all sources, and the conversation if both name the same conversation.
 
     A fact without sources was saved by a tool, imported or changed by hand. A result with the other fact's
     sources alone would be forgotten with the other's conversation, so the result then has no sources.

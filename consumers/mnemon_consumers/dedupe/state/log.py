@@ -53,7 +53,7 @@ class LogState:
         decisions: maps each proposal to its newest decision and the event id of that decision.
         origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, the origin is
             `=` and the fact id.
-        own: origins of facts that stay separate facts: those changed by hand, merged after a comparison,
+        own: origins of facts that stay separate facts: facts changed by hand, merged after a comparison,
             or without a proposal.
     """
 

@@ -53,16 +53,16 @@ class UserState:
     waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
     meanings: dict[str, Dense] = field(default_factory=dict)
     _worded_by: dict[str, list[str]] = field(default_factory=dict)
-    """Maps each fact to the events that gave its current words to it or to a fact merged into it."""
+    """Maps each fact to the events that gave current words to the fact or to a fact merged into it."""
 
     @property
     def wording(self) -> dict[str, str]:
-        """Map from the id of each event to the fact that has the words of that event now."""
+        """Return a map from the id of each event to the fact that has the words of that event now."""
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property
     def next_position(self) -> int | None:
-        """The log position of the first event without a decision; None if there is none."""
+        """Return the log position of the first event without a decision; None if all are decided."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
             if event_id not in self.facts.decided:

@@ -1,1 +1,1 @@
-"""Alignment of facts: compares a new fact with a known one, term by term, and decides their relation."""
+"""Alignment of facts: compares a new fact with a known fact, term by term, and decides their relation."""

@@ -47,7 +47,7 @@ AXES: Final = ("stages", "kinds")
 """Tables of axes with two poles; each pole is a list of phrases."""
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
-"""Tables whose words are matched without stemming, because their stems are also those of other words."""
+"""Tables whose words are matched without stemming, because other words have the same stems."""
 
 _SHARED_STEM: Final = 3
 """Maximum length, in letters, of a Russian stem that belongs to several words."""
@@ -60,9 +60,9 @@ class Entry:
     """A word or phrase of the lexicon.
 
     Attributes:
-        words: the forms of its words.
-        table: the table that has it.
-        concept: its meaning in that table.
+        words: the forms of each word of the entry.
+        table: the table that has the entry.
+        concept: the meaning of the entry in that table.
         is_compound: whether it has several words with content, each with a meaning of its own.
     """
 
@@ -93,7 +93,7 @@ class Lexicon:
         words: entries of one word, by its forms.
         longer: entries of several words, by the forms of their first word and then of their second.
         numbers: numbers by the form of their word.
-        roles: meanings of prepositions that have a contrary one.
+        roles: meanings of prepositions that have a contrary preposition.
         grammar: lists of words that tell the structure of a sentence.
     """
 

@@ -31,9 +31,9 @@ class Alignment:
     """The matched terms of two statements.
 
     Attributes:
-        statements: the older and the newer one.
-        matched: maps the place of each matched term of the older one to the place of its counterpart.
-        pairs: terms of the older and of the newer one that say the same.
+        statements: the older and the newer statement.
+        matched: maps the place of each matched term of the older statement to that of its counterpart.
+        pairs: terms of the older and of the newer statement that say the same.
         old, new: terms of each statement that matter and have no counterpart, in the order of the text.
         weight: weight of the terms that say the same.
     """
@@ -47,12 +47,12 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Whether the matched words have the same order, and other words between them were replaced."""
+        """Return whether matched words have the same order, and other words between them were replaced."""
         return _is_substituted(*self.statements, self.matched)
 
     @property
     def kind_pairs(self) -> list[tuple[Term, Term]]:
-        """The pairs in which one term names a thing exactly and the other term names its kind."""
+        """Return the pairs in which one term names a thing exactly and the other term names its kind."""
         return [
             (a, b)
             for a, b in self.pairs
@@ -120,7 +120,7 @@ def _list_unmatched(statement: ParsedFact, matched: Container[int]) -> tuple[Ter
 
 
 def _is_comparable(term: Term) -> bool:
-    """Return whether a term may match another one that has other keys."""
+    """Return whether a term may match another term that has other keys."""
     return term.kind not in _EXACT or bool(term.kinds)
 
 
@@ -145,7 +145,7 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 
 def is_kind_of(particular: Term, general: Term) -> bool:
-    """Return whether one term is a kind of the other, as a violin is an instrument."""
+    """Return whether one term is a kind of the other term, as a violin is an instrument."""
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))

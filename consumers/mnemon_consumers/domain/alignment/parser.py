@@ -1,4 +1,4 @@
-"""Parser of facts: turns a text into terms, with marks for what the sentence says of them."""
+"""Parser of facts: splits a text into terms, and marks properties of the sentence such as negation."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -293,7 +293,7 @@ def _list_poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
 
 
 def _combine_numbers(former: float | None, value: float | None) -> float | None:
-    """Return the number that two consecutive words make: "three thousand", "twenty five"; None if none."""
+    """Return the number that two consecutive words make, such as "three thousand"; None without a number."""
     if former is None or value is None:
         return None
     if value in _SCALES and former < value:

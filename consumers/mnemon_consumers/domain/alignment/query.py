@@ -1,4 +1,4 @@
-"""Query fit: whether the words of a query name a fact, and which of several facts they name.
+"""Query fit: decides whether the words of a query name a fact, and chooses one of several facts.
 
 A query must not remove another fact than the intended fact. So a fact has a word of the query only if it has
 the same word, in any form or in other letters. Vectors and synonyms are not used: vectors treat "rent" and
@@ -71,7 +71,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """Return the fact that fits fully and clearly best; None if the query has too few of its words."""
+    """Return the fact that fits fully and clearly best; None without a fact that the query names."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])

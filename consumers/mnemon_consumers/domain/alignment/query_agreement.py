@@ -22,8 +22,8 @@ _TENSES: Final = frozenset(("past", "pres", "futr"))
 def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
     """Return whether query and fact have the words in the same order, where the order carries meaning.
 
-    The order tells subject from object for names, persons and compared things. In Russian, the case does so
-    too.
+    The order tells subject from object for names, persons and compared things. In Russian, the grammatical
+    case also tells them apart.
     """
     pairs = _pairs(query, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]

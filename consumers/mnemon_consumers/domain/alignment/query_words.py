@@ -32,7 +32,7 @@ user forget delete remove erase drop please thing fact memory remember informati
 know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
 назвать называться
 """
-"""Words of a request to forget, and words that every fact has: they name no fact."""
+"""Words that name no fact: words of a request to forget, and words that every fact has."""
 
 _COMMON: Final = """
 live work like love prefer want go get make use take play eat drink read watch study speak buy plan name
@@ -62,7 +62,7 @@ _BASES: Final[Mapping[str, str]] = {
     )
     for form in line.split()[1:]
 }
-"""English verbs whose forms have no common stem; maps each form to its base."""
+"""English verbs whose forms have no common stem: the base of each form."""
 
 _ADJECTIVES: Final = """
 red blue green yellow black white brown grey gray pink purple orange dark light bright
@@ -93,9 +93,9 @@ class ContentWord(NamedTuple):
     """A content word.
 
     Attributes:
-        text: in lower case.
-        forms: forms by which it is matched.
-        weight: weight in the fit.
+        text: the word in lower case.
+        forms: the forms by which the word is matched.
+        weight: the weight of the word in the fit.
         direction: `from` or `to` if that word precedes it.
         before: the word before it.
         is_person: whether it is a word for a person, such as `mother`.
@@ -116,12 +116,12 @@ class ContentWord(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a proper name, judged by its letters and the dictionary."""
+        """Return whether the word is a proper name, judged by its letters and the dictionary."""
         return self.is_capital and (not self.is_first or bool(name_lemmas(self.text)))
 
     @property
     def is_adjective(self) -> bool:
-        """Whether it is an adjective, which only describes the thing that another word names."""
+        """Return whether the word is an adjective, which only describes the thing that another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
         return self.text in _ADJECTIVE
@@ -133,9 +133,9 @@ class ContentWords:
 
     Attributes:
         content: its content words, each once.
-        people: the people that it is about besides the user, such as `mother`.
+        people: the people that the text is about besides the user, such as `mother`.
         names: the content words that are names of these people, such as Tom in "brother Tom".
-        denies: whether it denies something, or says that it is over.
+        denies: whether the text denies something, or says that something is over.
         plain: all words in lower case.
         text: the text as given.
     """

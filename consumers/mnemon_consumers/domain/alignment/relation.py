@@ -1,4 +1,4 @@
-"""Relation of a new fact to a known one: same, update, different or undecided, decided on evidence."""
+"""Relation of a new fact to a known fact: same, update, different or undecided, decided on evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKi
 
 
 class FactRelation(StrEnum):
-    """Relation of a new fact to a known one."""
+    """Relation of a new fact to a known fact."""
 
     SAME = "same"
     UPDATE = "update"
@@ -45,8 +45,8 @@ class RelationVerdict:
     """A decision about two facts.
 
     Attributes:
-        relation: relation of the newer fact to the older one.
-        evidence: the reason, for a person. It repeats no word of a fact, because it outlives the facts.
+        relation: relation of the newer fact to the older fact.
+        evidence: the reason, which quotes no fact, because the reason is stored longer than the facts.
         score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and more.
         is_related: whether both facts are about the same thing, without a contradiction.
@@ -111,11 +111,11 @@ _GENERAL_PEOPLE: Final = frozenset(
 """General words for people, for which the other fact may have a more exact word."""
 
 SUBSET_SHARE: Final = 0.95
-"""Minimum share of one fact that the other must have to contain it."""
+"""Minimum share of one fact that the other fact must have to contain the one fact."""
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
-    """Decide the relation of a new fact to a known one."""
+    """Decide the relation of a new fact to a known fact."""
     return _Comparison(*parse_pair(old, new), similarity).verdict()
 
 
@@ -242,7 +242,7 @@ class _Comparison:
         )
 
     def _is_another_of_a_kind(self) -> bool:
-        """Return whether only one fact is about "the other" or "the second" of two things."""
+        """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
         others = load_lexicon().grammar["others"]
         return any(
             a.is_head
@@ -325,7 +325,7 @@ class _Comparison:
         )
 
     def _find_next_stage(self) -> str | None:
-        """Return the axis on which the newer fact is the next stage of the older: "looks for", "found"."""
+        """Return the axis on which the newer fact is the next stage: "looks for", "found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
@@ -355,7 +355,7 @@ class _Comparison:
         return min(axes)
 
     def _is_trip_over(self) -> bool:
-        """Return whether the newer fact reports the return from a trip that the older one plans."""
+        """Return whether the newer fact reports the return from a trip that the older fact plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
         is_stay = "residence" in self.old.slots or {
@@ -582,7 +582,9 @@ class _Comparison:
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
-        """Return whether the newer fact leaves the state of the older: "в отпуске", "вышла из отпуска"."""
+        """Return whether the newer fact leaves the state of the older fact: "в отпуске", "вышла из
+        отпуска".
+        """
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
@@ -603,7 +605,7 @@ class _Comparison:
         )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact gives up a thing whose amount or place the older one tells."""
+        """Return whether the newer fact gives up a thing whose amount or place the older fact tells."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
@@ -617,7 +619,7 @@ class _Comparison:
         )
 
     def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact ends a friendship, job or activity that is not in the older one."""
+        """Return whether the newer fact ends a friendship, job or activity that is not in the older fact."""
         old, new = self.old, self.new
         poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
         is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
@@ -645,7 +647,7 @@ class _Comparison:
         return is_unable and is_able and is_whole and has_topic
 
     def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact says that a person whose job the older one tells has retired."""
+        """Return whether the newer fact says that a person whose job the older fact tells has retired."""
         is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
         is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") for term in self.alignment.old if not term.role
@@ -671,7 +673,7 @@ class _Comparison:
         )
 
     def _is_left_behind(self) -> bool:
-        """Return whether the newer fact switches from the thing in the older: "from tea to coffee"."""
+        """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
             self.new.is_changed
             and self.share_old >= 0.45
@@ -763,7 +765,7 @@ class _Comparison:
         return is_same and not (is_added or self.old.is_changed)
 
     def _is_other_swapped(self) -> bool:
-        """Return whether the newer fact swaps another thing than the one in the older fact."""
+        """Return whether the newer fact swaps another thing than the thing in the older fact."""
         return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
@@ -821,7 +823,7 @@ class _Comparison:
         )
 
     def _is_once_again(self) -> bool:
-        """Return whether only the older fact has an amount, while the newer has "once": "раз в неделю"."""
+        """Return whether the older fact has an amount and the newer fact means "once": "раз в неделю"."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
         is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
@@ -921,7 +923,7 @@ class _Comparison:
         )
 
     def _is_carried_out(self) -> bool:
-        """Return whether the newer fact completes a plan, or a stage such as waiting, of the older one."""
+        """Return whether the newer fact completes a plan, or a stage such as waiting, of the older fact."""
         is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
         is_open = self.old.is_planned or (is_before and self.new.is_past)
         return is_open and not self.new.is_planned and not self.new.is_negated
@@ -932,12 +934,12 @@ class _Comparison:
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 
     def _is_continued(self) -> bool:
-        """Return whether the newer fact begins like the older one: "has a dog", "has a dog called Rex"."""
+        """Return whether the newer fact begins like the older fact: "has a dog", "has a dog called Rex"."""
         old, new = _drop_fillers(self.old), _drop_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
-        """Return whether words match beyond those of the common subject."""
+        """Return whether words match besides the words of the common subject."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -1100,7 +1102,7 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _drop_fillers(statement: ParsedFact) -> list[str]:
-    """Return the words of a fact except those for the user, determiners and counts."""
+    """Return the words of a fact except words for the user, determiners and counts."""
     grammar = load_lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}

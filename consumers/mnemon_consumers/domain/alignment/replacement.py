@@ -61,7 +61,7 @@ _ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "
 """Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
 
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
-"""Past tenses that describe the present."""
+"""Russian verbs whose past tense describes a present state."""
 
 _OCCUPIED: Final = frozenset(
     ("as", "is", "am", "are", "be", "became", "become", "becoming", "works", "work", "now")
@@ -133,21 +133,21 @@ class Replacement:
 
     @property
     def is_current(self) -> bool:
-        """Whether the newer fact describes the present, rather than an event that stays true."""
+        """Return whether the newer fact describes the present, rather than an event that stays true."""
         return self.new.is_changed or not (_is_event_past(self.old) or _is_event_past(self.new))
 
     @property
     def left(self) -> tuple[Term, ...]:
-        """The terms of both facts without a counterpart."""
+        """Return the terms of both facts that have no counterpart."""
         return (*self.alignment.old, *self.alignment.new)
 
     @property
     def values(self) -> list[Term]:
-        """The numbers and dates without a counterpart."""
+        """Return the numbers and dates that have no counterpart."""
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:
-        """Return the person's attribute that has another value in the newer fact; None if there is none."""
+        """Return the person's attribute that has another value in the newer fact; None without one."""
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = kinds_of(left.old) & kinds_of(left.new)
         if self.old.is_planned:
@@ -329,7 +329,7 @@ class Replacement:
         )
 
     def is_left_for_another(self) -> bool:
-        """Return whether the newer fact leaves the thing in the older one for another: "left A for B"."""
+        """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
         left = self.alignment
         slots = {"employer", *_NAMED_SLOTS} & self.old.slots
         names = [term for term in left.new if term.kind is TermKind.NAME]
@@ -444,7 +444,7 @@ class Replacement:
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
-        """Return whether a number tells a person's progress, and the newer is greater: page 3, page 90."""
+        """Return whether a number tells a person's progress, and has grown: page 3, page 90."""
         if not self._has_grown() or self.old.is_past or self.new.is_past:
             return False
         feelings = (pole for term in self.new.terms for pole in term.opposites)
@@ -576,7 +576,7 @@ class Replacement:
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
     def is_swapped(self) -> bool:
-        """Return whether the newer fact swaps the thing in the older one: "Сменил телефон на Poco"."""
+        """Return whether the newer fact swaps the thing in the older fact: "Сменил телефон на Poco"."""
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
@@ -613,7 +613,7 @@ class Replacement:
         )
 
     def _is_in_one_role(self) -> bool:
-        """Return whether a role that one person has at a time has another person: "a manager called Ann"."""
+        """Return whether another person now has a role that one person can have: "a manager called Ann"."""
         left = self.alignment
         old, new = _without_naming(left.old), _without_naming(left.new)
         if not kinds_of(old) == kinds_of(new) == {TermKind.NAME}:

@@ -23,12 +23,12 @@ class Term(NamedTuple):
     """A word or phrase with content.
 
     Attributes:
-        text: its spelling in the fact, in lower case.
-        keys: two terms with a key in common have the same meaning.
+        text: the spelling of the term in the fact, in lower case.
+        keys: the meanings of the term; two terms with a key in common mean the same.
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
-        kinds: poles such as `instrument+` for any of a kind and `instrument-` for one kind of it.
-        role: the preposition before it, if the preposition has a contrary one.
+        kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
+        role: the preposition before the term, if a contrary preposition exists.
         is_head: whether it belongs to the subject of the sentence.
         place: number of its first token.
     """
@@ -106,5 +106,5 @@ class ParsedFact:
 
     @property
     def has_head(self) -> bool:
-        """Whether its subject is something other than the user."""
+        """Return whether the subject of the fact is something other than the user."""
         return any(term.is_head and term.kind is not TermKind.LIGHT for term in self.terms)

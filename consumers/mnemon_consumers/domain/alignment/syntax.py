@@ -36,7 +36,7 @@ def contradicts(role: str, other: str) -> bool:
 
 
 def role_at(tokens: Sequence[Token], at: int) -> str:
-    """Return the meaning of a preposition that has a contrary one; empty for any other word."""
+    """Return the meaning of a preposition that has a contrary preposition; empty for any other word."""
     word = tokens[at].word
     if word in ("с", "со") and at + 1 < len(tokens):
         return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"

@@ -27,10 +27,10 @@ class Token(NamedTuple):
     """A word, number or sign.
 
     Attributes:
-        surface: spelling in the text.
-        word: in lower case, without a possessive ending.
-        forms: forms by which it is matched.
-        lookup: forms by which it is looked up in the lexicon.
+        surface: the spelling in the text.
+        word: the word in lower case, without a possessive ending.
+        forms: the forms by which the token is matched.
+        lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
         is_denied: whether it ends in "n't" or is "cannot".
     """

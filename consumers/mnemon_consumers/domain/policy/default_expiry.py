@@ -1,4 +1,4 @@
-"""Expiry dates of facts that are proposed without one."""
+"""Expiry dates of facts that are proposed without an expiry date."""
 
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ def compute_rewritten_until(
         former: the fact in its old words. An end that the old words named is dropped.
         text: the new words.
         end: the end that the new words name, see `find_expiry`; only the tier `working` uses it.
-        tier: the tier in which it is kept from now on.
+        tier: the new tier of the fact.
         at: the time of the change.
         limits: the tenant's limits.
     """

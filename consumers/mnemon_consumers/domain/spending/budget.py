@@ -30,7 +30,8 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class _DaySpending:
-    """Spending of a tenant on one day. It only grows, so calls that persist has yet to write stay counted.
+    """Spending of a tenant on one day. The amount only grows, so calls that persist has yet to write stay
+    counted.
 
     Attributes:
         usd: cost of answered calls.
@@ -70,11 +71,10 @@ class Budgets:
         _kept.add(self)
 
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
-        """Return whether a tenant may ask a model now. A tenant that has spent its budget is logged once a
-        day.
+        """Return whether a tenant may ask a model now.
 
-        Calls in progress count as if they had been answered, with the longest answer. The first refusal of a
-        day is logged.
+        Calls in progress count as if they had been answered, with the longest answer. A tenant that has spent
+        its budget is logged once a day.
 
         Args:
             tenant: the tenant that asks.
@@ -82,7 +82,7 @@ class Budgets:
                 limit.
 
         Raises:
-            DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
+            DatabaseUnavailable: the tenant has a limit, and the amount spent cannot be read.
         """
         limit = self._settings.get_settings(tenant).spending.usd_per_day
         if limit is None:
@@ -126,7 +126,7 @@ class Budgets:
         return release
 
     def is_limited(self, tenant: str) -> bool:
-        """Return whether a tenant has a budget."""
+        """Return whether the spending of a tenant is limited."""
         return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
     def invalidate(self) -> None:
@@ -167,7 +167,7 @@ class Budgets:
 
 
 class Reservations:
-    """Reservations of possible costs before calls are made; they are released together."""
+    """Reservations of possible costs before calls are made; all reservations are released together."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
@@ -177,7 +177,7 @@ class Reservations:
         """Return whether a call of this possible cost may be made; if so, count it from now on.
 
         Raises:
-            DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
+            DatabaseUnavailable: the tenant has a limit, and the amount spent cannot be read.
         """
         if not await self._budgets.has_budget(tenant):
             return False

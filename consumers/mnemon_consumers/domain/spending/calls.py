@@ -37,9 +37,9 @@ def build_call_event(
         provider: the provider of the model.
         model: the provider's name of the model.
         purpose: the purpose of the call.
-        batch_id: the batch of which it was a line; None for a single call.
+        batch_id: the batch of which the call was a line; None for a single call.
         spending: the prices of the user's tenant.
-        event_id: derived from the request, so that the same call counts once.
+        event_id: the id of the event, derived from the request, so that the same call counts once.
     """
     event = ModelCalledV1(
         provider=provider,

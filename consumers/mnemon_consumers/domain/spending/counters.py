@@ -1,4 +1,4 @@
-"""Metrics of tokens and costs of models in this process; the log keeps them permanently."""
+"""Metrics of tokens and costs of models in this process; the log keeps the figures permanently."""
 
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.telemetry.metrics import MODEL_COST, MODEL_TOKENS

@@ -1,4 +1,4 @@
-"""Spending over some days, for display."""
+"""Spending of tenants on language models over a number of days."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Period:
 
     @property
     def unpriced_models(self) -> list[str]:
-        """The models without a price, by the providers' names."""
+        """Return the models without a price, under the providers' names for them."""
         return list_unpriced_models(self.calls)
 
     def _spending_of(self, tenant: str) -> Spending:

@@ -17,7 +17,7 @@ PARTS: tuple[UsageGrouping, ...] = get_args(UsageGrouping)
 """Parts by which calls can be grouped; the model includes its provider, as in `openai/gpt-4o-mini`."""
 
 SpendingOf = Callable[[str], Spending]
-"""Returns the spending settings of a tenant."""
+"""Function that returns the spending settings of a tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Total:
         calls: number of calls.
         batched: number of calls that were lines of batches.
         unpriced: number of calls whose model had no price at the time; `offline` needs no price.
-        input: tokens of the requests, including cached ones.
+        input: tokens of the requests, including cached tokens.
         cached: tokens of the requests that the provider had cached.
         output: tokens of the answers.
         usd: US dollars, without the calls that had no price.
@@ -58,17 +58,17 @@ class Total:
 
     @property
     def cached_share(self) -> float | None:
-        """The share of the requests' tokens that was cached; None if the requests had no tokens."""
+        """Return the share of the requests' tokens that was cached; None if the requests had no tokens."""
         return self.cached / self.input if self.input else None
 
     @property
     def known_usd(self) -> float | None:
-        """Cost in US dollars; None if no call had a price, so that the cost is unknown."""
+        """Return the cost in US dollars; None if no call had a price, so that the cost is unknown."""
         return None if self.calls and self.unpriced == self.calls else self.usd
 
 
 class ExhaustedBudget(NamedTuple):
-    """A tenant that has spent its budget of today."""
+    """A tenant that has spent its budget of the day."""
 
     tenant: str
     usd: float
@@ -98,7 +98,7 @@ def find_model(calls: CallTotals) -> str:
 
 
 def list_unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
-    """Return the models that had no price, by the provider's names."""
+    """Return the models that had no price, under the provider's names for them."""
     return sorted({each.model for each in calls if _has_unpriced(each)})
 
 
@@ -110,7 +110,7 @@ def find_exhausted_budgets(
     Args:
         spent: US dollars of today, by tenant.
         tenants: further tenants, which spent nothing but may have a limit of 0.
-        spending_of: returns the spending settings of a tenant.
+        spending_of: function that returns the spending settings of a tenant.
     """
     found = []
     for tenant in sorted({*spent, *tenants}):

@@ -1,4 +1,4 @@
-"""Grounding: checks a fact of a model against the messages that it names as sources. No I/O, no clock.
+"""Grounding: checks a fact of a model against the messages that the fact names as sources. No I/O, no clock.
 
 A name or a number that no source has was most likely made up, or belongs to another person. Dates have other
 rules: a model has to write the date that "yesterday" means, which no message contains.
@@ -17,7 +17,9 @@ from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
-"""Maximum number of days, in either direction, between a message and a date that its "in May" may mean."""
+"""Maximum number of days, in either direction, between a message and a date that its words "in May" may
+mean.
+"""
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
@@ -80,11 +82,11 @@ class Evidence:
     """Evidence for a fact: words, numbers and dates of its sources.
 
     Attributes:
-        words: all forms of their words.
-        numbers: their numbers.
-        months: the months that they name, by number.
-        days: the days of a month that they name, each with the month.
-        is_relative: whether they give a time relative to another one, such as "yesterday".
+        words: all forms of the words.
+        numbers: the numbers.
+        months: the months that the sources name, by number.
+        days: the days of a month that the sources name, each with the month.
+        is_relative: whether the sources give a relative time, such as "yesterday".
         said_on: the dates of the messages.
     """
 
@@ -106,9 +108,9 @@ def find_unsupported(
 
     Args:
         text: the fact.
-        sources: log positions of the messages that it names.
+        sources: log positions of the messages that the fact names.
         messages: the messages that the model was shown.
-        known: the facts that it was shown.
+        known: the known facts that the model was shown.
     """
     named = [message for message in messages if message.seq in sources] or list(messages)
     shown = [message for message in messages if message.role == "assistant"]

@@ -1,7 +1,7 @@
 """Parses a model's answer into facts and relations, each checked separately.
 
-An answer is not trusted: it may be no JSON, end in the middle, name unknown facts, or hold more than the
-request asked for.
+An answer is not trusted. The text may be no JSON, end in the middle, name unknown facts, or hold more than
+the request asked for.
 """
 
 import json
@@ -44,7 +44,7 @@ _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
 _LIST: Final = re.compile(r"\[(?=\s*[{\]])")
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
-"""Characters that structure a list of facts; an escaped character is not one of them."""
+"""Characters that structure a list of facts; an escaped character has no such role."""
 
 _THOUGHTS_END: Final = "</think>"
 """Tag before which local models write their thoughts."""
@@ -131,7 +131,7 @@ class ParsedAnswer(NamedTuple):
         repaired: whether the answer was no JSON and was repaired.
         left_out: number of facts that are not proposed: facts without text, too long, or beyond the limit.
         beyond_limit: usable facts of `left_out` that are beyond the limit.
-        relations: the relations that it gives for pairs that the request asked about.
+        relations: the relations that the answer gives for pairs that the request asked about.
     """
 
     facts: tuple[ProposedFact, ...]
@@ -255,7 +255,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a usable fact with log positions as sources. If the fact names no sources, all messages are."""
+    """Return a usable fact with log positions as sources. Without sources, all messages count."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

@@ -1,4 +1,4 @@
-"""Publishes answers of models: for each window either all events that follow from it, or none."""
+"""Publishes answers of models: for each window either all events of its answer, or no event."""
 
 import asyncio
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ class WindowJudgement:
     """Outcome of a window.
 
     Attributes:
-        events: events for the log, to append all or none of them.
+        events: events for the log, which gets all of them or none.
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
@@ -70,7 +70,7 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome of a window; give it up after the attempts that the settings allow."""
+    """Decide the outcome of a window; give the window up after the attempts that the settings allow."""
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)
     if not question.messages:
@@ -118,8 +118,8 @@ def judge_answer(
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
     """Return the facts, each with the names and numbers that its source messages lack.
 
-    A fact with such names or numbers may be made up. It is proposed, but replaces no other fact, and its
-    importance is at most `MOST_IMPORTANCE`.
+    A fact with such names or numbers may be made up. The fact is proposed, but replaces no other fact, and
+    its importance is at most `MOST_IMPORTANCE`.
     """
     known = question.known[: question.settings.extraction.known_facts]
     marks = [find_unsupported(fact.text, fact.sources, question.messages, known) for fact in extracted.facts]
@@ -133,7 +133,7 @@ def _weaken_fact(fact: ProposedFact) -> ProposedFact:
 
 
 def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Return why facts of an answer are left out, and their texts without secrets; None if none is."""
+    """Return why facts of an answer are left out, and their texts without secrets; None without any."""
     left = extracted.beyond_limit
     if not left:
         return None, None

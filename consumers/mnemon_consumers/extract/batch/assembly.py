@@ -35,7 +35,7 @@ class _Pool:
 
     Attributes:
         most: maximum number of lines of the batch.
-        is_due: whether a tenant's windows have waited for its `pool_seconds`.
+        is_due: whether windows of a tenant have waited for the setting `pool_seconds`.
     """
 
     provider: Provider
@@ -70,7 +70,7 @@ class BatchAssembler:
         Only one process claims at a time; in other processes the call returns at once.
 
         Raises:
-            DatabaseUnavailable: the call can be repeated.
+            DatabaseUnavailable: the database does not answer. The call can be repeated.
         """
         async with try_lock(self._database, "extract", "pool") as is_mine:
             if not is_mine:

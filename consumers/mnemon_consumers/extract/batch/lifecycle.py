@@ -46,7 +46,7 @@ BATCHES_AT_ONCE: Final = 2
 """Maximum number of batches that a process handles at the same time."""
 
 AGE_DIVISOR: Final = 20
-"""Divisor of a batch's age: the next check of the batch follows after a twentieth of it."""
+"""Divisor of a batch's age: the next check of the batch follows after a twentieth of its age."""
 
 LONGEST_PAUSE: Final = 60.0
 """Maximum number of seconds between two checks of a batch."""
@@ -86,7 +86,7 @@ class BatchLifecycle:
         """Claim due windows, and advance every batch that no other process handles.
 
         Raises:
-            DatabaseUnavailable: the call can be repeated.
+            DatabaseUnavailable: the database does not answer. The call can be repeated.
         """
         await self._assembler.claim_batches()
         found = await self._database.run_query(list_open_batches())

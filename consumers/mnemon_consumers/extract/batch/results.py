@@ -98,7 +98,8 @@ class BatchResults:
         """Complete a batch whose results are all read.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
+                repeated.
         """
         again_ = dict(failed)
         now = datetime.now(UTC)
@@ -163,7 +164,7 @@ class BatchResults:
 
 
 def _request_online(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Return the record that lets a window that no batch reached be requested online; no failure counts."""
+    """Return the record of a window to request online after no batch reached it; this is no failure."""
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 

@@ -63,7 +63,7 @@ PROJECTION_WAIT: Final = 5.0
 
 
 class _AskedWindow(NamedTuple):
-    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget."""
+    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget left."""
 
     window: Window
     usd: float | None
@@ -102,7 +102,8 @@ class BatchSubmitter:
         soon as no earlier request can still reach the provider.
 
         Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
+                be repeated.
         """
         if batch.error is None:
             found = await require_batches(model).find(batch.batch_id, batch.lines, batch.created_at)
@@ -121,7 +122,8 @@ class BatchSubmitter:
         the provider may have the batch.
 
         Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
+                be repeated.
         """
         with self._budgets.open_reservations() as reservations:
             await self._submit_reserved(connection, batch, model, reservations)
@@ -258,7 +260,7 @@ class BatchSubmitter:
 
 
 def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
-    """Return whether settings still select batches and the provider and model of this one."""
+    """Return whether settings still select batches and the provider and model of this batch."""
     is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
     return extraction.enabled and extraction.mode == "batch" and is_there
 
@@ -272,7 +274,7 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
 
 
 def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
-    """Return events for each user; they name only the windows of that user."""
+    """Return events for each user, which name only the windows of that user."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)

@@ -22,7 +22,7 @@ class FittedContext(NamedTuple):
     """A context within its budget.
 
     Attributes:
-        context: the part of it that is shown.
+        context: the part of the context that is shown.
         rendered: its rendered form; empty if nothing fits.
         tokens: tokens of the whole context, at most the budget.
         sections: a report for each section with content. The sum of their tokens may exceed `tokens`
@@ -82,7 +82,7 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 def _divide_room(
     requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """Give each section the tokens it needs, up to its share by weight; divide the rest by weight."""
+    """Give each section the tokens that it needs, up to its share by weight; divide the rest by weight."""
     shares = dict(requested)
     wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:

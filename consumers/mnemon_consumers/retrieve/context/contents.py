@@ -64,7 +64,7 @@ class ContextSummary(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a document; `name` is its title, or else its id."""
+    """A passage of a document; `name` is the title of the document, or else the id."""
 
     text: str
     name: str
@@ -89,15 +89,15 @@ class Context:
         working: facts that hold until a date, tier `working`, in any order.
         relevant: facts found for this turn, in any order.
         user_data: fields that a tool or a person set.
-        summaries: oldest first.
-        recent: the newest messages and those that no summary covers, oldest first.
+        summaries: summaries of earlier messages, oldest first.
+        recent: the newest messages, and all messages that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
         current_time: the current time; None if the context must not show it.
         language: language of the fixed words.
         trimmed: whether items are left out for lack of room.
         incomplete: whether a part could not be read or searched.
-        extent: all messages of the conversation, for the coverage; None if they are unknown.
+        extent: all messages of the conversation, for the coverage; None if the messages are unknown.
         conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
         not_considered: for each section the number of stored items that are not in the fields above.
     """

@@ -24,7 +24,7 @@ class SummaryRange(Protocol):
 
 
 class AccountedMessages(NamedTuple):
-    """Numbers of messages. Each message of the conversation is counted in exactly one of them.
+    """Numbers of messages. Each message of the conversation is counted in exactly one number.
 
     Attributes:
         shown: messages that are shown as a whole or in part.
@@ -95,7 +95,7 @@ class ConversationExtent:
     Attributes:
         summaries: all live summaries, shown or not.
         messages: log positions of the messages that were read, by event id.
-        counts: counts of the messages before `read`.
+        counts: counts of older messages, by log position.
         located: counted messages that may be shown: log positions by event id.
         wordless: messages without words or tools, which cannot be shown.
     """

@@ -17,8 +17,9 @@ MOST_CHARACTERS: Final = 400
 texts."""
 
 CYRILLIC_SHARE: Final = 0.4
-"""Minimum share of Cyrillic letters of a Russian text. It is less than half, because Russian sentences often
-quote English names and code, but English sentences seldom quote Russian."""
+"""Minimum share of Cyrillic letters of a Russian text. The share is less than half, because Russian sentences
+often quote English names and code, but English sentences seldom quote Russian.
+"""
 
 _CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
 _LATIN: Final = re.compile("[A-Za-z]+")

@@ -1,4 +1,4 @@
-"""Layouts of the formats: how items are written, the text around them, and their cost in tokens."""
+"""Layouts of the formats: the form of items, the text around items, and the cost in tokens."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,8 @@ class Frame(NamedTuple):
 
 
 class ContextLayout(Protocol):
-    """Layout of a format. A section's tokens are those of its frame and items, with an error of a few tokens.
+    """Layout of a format. A section's tokens are the tokens of its frame and items, with an error of a few
+    tokens.
 
     Attributes:
         nothing: the rendered form if nothing fits.

@@ -44,7 +44,7 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""For each section, the sections whose items it leaves out; their items are chosen first."""
+"""For each section, the sections whose items it must not repeat, and which are filled first."""
 
 
 UNLIMITED: Final = Characters()
@@ -158,7 +158,7 @@ class ItemChooser:
         return shown
 
     def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
-        """Return items in order of preference up to the first that does not fit, and the beginning of it."""
+        """Return items in order of preference up to the first that does not fit, which is cut."""
         shown: list[Item] = []
         for item in candidates:
             tokens = self._count_item(section, item, left)

@@ -1,6 +1,6 @@
 """The fixed words of a context, by language.
 
-XML tags and the titles of blocks are names that prompts refer to: they are the same in every language.
+Prompts refer to XML tags and titles of blocks by name, so these are the same in every language.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ ContextLanguage = Literal["en", "ru"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Fixed words. The headings are those of the formats `messages` and `markdown`.
+    """Fixed words. The headings belong to the formats `messages` and `markdown`.
 
     Attributes:
         nothing_saved: the sentence for a user without any saved memory.

@@ -36,7 +36,7 @@ def rank_facts(
     """Return the facts that have not expired, best first.
 
     Args:
-        facts: those of the found facts that are still live.
+        facts: the found facts that are still live.
         candidates: found candidates, by fact id.
         share: share of the query's words that the best candidate by words has.
         settings: the decay of freshness.

@@ -28,10 +28,11 @@ class FusedCandidate(NamedTuple):
     Attributes:
         payload: payload of its point.
         score: the sum of both rankings, 0 to 1; an item that is best in both has 1.
-        words: its scaled score by words, 0 to 1; 0 if words did not find it.
-        meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find it.
+        words: its scaled score by words, 0 to 1; 0 if words did not find the candidate.
+        meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find the candidate.
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
-        similarity: cosine with the query; 0 if the ranking by meaning lacks it, None without vectors.
+        similarity: cosine with the query; 0 if the ranking by meaning lacks the candidate, None without
+            vectors.
     """
 
     payload: Mapping[str, JsonValue]
@@ -54,8 +55,8 @@ def fuse_rankings(
     Args:
         by_words: hits by words, best first.
         by_meaning: hits by meaning, best first; None if there is no vector.
-        limit: number of hits that were requested of each ranking. If `by_words` has fewer hits, they are all
-            items with a word of the query.
+        limit: number of hits that were requested of each ranking. If `by_words` has fewer hits, it has every
+            item with a word of the query.
     """
     is_complete = len(by_words) < limit
     words = _scale_scores(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)

@@ -33,7 +33,9 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """The newest messages of a conversation, which count as recent; None is the current conversation."""
+    """The newest messages of a conversation, which count as recent; `conversation` may be None for the
+    current one.
+    """
 
     conversation: str | None
     messages: int
@@ -43,7 +45,7 @@ NO_WINDOW: Final = RecentWindow(None, 0)
 
 
 def resolve_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
-    """Return the scopes to search, each with its parts, in the order in which they are named."""
+    """Return the scopes to search, each with its parts, in the order of `scopes`."""
     found: dict[FoundScope, ScopeParts] = {}
     for named in scopes:
         for scope, parts in _NAMED[named].items():

@@ -1,4 +1,4 @@
-"""Intent of a query: the speakers and dates it names, and whether it asks for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and dates in the query, and the wish for a time. No I/O, no clock."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
-"""Maximum number of texts whose properties are cached; they take some megabytes, at most 40 MB."""
+"""Maximum number of texts whose properties are cached; the cache takes at most 40 MB."""
 
 LOOKED_AT: Final = 10_000
-"""Maximum number of characters of a text to read, from its beginning, so that a huge text delays no
-others."""
+"""Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
+request.
+"""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -107,22 +108,24 @@ class QueryIntent:
 
     @cached_property
     def days(self) -> tuple[Day, ...]:
-        """The dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
+        """Return the dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`,
+        `08.05.2023`.
+        """
         return tuple(_find_days(self.text))
 
     @cached_property
     def for_time(self) -> bool:
-        """Whether the query asks for a time."""
+        """Return whether the query asks for a time."""
         return _WHEN.search(self.text) is not None
 
     @cached_property
     def of_self(self) -> bool:
-        """Whether the user asks about themselves: `what did I say`."""
+        """Return whether the user asks about themselves: `what did I say`."""
         return not FIRST_PERSON.isdisjoint(self._word_set)
 
     @cached_property
     def of_other(self) -> bool:
-        """Whether the query is about the assistant: `what did you say`."""
+        """Return whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def has_name(self, name: str) -> bool:

@@ -30,19 +30,19 @@ SESSION: Final = 0.5
 """Maximum score that a session adds to its messages."""
 
 SESSION_HITS: Final = 5
-"""Number of best messages of a session that make up its score; each has half the weight of the better one."""
+"""Number of best messages that make up a session's score; each weighs half as much as the previous."""
 
 NAMED: Final = 1.7
 """Factor for messages of a speaker whom the query names."""
 
 NAMED_ON_OTHERS: Final = 1.1
-"""Factor, instead of `NAMED`, for such messages that are about the person addressed."""
+"""Factor, instead of `NAMED`, if the message of the named speaker is about the person addressed."""
 
 DATED: Final = 1.5
 """Factor for messages sent on a date that the query names."""
 
 TIMED: Final = 1.2
-"""Factor for messages that name a time, if the query asks for one."""
+"""Factor for messages that name a time, if the query asks for a time."""
 
 
 _QUESTION_MARKS: Final = "?\uff1f\u061f"

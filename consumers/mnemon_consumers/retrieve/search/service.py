@@ -119,7 +119,7 @@ class Search:
         }
 
     def forget(self) -> None:
-        """Let words be counted again, after a switch of generations."""
+        """Let the words of all tenants be counted again, after a swap."""
         if self._statistics:
             self._statistics.expire_counts()
 
@@ -238,7 +238,8 @@ class Search:
         return hits, seen.seq
 
     async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
-        """Return a filter for the facts of some tiers: ids to include, or ids to exclude if those are fewer.
+        """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to
+        be excluded.
 
         Raises:
             DatabaseUnavailable: the facts cannot be read now.

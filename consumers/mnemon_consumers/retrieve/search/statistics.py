@@ -22,7 +22,9 @@ TENANTS: Final = 1000
 
 
 class Statistics:
-    """Word statistics of tenants. Queries do not wait for them: a query before the first count uses none."""
+    """Word statistics of tenants. Queries do not wait for a count: a query before the first count uses no
+    statistics.
+    """
 
     def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
         """Create the statistics; `revision_of` returns an object that each change of a tenant replaces."""
@@ -35,7 +37,9 @@ class Statistics:
         self._counting: set[asyncio.Task[None]] = set()
 
     def get_statistics(self, tenant: str) -> CorpusStatistics | None:
-        """Return the last count; start another count if it is old and the tenant has changed since."""
+        """Return the last count; start another count if the last count is old and the tenant has changed
+        since.
+        """
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
             self._due[tenant] = time.monotonic() + RECOUNT_SECONDS

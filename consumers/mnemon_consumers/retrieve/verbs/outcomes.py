@@ -25,7 +25,7 @@ def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutc
     Args:
         seq: log position of the event.
         letters: dead letters of the user's rejected events.
-        applied: the log position up to which every event has ended.
+        applied: the log position up to which every event is handled.
     """
     for letter in letters:
         if (letter.stream, letter.sequence) == (LOG, seq):

@@ -15,7 +15,7 @@ _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
 
 class UserLog:
-    """Writes events about the users of requests."""
+    """Appends the events of requests to the log, and reads rejected events."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -30,7 +30,7 @@ class UserLog:
 
         Raises:
             InvalidBody: the event is too large.
-            nats.errors.Error: it is unknown whether the log has the event.
+            nats.errors.Error: NATS did not confirm the event; the log may have the event or not.
         """
         acknowledgement = await self._broker.stream_context.publish(
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),

@@ -47,7 +47,7 @@ _OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
     r"^(?:busy|finishing|preparing|working on|writing))\b"
 )
-"""An obligation ends with the period; the effect of "moves by the end of the month" stays."""
+"""Words of an obligation, which ends with the period; the effect of "moves by Friday" stays."""
 
 _STATE: Final = compile_pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"

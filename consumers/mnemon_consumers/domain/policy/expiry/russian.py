@@ -85,7 +85,7 @@ _VALID: Final = r"""
     (?:отпуск|командировка|больничный|каникулы|декрет|виза|подписка|абонемент|контракт|договор|аренда)\b
 """
 _STATE: Final = compile_pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
-"""States. Without one of these, «до» may also mean "before": «переедет в Рим до июня»."""
+"""Words of states. Without one of these words, «до» may also mean "before": «переедет в Рим до июня»."""
 
 _OBLIGED: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|долж(?:ен|на|ны)|обязан\w*|работа(?:ет|ю|ем|ют) над|пиш(?:ет|у)|"
@@ -96,7 +96,7 @@ _DUE: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|следует|долж(?:ен|на|ны)|обязан\w*|успе(?:ть|ет|ю)|хо(?:чет|чу|тят)|план\w+|"
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
-"""Words of tasks. A task due by a day may remain after that day; the end of a period ends it."""
+"""Words of tasks. A task due by a day may remain after that day; the end of a period ends the task."""
 
 _FOR_A_WHILE: Final = compile_pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 

@@ -1,8 +1,8 @@
 """Expiry of a text: the date until which it says that something holds. No I/O, no clock.
 
-"On vacation until Friday" names its end; "the deadline is on Friday" does not, since it stays true as
-history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past tense, a
-negation, a habit, a time of day, a date with two readings.
+"On vacation until Friday" names its end; "the deadline is on Friday" does not, because this sentence stays
+true as history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past
+tense, a negation, a habit, a time of day, a date with two readings.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.
@@ -53,7 +53,7 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
 
     Args:
         text: a fact.
-        said_at: when it was said; "until Friday" means the next Friday after that.
+        said_at: the time of the statement; "until Friday" means the next Friday after that.
         zone: time zone in which the speaker's days begin, such as Europe/Moscow.
     """
     ends = _find_ends(text)
@@ -132,13 +132,13 @@ def _find_next_day(end: _End, day: date) -> date | None:
     if not _YEAR.search(phrase) and first - day > FARTHEST_WITHOUT_YEAR:
         return None
     if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
-        # On a Monday, "next Friday" is in the next week; the other one would be "this Friday".
+        # On a Monday, "next Friday" is in the next week; the earlier day would be "this Friday".
         first += timedelta(weeks=1)
     return _after(first, unit)
 
 
 def _add_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
-    """Return the day after the current day, week, month or year, or after the next one."""
+    """Return the day after the current day, week, month or year, or after the next period."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _after(day, unit)
     return _after(first, unit) if language.next.search(phrase) else first

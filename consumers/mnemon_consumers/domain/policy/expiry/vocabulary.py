@@ -18,8 +18,8 @@ class ExpiryLanguage(NamedTuple):
         doubt: words that make the end doubtful, anywhere in the text.
         clause: separators of clauses in a sentence in which NUL replaces the end.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
-        in_past: returns whether the words before the end are about the past.
-        shown: returns a phrase in the form that dateparser reads.
+        in_past: function that returns whether the words before the end are about the past.
+        shown: function that returns a phrase in the form that dateparser reads.
         ahead: the word that turns a duration into a date.
         next: the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.

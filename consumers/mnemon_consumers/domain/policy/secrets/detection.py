@@ -37,10 +37,10 @@ def find_secret(text: str, policy: Policy) -> str | None:
 
     Args:
         text: text on one line or several; its first 10,000 characters are examined.
-        policy: the sorts to look for.
+        policy: the sorts of secrets to look for.
 
     Returns:
-        None if the text holds no secret, or the policy refuses none.
+        None if the text holds no secret, or the policy refuses no secrets.
     """
     if not policy.refuse_secrets:
         return None
@@ -52,7 +52,7 @@ def find_secret(text: str, policy: Policy) -> str | None:
 
 
 def _split_pieces(text: str) -> Iterator[str]:
-    """Yield overlapping pieces of a text: the time of some rules grows with the square of the length."""
+    """Yield overlapping pieces of a text: the run time of some rules is quadratic in the length."""
     for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP):
         yield text[start : start + PIECE]
 

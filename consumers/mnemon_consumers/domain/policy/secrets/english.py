@@ -1,4 +1,4 @@
-"""English descriptions of a credential, told apart from values: "is too short", "is in the drawer"."""
+"""English descriptions of a credential, as opposed to values: "is too short", "is in the drawer"."""
 
 import re
 from typing import Final

@@ -15,7 +15,7 @@ _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
 
 def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
-    """Return the sort of secret that a text, or one of its JSON strings, holds; None if there is none.
+    """Return the sort of secret that a text, or one of its JSON strings, holds; None without a secret.
 
     Each JSON string is examined separately too, because the quotation marks and keys around it do not belong
     to its sentences.

@@ -1,4 +1,4 @@
-"""Russian descriptions of a credential, told apart from values by morphology."""
+"""Russian descriptions of a credential, distinguished from values by morphology."""
 
 import re
 from functools import cache, lru_cache
@@ -86,7 +86,7 @@ def is_bare_value(gap_and_value: str) -> bool:
     """Return whether the words after "пароль" end in a value without a verb: "от вайфая ромашка", "солнышко".
 
     Russian has no word for "is" in the present. A preposition puts the nouns after it in an oblique case, and
-    a noun puts the next one in the genitive; a nominative noun that is left at the end is the value.
+    a noun puts the next noun in the genitive; a nominative noun that is left at the end is the value.
     """
     clause = re.split(
         r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",
@@ -174,7 +174,7 @@ def _is_nominative(word: str) -> bool:
 
 
 def _is_genitive(word: str) -> bool:
-    """Return whether a word is more likely the owner or the object of the one before it."""
+    """Return whether a word is more likely the owner or the object of the word before it."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")

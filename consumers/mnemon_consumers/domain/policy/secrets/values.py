@@ -165,7 +165,7 @@ def trim_word(token: str) -> str:
 
 
 def find_first_token(text: str) -> str:
-    """Return the first token of a text; empty if there is none."""
+    """Return the first token of a text; empty if the text has no token."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 
@@ -177,7 +177,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_ordinary(token: str) -> bool:
-    """Return whether a token with digits or signs is an ordinary one: a date, size, address or product."""
+    """Return whether a token with digits or signs is ordinary: a date, size, address or product."""
     return any(rule.fullmatch(token) for rule in (_DATE, _ADDRESS, _ORDINARY))
 
 

@@ -1,4 +1,4 @@
-"""`erase` of one conversation: removes its messages, and everything learned from it alone, for good."""
+"""`erase` of one conversation: removes its messages, and everything learned from them alone, for good."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -58,7 +58,7 @@ class ConversationEraser:
         """Erase a conversation, up to the current end of the log.
 
         Raises:
-            Refusal: the projections do not have all of it yet.
+            Refusal: the projections do not have the whole conversation yet.
         """
         owner = address.owner
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
@@ -81,7 +81,7 @@ class ConversationEraser:
         """Count the remains of an erased conversation, or everything of a conversation that was not erased.
 
         Raises:
-            Refusal: the projections do not have all of it yet.
+            Refusal: the projections do not have the whole conversation yet.
         """
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]

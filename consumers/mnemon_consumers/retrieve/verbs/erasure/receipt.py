@@ -50,7 +50,7 @@ def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 
 
 async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """Wait up to `PATIENCE` for the stores to finish; return the stores that have not finished."""
+    """Wait up to `ERASURE_TIMEOUT` seconds for the stores; return the stores that have not finished."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(ERASURE_TIMEOUT),
@@ -99,7 +99,7 @@ async def count_stores(
     """Count by store what an erasure would remove; `rows` has the counts of each table.
 
     Raises:
-        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
     """
     return {
         **await count_left(connection, scope),
@@ -115,7 +115,7 @@ async def count_matches_by_store(
     """Count by store the entries of a user that have some words.
 
     Raises:
-        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
     """
     return {
         **await count_matches(connection, owner, words),
@@ -142,7 +142,7 @@ async def count_old_points(database: Database, vector_index: VectorIndex, owner:
     """Count the points of events below a log position whose rows are gone.
 
     Raises:
-        DatabaseUnavailable, VectorsUnavailable: one of the two does not answer.
+        DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.
     """
     count = 0
     for collection in port.Collection:

@@ -1,4 +1,4 @@
-"""`erase`: remove a user or a conversation for good, with a receipt, or verify what is left."""
+"""`erase`: remove a user or a conversation for good, with a receipt, or verify an erasure."""
 
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress

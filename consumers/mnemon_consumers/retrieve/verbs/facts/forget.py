@@ -1,4 +1,4 @@
-"""`forget`: remove one fact, by its id or by a query that clearly means it."""
+"""`forget`: remove one fact, by its id or by a query that clearly means the fact."""
 
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress

@@ -23,7 +23,9 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 
 LONGEST_TEXT: Final = 100_000
-"""Maximum number of characters of a document in one reply: escaped in JSON they fit in a NATS message."""
+"""Maximum number of characters of a document in one reply: escaped in JSON, the text fits in a NATS
+message.
+"""
 
 _NAMED: Final[Mapping[FoundScope | None, str]] = {
     "memories": "fact",

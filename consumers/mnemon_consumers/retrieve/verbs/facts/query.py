@@ -1,4 +1,4 @@
-"""Query for a fact: finds the fact that a query clearly means, or the facts that it may mean."""
+"""Query for a fact: finds the fact that a query clearly means, or the facts that the query may mean."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class QueriedFacts:
 
 
 class FactQuery:
-    """Resolves a query to a fact, for verbs that change or remove it."""
+    """Resolves a query to a fact, for verbs that change or remove the fact."""
 
     def __init__(self, memory: Memory, search: Search, settings: LiveSettings) -> None:
         self._memory = memory

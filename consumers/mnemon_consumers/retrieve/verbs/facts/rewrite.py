@@ -38,7 +38,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
 
 
 def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
-    """Return the conflict of a fact with the user's other facts, in words for a person; None if none."""
+    """Return the conflict of a fact with the user's other facts, in words; None without a conflict."""
     others = list(others)
     if fact.text != former.text:
         said = split_words(fact.text)

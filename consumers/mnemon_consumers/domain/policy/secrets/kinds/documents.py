@@ -88,7 +88,7 @@ _ELSEWHERE: Final = compile_pattern(
 
 
 def find_document(text: str) -> str | None:
-    """Return the sort of document whose number a text holds; None if there is none."""
+    """Return the sort of document whose number a text holds; None without such a number."""
     if _ONE_YEAR.fullmatch(text):
         return "a social security number" if _SPOKEN_SSN.search(text) else None
     if _NATIONAL_INSURANCE.search(text) and not _NOT_INSURANCE.search(text):
@@ -120,6 +120,6 @@ def _is_social_security(number: str) -> bool:
 
 
 def _is_snils(digits: str) -> bool:
-    """Return whether the last two digits are the sum of the others, each times its place from the right."""
+    """Return whether the last two digits are the checksum of the other digits of a SNILS."""
     total = sum(int(digit) * (9 - place) for place, digit in enumerate(digits[:9]))
     return (total % 101) % 100 == int(digits[9:])

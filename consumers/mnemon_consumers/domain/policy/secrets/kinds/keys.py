@@ -111,7 +111,7 @@ _KEY_LIKE: Final = compile_pattern(
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Minimum number of characters of a key with digits or signs, and of a key without."""
+"""Minimum number of characters of a key with digits or signs, and of a key without any."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
@@ -141,7 +141,7 @@ _PRIVATE: Final = compile_pattern(
 
 
 def find_key(text: str) -> str | None:
-    """Return the sort of key or token in a text; None if there is none."""
+    """Return the sort of key or token in a text; None if the text has neither."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():
@@ -209,7 +209,7 @@ def _name_kind(character: str) -> str:
 
 @cache
 def _open_detectors() -> tuple["RegexBasedDetector", ...]:
-    # The import takes 0.2 s, so only a process that checks facts does it.
+    # The import takes 0.2 s, so only a process that checks facts imports the package.
     return tuple(
         getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
         for module, name in _DETECTORS.items()

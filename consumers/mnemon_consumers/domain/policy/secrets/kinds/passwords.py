@@ -46,7 +46,7 @@ _MENTIONED: Final = starts(
     пас пасс пароль мастерпароль кодовое секретное вопрос ключ слово логин учётка учетка доступ вход
     заход кабинет"""
 )
-"""Beginnings of words that the rules need, except those that begin inside a word."""
+"""Beginnings of words that the rules need, except beginnings inside a word."""
 
 _WITHIN: Final = ("pass", "pwd", " -p", " --p")
 """Beginnings of an option or a variable such as "dbpassword=hunter2"."""
