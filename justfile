@@ -55,6 +55,10 @@ migrate *arguments:
 bench *arguments:
     uv run mnemon bench {{ arguments }}
 
+# Fit the weights of the ranking on folders of conversations with questions: DATA [DATA ...] --write
+fit-ranking *arguments:
+    uv run python -m mnemon_bench.quality.fit_ranking {{ arguments }}
+
 # Account for every event of the log, and compare the database with it
 audit *arguments:
     uv run mnemon audit {{ arguments }}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT
+from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.models import bm25
 from mnemon_infra.vectors.port import PointHit
 
@@ -91,9 +92,7 @@ def compute_relevance(similarity: float | None, overlap: float) -> float:
 def measure_word_share(query: str, text: str) -> float:
     """Return the share of the query's words, 0 to 1, that a text has in its first characters."""
     asked = set(bm25.weigh_query(query[:LOOKED_AT]).indices)
-    return (
-        len(asked.intersection(bm25.weigh_document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
-    )
+    return len(asked & describe_text(text).terms) / len(asked) if asked else 0.0
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:

@@ -9,9 +9,6 @@ from typing import Final, NamedTuple
 
 from mnemon_infra.models import bm25
 
-REMEMBERED: Final = 4_000
-"""Maximum number of texts whose properties are cached; the cache takes at most 40 MB."""
-
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
 request.
@@ -130,14 +127,15 @@ class QueryIntent:
 
     def has_name(self, name: str) -> bool:
         """Return whether the query has the name or a word of it, in any grammatical case."""
-        return not self._stem_set.isdisjoint(_stem_name(name))
+        return not self.terms.isdisjoint(_stem_name(name))
 
     @cached_property
     def _word_set(self) -> frozenset[str]:
         return split_words(self.text)
 
     @cached_property
-    def _stem_set(self) -> frozenset[int]:
+    def terms(self) -> frozenset[int]:
+        """The ids of the stemmed words of the query, without stop words."""
         return frozenset(bm25.weigh_query(self.text).indices)
 
 
@@ -148,22 +146,11 @@ def split_words(text: str) -> frozenset[str]:
 
 def tells_time(text: str) -> bool:
     """Return whether a text names a time."""
-    return _tells_time(text[:LOOKED_AT])
+    return not TIMES.isdisjoint(split_words(text)) or _YEAR.search(text) is not None
 
 
 def speaks_of_others(text: str) -> bool:
     """Return whether a text is about the person addressed, and not about the speaker."""
-    return _speaks_of_others(text[:LOOKED_AT])
-
-
-# Searches of one user examine the same messages many times, so their properties are cached.
-@lru_cache(maxsize=REMEMBERED)
-def _tells_time(text: str) -> bool:
-    return not TIMES.isdisjoint(split_words(text)) or _YEAR.search(text) is not None
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _speaks_of_others(text: str) -> bool:
     said = split_words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
 

@@ -1,6 +1,7 @@
 """Search of a user's facts, messages, documents and summaries."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from mnemon_consumers.retrieve.search.levels import (
 from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_contracts.subjects import Owner
@@ -34,7 +36,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models.embedding import Dense, EmbeddingUnavailable
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -42,6 +44,9 @@ log = structlog.get_logger("search")
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
+
+SCORE_SPREAD: Final = 5.0
+"""Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
 
 EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
@@ -88,6 +93,7 @@ class MemorySearch(NamedTuple):
     owner: Owner
     intent: QueryIntent
     meaning: Dense | None
+    statistics: TermStatistics
     limit: int
     settings: Retrieval
     now: datetime
@@ -109,7 +115,7 @@ class Search:
         self._memory = memory
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
-        self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
+        self._statistics = Statistics(database, self._embedder, memory.revision)
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._search_facts,
@@ -120,8 +126,7 @@ class Search:
 
     def forget(self) -> None:
         """Let the words of all tenants be counted again, after a swap."""
-        if self._statistics:
-            self._statistics.expire_counts()
+        self._statistics.expire_counts()
 
     async def find(
         self,
@@ -152,12 +157,14 @@ class Search:
             window: the messages that are recent; only the levels `short` and `long` use it.
         """
         query = query[:LOOKED_AT]
-        meaning, degraded = await self._embed_query(owner, query)
+        statistics = self._statistics.get_statistics(owner[0])
+        meaning, degraded = await self._embed_query(query, statistics.tokens)
         parts = resolve_parts(scopes)
         question = MemorySearch(
             owner,
             QueryIntent(query),
             meaning,
+            statistics.terms,
             limit,
             settings,
             now,
@@ -186,15 +193,15 @@ class Search:
         hits.sort(key=lambda hit: -hit.score)
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
-    async def _embed_query(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
-        if self._embedder is None or self._statistics is None:
+    async def _embed_query(
+        self, query: str, statistics: CorpusStatistics | None
+    ) -> tuple[Dense | None, list[str]]:
+        if self._embedder is None:
             return None, []
         if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await self._embedder.embed_query(
-                        query, self._statistics.get_statistics(owner[0])
-                    ), []
+                    return await self._embedder.embed_query(query, statistics), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
@@ -262,11 +269,10 @@ class Search:
         found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
         wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
-        scores = {name: each.score for name, each in found.items()}
         around = seen.value
         if ids is not None:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
-        ranked = rerank_messages(scores, around, question.intent, question.limit)
+        ranked = rerank_messages(found, around, question.intent, question.statistics, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -275,16 +281,15 @@ class Search:
             if each.event_id in found
         ]
         share = _measure_share(question, shown)
-        # Ranks are comparable only within this search. The best message gets the highest relevance of the
-        # hits.
+        # The scores of the ranking are comparable only within this search. The best message gets the highest
+        # relevance of the hits.
         best = max(compute_relevance(each.similarity, each.overlap * share) for each, _ in shown)
-        scale = best / (ranked[0].score or 1.0)
         hits = [
             RankedHit(
                 message.event_id,
                 "messages",
                 message.content,
-                score * scale,
+                best * math.exp((score - ranked[0].score) / SCORE_SPREAD),
                 message.sent_at,
                 parts | _list_score_parts(found.get(message.event_id)),
                 message,

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 from cachetools import LRUCache
 
+from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, TermStatistics
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.messages.sample import load_sample
 from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingUnavailable
@@ -18,7 +19,22 @@ RECOUNT_SECONDS: Final = 300.0
 """Seconds after which the words of a tenant that has changed are counted again on the next request."""
 
 TENANTS: Final = 1000
-"""Maximum number of recently requested tenants whose statistics are cached; each takes at most 125 KB."""
+"""Maximum number of recently requested tenants whose statistics are cached; each takes about 200 KB."""
+
+
+class WordStatistics(NamedTuple):
+    """Statistics of the words of a tenant.
+
+    Attributes:
+        tokens: rarity of the embedding model's tokens; None if the model does not need it.
+        terms: rarity of stemmed words.
+    """
+
+    tokens: CorpusStatistics | None
+    terms: TermStatistics
+
+
+NOT_COUNTED: Final = WordStatistics(None, NO_STATISTICS)
 
 
 class Statistics:
@@ -26,17 +42,19 @@ class Statistics:
     statistics.
     """
 
-    def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
+    def __init__(
+        self, database: Database, embedder: Embedder | None, revision_of: Callable[[str], object]
+    ) -> None:
         """Create the statistics; `revision_of` returns an object that each change of a tenant replaces."""
         self._database = database
         self._embedder = embedder
         self._revision_of = revision_of
         self._counted: LRUCache[str, object] = LRUCache(TENANTS)
-        self._known: LRUCache[str, CorpusStatistics | None] = LRUCache(TENANTS)
+        self._known: LRUCache[str, WordStatistics] = LRUCache(TENANTS)
         self._due: LRUCache[str, float] = LRUCache(TENANTS)
         self._counting: set[asyncio.Task[None]] = set()
 
-    def get_statistics(self, tenant: str) -> CorpusStatistics | None:
+    def get_statistics(self, tenant: str) -> WordStatistics:
         """Return the last count; start another count if the last count is old and the tenant has changed
         since.
         """
@@ -46,7 +64,7 @@ class Statistics:
             task = asyncio.create_task(self.count_words(tenant))
             self._counting.add(task)
             task.add_done_callback(self._counting.discard)
-        return self._known.get(tenant)
+        return self._known.get(tenant, NOT_COUNTED)
 
     def expire_counts(self) -> None:
         """Let the words of each tenant be counted again on its next request."""
@@ -58,7 +76,9 @@ class Statistics:
         revision = self._revision_of(tenant)
         try:
             (texts,) = await self._database.run_query(load_sample([tenant]))
-            self._known[tenant] = await self._embedder.statistics(texts)
+            tokens = await self._embedder.statistics(texts) if self._embedder else None
+            terms = await asyncio.to_thread(TermStatistics.of_texts, texts)
+            self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
             log.warning("word statistics failed", tenant=tenant, error=str(error))

@@ -13,6 +13,7 @@ from mnemon_consumers.retrieve.search.query_intent import (
     split_words,
     tells_time,
 )
+from mnemon_consumers.retrieve.search.text_properties import describe_text
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_message_intent_names_dates_and_people() -> None:
 def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
     huge = "word " * (LOOKED_AT // 5) + "yesterday 2024 you"
     assert split_words(huge) == {"word"}
-    assert not tells_time(huge)
-    assert not speaks_of_others(huge)
+    assert not describe_text(huge).tells_time
+    assert not describe_text(huge).speaks_of_others
     assert measure_word_share("yesterday", huge) == 0.0
     assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0

@@ -1,0 +1,172 @@
+"""Features of messages for the ranking: what each message has in common with a query. No I/O, no clock.
+
+A message alone has little content: the next message has the answer to a question, and the message before it
+names the topic. So some features are about the neighbours and the session of a message.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_consumers.retrieve.search.text_properties import TextProperties, describe_text
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
+
+SESSION_GAP: Final = timedelta(hours=3)
+"""Pause between messages that ends a session."""
+
+FADING: Final = 0.5
+"""Share of a neighbour's score: half for the next message, a quarter for the message after it, and so on."""
+
+REACH: Final = 4
+"""Maximum distance, in messages, between neighbours."""
+
+SESSION_HITS: Final = 5
+"""Number of best messages of a session that make up its score; each has half the weight of the better one."""
+
+
+class MessageFeatures(NamedTuple):
+    """Features of one message; a feature that does not apply is 0.
+
+    Attributes:
+        words: score by words, relative to the other candidates, 0 to 1.
+        similarity: cosine with the query; the lowest cosine found, if meaning did not find the message.
+        coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
+        neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
+        answer: score of the message before, if that one asks something: this message may be the answer.
+        session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
+            where every message of a session is about the session's topic.
+        speaker: 1 for messages of a person whom the query names, or whom `I` and `you` mean.
+        speaker_on_others: 1 for such messages that are about the person addressed.
+        time: 1 for messages that name a time, if the query asks for one.
+        date: 1 for messages sent on a date that the query names.
+        length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
+    """
+
+    words: float
+    similarity: float
+    coverage: float
+    neighbours: float
+    answer: float
+    session: float
+    speaker: float
+    speaker_on_others: float
+    time: float
+    date: float
+    length: float
+
+
+def extract_features(
+    candidates: Mapping[str, FusedCandidate],
+    around: Surroundings,
+    intent: QueryIntent,
+    statistics: TermStatistics,
+) -> list[tuple[VisibleMessage, MessageFeatures]]:
+    """Return the messages that were found and their neighbours with their features, by log position.
+
+    A message that has only its session in common with the found messages is left out.
+
+    Args:
+        candidates: what the search found, by event id.
+        around: the messages of `candidates` that may be shown, and their neighbours.
+        intent: the query.
+        statistics: rarity of the tenant's words.
+    """
+    messages = [around.messages[seq] for seq in sorted(around.messages)]
+    texts = {each.seq: describe_text(each.content) for each in messages}
+    found = {each.seq: candidates.get(each.event_id) for each in messages}
+    own = {seq: each.score if each else 0.0 for seq, each in found.items()}
+    session_of = _map_sessions(messages)
+    near, answers = _score_neighbours(own, texts, around.following, session_of)
+    has_assistant = any(_is_assistant(each) for each in messages)
+    sessions = {} if has_assistant else _score_sessions(own, session_of)
+    named = _find_speakers(messages, intent)
+    lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
+    rarity = statistics.weigh_terms(intent.terms)
+    total = sum(rarity.values()) or 1.0
+
+    def describe(message: VisibleMessage) -> MessageFeatures:
+        seq, text = message.seq, texts[message.seq]
+        candidate = found[seq]
+        is_named = message.name in named or message.role in named
+        return MessageFeatures(
+            words=candidate.words if candidate else 0.0,
+            similarity=(candidate.similarity or lowest) if candidate else lowest,
+            coverage=sum(rarity[term] for term in intent.terms & text.terms) / total,
+            neighbours=near[seq],
+            answer=answers[seq],
+            session=sessions.get(session_of[seq], 0.0),
+            speaker=float(is_named),
+            speaker_on_others=float(is_named and text.speaks_of_others),
+            time=float(intent.for_time and text.tells_time),
+            date=float(any(day.includes(message.sent_at) for day in intent.days)),
+            length=0.0 if has_assistant else math.log1p(len(message.content)),
+        )
+
+    return [(each, describe(each)) for each in messages if own[each.seq] + near[each.seq] > 0]
+
+
+def _is_assistant(message: VisibleMessage) -> bool:
+    """Return whether the message is from an assistant without a name of its own, and not from a person."""
+    return message.role == "assistant" and (message.name or message.role).casefold() == message.role
+
+
+def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
+    """Map each message to its session, which is the log position of its first known message."""
+    latest: dict[str, tuple[int, datetime]] = {}
+    session_of = {}
+    for message in messages:
+        session, before = latest.get(message.conversation, (message.seq, message.sent_at))
+        if abs(message.sent_at - before) > SESSION_GAP:
+            session = message.seq
+        latest[message.conversation] = session, message.sent_at
+        session_of[message.seq] = session
+    return session_of
+
+
+def _score_neighbours(
+    own: Mapping[int, float],
+    texts: Mapping[int, TextProperties],
+    following: Mapping[int, int],
+    session_of: Mapping[int, int],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the scores of each message's neighbours, and of the question that it may answer."""
+    near, answers = dict.fromkeys(own, 0.0), dict.fromkeys(own, 0.0)
+    for seq in own:
+        other, share = following.get(seq), FADING
+        if other is not None and session_of[other] == session_of[seq] and texts[seq].is_question:
+            answers[other] = own[seq]
+        for _ in range(REACH):
+            if other is None or session_of[other] != session_of[seq]:
+                break
+            near[other] += share * own[seq]
+            near[seq] += share * own[other]
+            other, share = following.get(other), share * FADING
+    return near, answers
+
+
+def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
+    hits: dict[int, list[float]] = {}
+    for seq, score in own.items():
+        hits.setdefault(session_of[seq], []).append(score)
+    sums = {
+        session: sum(
+            score * FADING**place for place, score in enumerate(sorted(scores, reverse=True)[:SESSION_HITS])
+        )
+        for session, scores in hits.items()
+    }
+    best = max(sums.values(), default=0.0) or 1.0
+    return {session: total / best for session, total in sums.items()}
+
+
+def _find_speakers(messages: Collection[VisibleMessage], intent: QueryIntent) -> frozenset[str]:
+    """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
+    names = {each.name for each in messages if each.name}
+    named = frozenset(name for name in names if intent.has_name(name))
+    if named:
+        return named
+    roles = (("user", intent.of_self), ("assistant", intent.of_other))
+    return frozenset(role for role, is_meant in roles if is_meant)

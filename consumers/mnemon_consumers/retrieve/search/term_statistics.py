@@ -1,0 +1,51 @@
+"""Rarity of words in a tenant's texts. No I/O."""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_infra.models import bm25
+
+COUNTED: Final = 2_000
+"""Maximum number of characters of a text to count, from its beginning."""
+
+
+class TermStatistics(NamedTuple):
+    """Numbers of texts that have a term, in a sample of texts.
+
+    Attributes:
+        texts: number of texts.
+        terms: ids of the stemmed words, ascending; each pair of id and count takes 8 bytes.
+        counts: for each term, the number of texts with it.
+    """
+
+    texts: int
+    terms: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> Self:
+        """Count the terms of some texts."""
+        found: Counter[int] = Counter()
+        for text in texts:
+            found.update(set(bm25.weigh_document(text[:COUNTED]).indices))
+        terms = np.array(sorted(found), dtype=np.uint32)
+        return cls(len(texts), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
+
+    def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
+        """Return the inverse document frequency of each term, as BM25 has it."""
+        return {term: self._weigh_term(term) for term in terms}
+
+    def _weigh_term(self, term: int) -> float:
+        place = int(np.searchsorted(self.terms, term))
+        is_known = place < len(self.terms) and int(self.terms[place]) == term
+        count = int(self.counts[place]) if is_known else 0
+        return math.log1p((self.texts - count + 0.5) / (count + 0.5))
+
+
+NO_STATISTICS: Final = TermStatistics(0, np.empty(0, np.uint32), np.empty(0, np.uint32))
+"""Statistics before the first count: every term has the same weight."""

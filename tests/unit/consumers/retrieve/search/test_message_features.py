@@ -1,0 +1,156 @@
+"""Features of messages: what each has in common with a query, with its neighbours and its session."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
+from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, TermStatistics
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
+
+BEGAN = datetime(2024, 5, 8, 12, tzinfo=UTC)
+
+
+def said(
+    seq: int,
+    content: str = "something",
+    *,
+    name: str | None = None,
+    role: Role = "user",
+    conversation: str = "c",
+    minutes: float | None = None,
+) -> VisibleMessage:
+    sent_at = BEGAN + timedelta(minutes=seq if minutes is None else minutes)
+    return VisibleMessage(seq, f"e{seq}", role, content, name, sent_at, conversation)
+
+
+def around(*messages: VisibleMessage, together: bool = True) -> Surroundings:
+    following = {one.seq: other.seq for one, other in pairwise(messages)} if together else {}
+    return Surroundings({each.seq: each for each in messages}, following)
+
+
+def found(score: float, similarity: float | None = 0.5) -> FusedCandidate:
+    return FusedCandidate({}, score, score, score, score, similarity)
+
+
+def features(
+    scores: Mapping[str, float],
+    surroundings: Surroundings,
+    query: str = "?",
+    statistics: TermStatistics = NO_STATISTICS,
+) -> dict[int, MessageFeatures]:
+    candidates = {name: found(score) for name, score in scores.items()}
+    rows = extract_features(candidates, surroundings, QueryIntent(query), statistics)
+    return {message.seq: each for message, each in rows}
+
+
+def test_neighbours_share_the_score_and_distant_ones_less() -> None:
+    rows = features({"e3": 1.0}, around(*map(said, range(1, 9))))
+
+    near = {seq: each.neighbours for seq, each in rows.items()}
+    assert near == {1: 0.25, 2: 0.5, 3: 0.0, 4: 0.5, 5: 0.25, 6: 0.125, 7: 0.0625}
+    assert 8 not in near, "it shares no more than the session with the found message"
+
+
+def test_message_after_a_question_may_be_its_answer() -> None:
+    messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4)
+    rows = features({"e2": 1.0}, around(*messages))
+
+    assert {seq: each.answer for seq, each in rows.items()} == {1: 0.0, 2: 0.0, 3: 1.0, 4: 0.0}
+
+
+def test_nothing_is_shared_across_a_pause_or_between_messages_of_unknown_order() -> None:
+    silent = around(said(1, minutes=0), said(2, "Is it?", minutes=1), said(3, minutes=600))
+    assert {seq: each.neighbours for seq, each in features({"e2": 1.0}, silent).items()} == {1: 0.5, 2: 0.0}
+
+    apart = features({"e1": 1.0}, around(said(1), said(2), together=False))
+    assert {seq: each.neighbours for seq, each in apart.items()} == {1: 0.0}
+
+
+def test_session_with_the_better_hits_counts_for_each_of_its_messages() -> None:
+    messages = [said(1), said(2), said(3, conversation="other"), said(4, minutes=600)]
+    rows = features({"e1": 0.8, "e2": 0.4, "e3": 0.5, "e4": 0.5}, around(*messages, together=False))
+
+    assert rows[1].session == rows[2].session == 1.0
+    assert rows[3].session == rows[4].session == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", [None, "assistant", "Assistant"])
+def test_chat_with_an_assistant_has_neither_sessions_nor_lengths(name: str | None) -> None:
+    rows = features({"e1": 0.8, "e2": 0.4}, around(said(1), said(2, role="assistant", name=name)))
+    assert [(each.session, each.length) for each in rows.values()] == [(0.0, 0.0), (0.0, 0.0)]
+
+
+def test_persona_with_a_name_counts_as_a_person() -> None:
+    rows = features({"e1": 0.8, "e2": 0.4}, around(said(1), said(2, role="assistant", name="Nora")))
+    assert all(each.session and each.length for each in rows.values())
+
+
+def test_coverage_weighs_rare_words_more() -> None:
+    texts = ["the dog sleeps", "the dog eats", "a dog and a zeppelin"]
+    messages = around(said(1, "My dog is here"), said(2, "A zeppelin!"), together=False)
+    rows = features({"e1": 0.5, "e2": 0.5}, messages, "dog zeppelin", TermStatistics.of_texts(texts))
+
+    assert rows[1].coverage + rows[2].coverage == pytest.approx(1.0)
+    assert rows[2].coverage > 2 * rows[1].coverage
+
+
+def test_coverage_without_statistics_counts_words() -> None:
+    rows = features({"e1": 0.5}, around(said(1, "Собаки лают")), "Где собака и кошка?")
+    assert rows[1].coverage == pytest.approx(0.5)
+
+
+def test_speaker_is_the_person_whom_the_query_names() -> None:
+    messages = [said(1, name="Anna"), said(2, name="Boris"), said(3, "You did well!", name="Anna")]
+    rows = features(dict.fromkeys(("e1", "e2", "e3"), 0.5), around(*messages), "What does Anna do?")
+
+    assert [(each.speaker, each.speaker_on_others) for each in rows.values()] == [(1, 0), (0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "speakers"),
+    [
+        ("What did I say?", [1, 0]),
+        ("Что я говорил?", [1, 0]),
+        ("What did you say?", [0, 1]),
+        ("Что ты советовал?", [0, 1]),
+        ("What was said?", [0, 0]),
+    ],
+)
+def test_pronouns_mean_the_user_and_the_assistant(query: str, speakers: list[float]) -> None:
+    messages = [said(1), said(2, role="assistant")]
+    rows = features({"e1": 0.5, "e2": 0.6}, around(*messages, together=False), query)
+    assert [each.speaker for each in rows.values()] == speakers
+
+
+def test_date_in_the_query_and_time_in_the_text() -> None:
+    messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24)]
+    scores = dict.fromkeys(("e1", "e2", "e3"), 0.5)
+    rows = features(scores, around(*messages, together=False), "When was it, on 9 May?")
+
+    assert [(each.date, each.time) for each in rows.values()] == [(0, 0), (0, 1), (1, 0)]
+
+
+def test_message_without_a_cosine_has_the_lowest_one() -> None:
+    candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.4), "e3": found(0.3, None)}
+    messages = around(*map(said, range(1, 5)))
+    rows = extract_features(candidates, messages, QueryIntent("?"), NO_STATISTICS)
+    assert [each.similarity for _, each in rows] == [0.7, 0.4, 0.4, 0.4]
+
+
+def test_statistics_of_texts_count_each_text_once() -> None:
+    statistics = TermStatistics.of_texts(["dog dog dog", "dogs", "cat"])
+    (dog,) = QueryIntent("dog").terms
+    (absent,) = QueryIntent("zeppelin").terms
+
+    assert statistics.weigh_terms([dog, absent]) == {
+        dog: pytest.approx(np.log(1 + 1.5 / 2.5)),
+        absent: pytest.approx(np.log(1 + 3.5 / 0.5)),
+    }
+    assert len(set(NO_STATISTICS.weigh_terms([dog, absent]).values())) == 1
