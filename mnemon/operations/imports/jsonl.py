@@ -167,7 +167,7 @@ def _encode_json(body: dict[str, Any]) -> bytes:
 
 def _check_header(record: dict[str, Any]) -> None:
     if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
-        raise NotReadable("not an export of mnemon's memory")
+        raise NotReadable("the file is no export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
             f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"

@@ -50,7 +50,7 @@ async def test_try_imports_a_given_file_first(shared: Up, tmp_path: Path) -> Non
     steps = {step["name"]: step for step in json.loads(tried.out)}
     assert list(steps) == ["import", "save", "read", "search", "forget"]
     assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
-    assert "1 new, 0 there before, 1 refused\nline 2: It asks something" in steps["import"]["result"]
+    assert "1 new, 0 there before, 1 refused\nline 2: The text is a question" in steps["import"]["result"]
     assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
     left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
     assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]

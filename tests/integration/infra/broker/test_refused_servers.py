@@ -110,7 +110,7 @@ async def test_refused_database_login_names_cause_and_address(database_url: str)
 
 
 def test_a_role_without_rights_is_told_what_to_do(role: URL) -> None:
-    with pytest.raises(DatabaseUnavailable, match=r"permission denied.*allow it to the role"):
+    with pytest.raises(DatabaseUnavailable, match=r"permission denied.*grant the right to the role"):
         migrate_schema(role, f"test_{uuid4().hex[:12]}")
 
 

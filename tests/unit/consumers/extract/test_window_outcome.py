@@ -128,12 +128,12 @@ def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_o
 
 def test_refusal_is_retried_once_and_paid_twice() -> None:
     question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
-    refused = ModelAnswer("", USAGE, problem="the model will not answer this", is_refused=True)
+    refused = ModelAnswer("", USAGE, problem="the model refuses to answer the request", is_refused=True)
     first, last = judge_answer(question, refused, ASKED), judge_answer(after(1, question), refused, ASKED)
     assert (names(first), first.is_answered) == (["model.called"], False)
     assert names(last) == ["window.answered", "model.called"]
     assert last.dead is not None
-    assert (last.dead.reason, last.dead.error) == ("refused", "the model will not answer this")
+    assert (last.dead.reason, last.dead.error) == ("refused", "the model refuses to answer the request")
 
 
 def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
