@@ -43,7 +43,7 @@ def jsonl(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import a file of a single user as. Default: the users that the lines name."
+            help="Import a file of a single user as this user. Default: the users that the lines name."
         ),
     ] = None,
     *,
@@ -74,7 +74,8 @@ def telegram(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import everything as. Default: each person who talks to the bot, by Telegram id."
+            help="Import all messages as this user. Default: each person who talks to the bot, by "
+            "Telegram id."
         ),
     ] = None,
     zone: ZoneOption = "UTC",
@@ -115,13 +116,13 @@ def openai(
 @app.command("locomo")
 def locomo(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Files of the LoCoMo benchmark, as published.")
+        list[Path], typer.Argument(metavar="FILE", help="JSON files of the LoCoMo benchmark, unchanged.")
     ],
     tenant: Annotated[str, typer.Option(help="Tenant of the users.")],
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import all conversations as. Default: one user per conversation, named "
+            help="Import all conversations as this user. Default: one user per conversation, named "
             "after the sample."
         ),
     ] = None,
@@ -228,7 +229,7 @@ def markdown(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import everything as. Default: the user that a file or its path names, "
+            help="Import all records as this user. Default: the user that a file or its path names, "
             "such as 42.md or 42/profile.md."
         ),
     ] = None,
@@ -347,7 +348,7 @@ def postgres(
     tenant: ImportTenantOption,
     user: Annotated[
         str | None,
-        typer.Option(help="User to import everything as. Default: the users that the tables name."),
+        typer.Option(help="Import all records as this user. Default: the users that the tables name."),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
     zone: ZoneOption = "UTC",

@@ -40,7 +40,9 @@ class BenchName(StrEnum):
 
 
 def bench(
-    name: Annotated[BenchName, typer.Argument(metavar="NAME", help=", ".join(BenchName) + ".")],
+    name: Annotated[
+        BenchName, typer.Argument(metavar="NAME", help="Bench to run: " + ", ".join(BenchName) + ".")
+    ],
     data: Annotated[
         Path | None,
         typer.Option(
@@ -54,9 +56,11 @@ def bench(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
+    """Measure mnemon against a bare loop of the same work, alternating in one run, on temporary servers.
 
-    Compare the ratios: they are valid on a slow machine, too. Exits with code 1 if a target is missed.
+    Compare the ratios, which are valid on a slow machine, too.
+
+    Exits with code 1 if a target is missed.
 
     Example: `mnemon bench ingest --json`
     """

@@ -30,7 +30,8 @@ def demo(
     """Run a demonstration in a few seconds, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
-    conversation in English and Russian, and asks for it as a bot would. It does not touch configured servers.
+    conversation in English and Russian, and requests the memory as a bot would. Configured servers are not
+    touched.
 
     Exits with code 1 if not every event is accounted for, or if it was stopped.
 
