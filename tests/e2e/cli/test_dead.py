@@ -1,4 +1,4 @@
-"""`mnemon dead`: what nobody could use is seen, given back and removed."""
+"""`mnemon dead`: dead letters are listed, redriven and dropped."""
 
 import json
 from collections.abc import Awaitable, Callable

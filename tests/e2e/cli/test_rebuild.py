@@ -16,7 +16,7 @@ EVENTS = 20_000
 
 
 async def ended(stack: Up, *options: str, code: int = 0) -> str:
-    """What the command says."""
+    """Run the command, and return its output."""
     finished = await mnemon("rebuild", "--data", stack.data, *options)
     assert finished.code == code, finished.out + finished.err
     return finished.out + finished.err

@@ -1,4 +1,4 @@
-"""`mnemon demo` as somebody who has just installed mnemon runs it."""
+"""`mnemon demo` as a new user runs it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a process finds out about itself and its servers: whether it is ready, and how far it is behind."""
+"""The health probe of a process: readiness of its servers, and its lag."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

@@ -13,7 +13,7 @@ from mnemon_contracts.verbs.function_tools import FORMATS, TOOLS, ToolFormat, li
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-"""What all providers take."""
+"""Names that all providers accept."""
 
 
 def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:

@@ -1,4 +1,4 @@
-"""Batches that are held up: nobody looked after them for days, or the settings went elsewhere meanwhile."""
+"""Batches that are delayed: not checked for days, or submitted before the settings changed."""
 
 from collections.abc import Mapping
 from typing import Any

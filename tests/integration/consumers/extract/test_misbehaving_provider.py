@@ -20,14 +20,14 @@ from tests.support.stock_client import Stock
 pytestmark = pytest.mark.long
 
 MISTREATED = "thing 0\n"
-"""What the text of the window has that the provider misbehaves with."""
+"""Text of the window for which the provider misbehaves."""
 
 CHAT, BATCHES, FILES = "POST /v1/chat/completions", "POST /v1/batches", "POST /v1/files"
 
 
 @dataclass(frozen=True)
 class End:
-    """What comes of a window.
+    """Outcome of a window.
 
     Attributes:
         reason: of the dead letter; None where the window is answered.

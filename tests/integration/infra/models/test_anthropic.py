@@ -32,7 +32,7 @@ MODELS = "GET /v1/models"
 
 
 def of_others(server: ProviderServer, count: int, batch_id: str = "theirs") -> ProviderBatch:
-    """A batch that somebody else has submitted with the same key."""
+    """Create a batch that another program submitted with the same key."""
     question = ReceivedRequest(MODEL, "", "something else")
     asked = [BatchLine(f"{batch_id}-{number}", question) for number in range(count)]
     return server.state.create(FORMAT, asked, {})

@@ -27,7 +27,7 @@ async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited
 
 @pytest_asyncio.fixture
 async def where(audited: AuditedLog) -> dict[str, int]:
-    """Every kind of event, persisted; whoever persists has ended, so that nothing mends a fault."""
+    """Persist every kind of event, and end `persist`, so that it repairs no fault."""
     async with run_consumers(("persist",), audited.deployment):
         found = await every_kind(audited)
     await pass_over(audited.stock)

@@ -1,4 +1,4 @@
-"""What the log says can be made anew beside what is in use, and compared with it."""
+"""A generation is rebuilt from the log next to the live one, and compared with it."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What becomes of a stretch, by what a model says of it."""
+"""Outcome of a window, by the answer of a model."""
 
 import json
 from collections.abc import Sequence
@@ -242,7 +242,7 @@ def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
     )
 
 
-def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
+def test_answer_about_pair_has_same_id_in_any_batch_and_window_has_its_own() -> None:
     one = judge_answer(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED).events
     elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
     other = judge_answer(elsewhere, ModelAnswer(ONE, USAGE), replace(ASKED, batch_id="b2")).events

@@ -1,4 +1,4 @@
-"""What the demo shows, and what it counts."""
+"""Texts and counts of the demo."""
 
 import io
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What Google refuses, and how long it wants to be left alone, in its own words."""
+"""Refusals of Google, and the wait that they demand."""
 
 import asyncio
 import traceback
