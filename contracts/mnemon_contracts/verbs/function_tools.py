@@ -108,17 +108,17 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_update",
-            "Correct one fact. Fields that are left out stay. Find the id of the fact with memory_search, "
-            "and call this tool with the id. A query changes a fact only if it clearly means that fact; "
-            "otherwise nothing is changed, and the reply lists candidates: ask the user, then call this tool "
-            "with an id.",
+            "Correct one fact. Fields that are left out stay. Find the id of the fact with memory_search "
+            "first, and call this tool with the id. A query changes a fact only if it clearly means that "
+            "fact; otherwise nothing is changed, and the reply lists candidates: ask the user, then call "
+            "this tool with an id.",
             "update",
             ("id", "query", "text", "tier", "importance", "expires_at"),
         ),
         FunctionTool(
             "memory_forget",
-            "Remove one fact, when the user asks for it. Find the id of the fact with memory_search, and "
-            "call this tool with the id. A query removes a fact only if it clearly means that fact; "
+            "Remove one fact, when the user asks for it. Find the id of the fact with memory_search first, "
+            "and call this tool with the id. A query removes a fact only if it clearly means that fact; "
             "otherwise nothing is removed, and the reply lists candidates: ask the user, then call this tool "
             "with an id.",
             "forget",

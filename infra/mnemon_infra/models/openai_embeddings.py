@@ -191,7 +191,8 @@ class OpenAIEmbeddings:
             return
         if found.shape[1] != self.dimension:
             raise self._endpoint.refused(
-                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}"
+                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}: "
+                "check the model of the endpoint"
             )
         vectors[list(batch)] = normalise_length(found)
 

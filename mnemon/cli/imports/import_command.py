@@ -154,9 +154,13 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
     try:
         return read_conversations(file.read_bytes(), tenant=tenant, user=user)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} cannot be read: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{file} cannot be read: {error.strerror}",
+            "Check the path and the rights of the file",
+        )
     except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}")
+        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
 
 
 async def _publish_conversations(
@@ -271,7 +275,7 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
             continue
         found = sorted(path.rglob("*.md"))
         if not found:
-            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}")
+            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}; give another folder")
         yield from found
 
 
@@ -281,14 +285,14 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
     from mnemon.operations.imports.normalised_files import get_backup_path
 
     if tenant is None:
-        refuse(ExitCode.USAGE_ERROR, "--rewrite needs --tenant")
+        refuse(ExitCode.USAGE_ERROR, "--rewrite needs a tenant; give it with --tenant")
     owners: dict[Path, Owner] = {}
     for path in files:
         tier, named = parse_path(path)
         if tier is not None or (user or named) is None:
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"{path} is not one user's whole memory; --rewrite applies only to such files",
+                f"{path} is not one user's whole memory; leave out --rewrite",
             )
         if get_backup_path(path).exists():
             refuse(
@@ -318,7 +322,11 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
             "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{error.filename} cannot be written: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{error.filename} cannot be written: {error.strerror}",
+            "Make the file writable",
+        )
 
 
 class ChatTables(StrEnum):

@@ -86,9 +86,15 @@ def _load_conversations(path: Path) -> "Data":
     try:
         return load_data(path)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{path} cannot be read: {error.strerror}",
+            "Check the path and the rights of the file",
+        )
     except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}")
+        refuse(
+            ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}; give a LoCoMo file"
+        )
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:

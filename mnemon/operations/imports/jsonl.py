@@ -81,7 +81,9 @@ class JsonLinesReader:
         name, version = _parse_event_name(record.get("event"))
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
-            raise NotReadable(f"{place}: the file has several users, and --user allows only one")
+            raise NotReadable(
+                f"{place}: the file has several users, and --user allows only one; leave out --user"
+            )
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]
         conversation = record.get("conversation")

@@ -45,7 +45,9 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
         try:
             for conversation in ijson.items(parse_json(file), "item"):
                 if not isinstance(conversation, dict):
-                    raise NotReadable("an item of the list is not a conversation")
+                    raise NotReadable(
+                        "an item of the list is not a conversation; give the file conversations.json"
+                    )
                 begins.append((_begin_seconds(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:

@@ -103,7 +103,7 @@ def test_mcp_is_told_what_a_call_may_do() -> None:
 
 def test_models_are_told_to_forget_by_id() -> None:
     told = TOOLS["memory_forget"].description
-    assert "id with memory_search first" in told
+    assert "id of the fact with memory_search first" in told
     assert "candidates" in told
 
 

@@ -28,7 +28,7 @@ SETTINGS_KEPT = 64
 STREAMS = (
     StreamConfig(
         name=LOG,
-        description="The truth: events of the bots, and events derived from them",
+        description="The log: events of bots, and events derived from them",
         subjects=["chat.>", "memory.>"],
         retention=RetentionPolicy.LIMITS,
         storage=StorageType.FILE,
