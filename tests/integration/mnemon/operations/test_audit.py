@@ -43,7 +43,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
     assert persist.dead == {"invalid_body": 2, "unknown_event": 1, "refused_by_database": 1}
     assert persist.ignored == {
         "fact.proposed: no projection reads the event yet": 2,
-        "a copy of an event that came before it": 1,
+        "the event is a copy of an earlier event": 1,
     }
     assert persist.applied == persist.events - 7
     assert persist.removed == 9, "two cleared, one discarded, a summary, three versions, a task, a document"
