@@ -116,7 +116,7 @@ async def test_redrive_killed_midway_is_repeated(
         assert await kept(connection) == []
     else:
         assert isinstance(done, Kept)
-        assert "given back before" in done.why
+        assert "redriven before" in done.why
     async with run_consumers(("persist",), deployment):
         await persisted(connection, first.seq)
     assert rows(deployment) == [(2, "LOG:1", "nameless")]
@@ -193,7 +193,7 @@ async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
     assert dead.left_out == "headers and body"
     done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, Kept)
-    assert "larger" in done.why
+    assert "maximum size" in done.why
     assert connection.is_connected
 
 
