@@ -269,7 +269,7 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
         for owner in owners:
             trigger = work_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
-        log.warning("vectors missing, indexing them from the rows", collections=lost, users=len(owners))
+        log.warning("vectors found missing, indexing them from the rows", collections=lost, users=len(owners))
     elif lost or not has_points:
         events = await reset_consumer(connection, LOG, "index")
         log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="Show the differences without writing files; exit with 1 if any file differs.",
+        help="Show the differences without writing files; exit with code 1 if any file differs.",
     )
     check = parser.parse_args(arguments).check
     files = generate_files(published.load_examples())

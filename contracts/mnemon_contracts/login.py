@@ -62,12 +62,12 @@ def _context(authority: str | None, certificate: str | None, key: str | None) ->
     try:
         context = ssl.create_default_context(cafile=authority)
     except ssl.SSLError as error:
-        raise LoginUnusable(f"{AUTHORITY}: {authority} holds no certificate") from error
+        raise LoginUnusable(f"{AUTHORITY}: {authority} has no certificate in PEM format") from error
     if certificate:
         try:
             context.load_cert_chain(certificate, key)
         except ssl.SSLError as error:
             raise LoginUnusable(
-                f"{CERTIFICATE}: {certificate} has no certificate, or {CERTIFICATE_KEY} does not fit"
+                f"{CERTIFICATE}: {certificate} has no certificate, or {CERTIFICATE_KEY} names another key"
             ) from error
     return context

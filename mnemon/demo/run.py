@@ -156,7 +156,9 @@ class _Demo:
 
     async def _wait_for_position(self, position: AppliedPosition, end: int, done: str) -> None:
         if await position.wait_for(self._jetstream, end, LOG_TIMEOUT) < end:
-            raise LogNotReached(f"{end - position.value} of {end} events are not {done}")
+            raise LogNotReached(
+                f"{end - position.value} of {end} events are not {done} within {LOG_TIMEOUT:g} s"
+            )
 
     async def _report_persisted(self, expected: int) -> None:
         while not self._is_over:

@@ -120,7 +120,7 @@ class _MemoryHandlers:
         self, context: ServerRequestContext[Any], params: object
     ) -> types.ListPromptsResult:
         question = types.PromptArgument(
-            name="message", description="What you want to say or ask.", required=True
+            name="message", description="Message or question to the model.", required=True
         )
         prompt = types.Prompt(
             name=PROMPT,

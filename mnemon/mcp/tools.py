@@ -11,7 +11,7 @@ from mnemon_contracts.verbs.function_tools import TOOLS, FunctionTool
 CONTEXT: Final = FunctionTool(
     "memory_context",
     "Get the memory of the user before you answer: facts, the user's data, summaries, the latest messages, "
-    "and what fits the query. Call it first, with the user's message.",
+    "and items that fit the query. Call this tool first, with the user's message.",
     "context",
     ("query", "budget"),
     fixed={"format": "markdown"},

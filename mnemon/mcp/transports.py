@@ -51,7 +51,9 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
         # Starlette decodes header bytes as Latin-1, whatever their encoding.
         user = unquote(given.encode("latin-1").decode(), errors="strict")
     except UnicodeError as error:
-        raise NoUser(f"the header {USER_HEADER} is not UTF-8, percent-encoded or not") from error
+        raise NoUser(
+            f"the header {USER_HEADER} is not UTF-8: send the id of the user in UTF-8 or percent-encoded"
+        ) from error
     if not user:
         raise NoUser(f"no user is named: send the header {USER_HEADER}, or start the server with --user")
     return user

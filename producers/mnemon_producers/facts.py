@@ -291,6 +291,7 @@ class FactTools:
         if forgotten.restore is None:
             raise InvalidBody(
                 "restore",
-                "the reply has no fact to restore: no fact was removed, or its date has passed; `save` it",
+                "the reply has no fact to restore: no fact was removed, or its date has passed; "
+                "save the fact with `save`",
             )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

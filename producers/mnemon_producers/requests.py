@@ -94,7 +94,7 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     if reply.error:
         raise AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("reply has a warning: %s", warning)
+        log.warning("reply arrived with a warning: %s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
         raise _ask_failed("internal", f"the reply to {verb} is invalid: `seen_seq` is missing")
     return reply

@@ -94,7 +94,7 @@ async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
 async def test_a_rebuild_exchanges_collections(
     connection: Client, nats_url: str, database_url: str, deployment: Deployment
 ) -> None:
-    """There and back; whoever comes next finds those that are live."""
+    """A swap back and forth: a process that opens the vectors afterwards finds the live ones."""
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
     migrate_schema(whole.database_url, whole.database_schema)

@@ -1,4 +1,4 @@
-"""What is committed is what the contracts say, and nothing that is released can be broken by an export."""
+"""Committed files match the contracts, and an export cannot break a released version."""
 
 import json
 import subprocess

@@ -10,7 +10,7 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """What stands between two fences.
+    """Code between two fences.
 
     Attributes:
         language: as it says behind the first of them, such as `sh`.

@@ -1,4 +1,4 @@
-"""Ports that nobody has."""
+"""Free ports."""
 
 import socket
 from contextlib import ExitStack

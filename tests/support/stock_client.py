@@ -36,7 +36,7 @@ class Stock:
         return reply
 
     async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
-        """What `history` gives, texts only."""
+        """Return the texts of `history`."""
         return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
 
 

@@ -98,7 +98,7 @@ MOST_STORED: Final = 1000
 """Maximum number of summaries of a conversation to read, for any former settings."""
 
 _OFF: Final = Ack("compaction is switched off")
-_IS_DEAD: Final = Ack("there is a dead letter of it")
+_IS_DEAD: Final = Ack("the step has a dead letter already")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]

@@ -172,13 +172,13 @@ def _compare_with_known(
         # A fact that is not among the nearest has no known similarity; the similarity is below theirs.
         and (similarity is None or similarity <= required)
     ):
-        evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"
+        evidence = f"{verdict.evidence}, and the similarity of the facts is not above {required:.2f}"
         verdict = replace(verdict, relation=FactRelation.DIFFERENT, evidence=evidence)
     return Match(known, verdict, similarity)
 
 
 def _describe_similarity(similarity: float, threshold: float) -> str:
-    return f"nothing tells them apart, and their similarity {similarity:.2f} is above {threshold:.2f}"
+    return f"no rule tells the facts apart, and their similarity {similarity:.2f} is above {threshold:.2f}"
 
 
 def _rank_match(match: Match) -> tuple[int, float, float]:

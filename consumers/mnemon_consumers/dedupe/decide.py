@@ -83,12 +83,14 @@ def examine_proposal(
     if refused := find_refusal(event.text, settings.policy):
         return [_reject_proposal(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
-        return [_reject_proposal(proposal, "expired", "Its date had passed when it was proposed.")]
+        return [
+            _reject_proposal(proposal, "expired", "The date of the fact had passed when it was proposed.")
+        ]
     other = _find_repeated(proposal, known)
     if other is None:
         return CandidateFact(proposal, classify_proposal(event, at, settings))
     by = Decision(
-        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="both facts have the same words"
     )
     return _write_fact(proposal, other, restate_fact(other.fact, event, at, settings), by, known, settings)
 
@@ -129,7 +131,7 @@ def settle_candidate(
         if verdict.is_related:
             return _supersede_fact(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
-        doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
+        doubt = f"the proposal names a fact to replace, but {verdict.evidence}: both facts are kept"
     matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
     by = _describe_decision(proposal, text, matches, likeness, settings.dedupe, doubt)
     best = matches.best
@@ -140,7 +142,7 @@ def settle_candidate(
             update={
                 "relation": "undecided",
                 "undecided": (best.known.id,),
-                "evidence": f"{doubt}: both are kept",
+                "evidence": f"{doubt}: both facts are kept",
             }
         )
         return save_candidate(candidate, undecided, known, settings)
@@ -164,16 +166,16 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
     """
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
-        return "a model tells both in one answer"
+        return "one answer of a model contains both facts"
     if lineage.unsupported:
-        return "a name or number in it has no source message"
+        return "no source message has a name or number of the proposal"
     return None
 
 
 def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
     """Reject a proposal that cannot be decided, so that every proposal leads to an event."""
     return _reject_proposal(
-        proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more."
+        proposal, "other", f"The decision failed ({error}); the log messages of dedupe have the cause."
     )
 
 
@@ -205,7 +207,10 @@ def _supersede_fact(
             id=_derive_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
         by = Decision(
-            proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+            proposal_id=proposal.id,
+            nearest=other.id,
+            relation="same",
+            evidence="both facts have the same words",
         )
         fact = restate_fact(other.fact, proposal.event, proposal.at, settings)
         return [("fact.forgotten", forgotten), *_write_fact(proposal, other, fact, by, known, settings)]
@@ -213,7 +218,7 @@ def _supersede_fact(
         proposal_id=proposal.id,
         nearest=replaced.id,
         relation="update",
-        evidence=f"the model names it: {verdict.evidence}",
+        evidence=f"the proposal names the fact to replace: {verdict.evidence}",
     )
     fact = rewrite_fact(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
     return _write_fact(proposal, replaced, fact, by, known, settings)
@@ -249,7 +254,11 @@ def save_candidate(
     proposal, fact = candidate.proposal, candidate.fact
     evicted = make_room(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
-        return [_reject_proposal(proposal, "limit", "There is no room, and what is kept matters more.")]
+        return [
+            _reject_proposal(
+                proposal, "limit", "The limit is reached, and an important fact would have to be evicted."
+            )
+        ]
     saved = FactSavedV1(
         id=derive_decision_id(proposal.id),
         fact_id=known.next_id(fact.tier),
@@ -274,7 +283,12 @@ def _write_fact(
         evicted = make_room(fact, others, settings.limits, joins=False)
         if evicted is None:
             return [
-                _reject_proposal(proposal, "limit", f"{fact.tier} is full of what matters more.", other.id)
+                _reject_proposal(
+                    proposal,
+                    "limit",
+                    f"The limit of {fact.tier} is reached, and an important fact would have to be evicted.",
+                    other.id,
+                )
             ]
         evictions = _build_evictions(evicted, proposal)
     updated = FactUpdatedV1(

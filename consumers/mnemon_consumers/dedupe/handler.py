@@ -26,7 +26,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("dedupe")
 
-POISON = Ack("persist makes a dead letter of it")
+POISON = Ack("persist stores a dead letter for the event")
 TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
 
 

@@ -69,11 +69,11 @@ def merge_facts(
     if (unfinished := known.find_live(event.fact_id, at)) and merged_id in wording:
         return [_build_end(owner, comparison, unfinished)]
     if newer is None or older is None:
-        return IgnoredComparison("a fact has changed or ended since it was compared")
+        return IgnoredComparison("a fact has changed or ended since the comparison")
     if newer.id == older.id:
-        return IgnoredComparison("the facts are one already")
+        return IgnoredComparison("the facts are merged already")
     if contradicts_relation(older.fact.text, newer.fact.text, event.relation, words):
-        return IgnoredComparison("the words of the facts contradict it")
+        return IgnoredComparison("the words of the facts contradict the comparison")
     merged = FactMergedV1(
         id=merged_id,
         fact_id=older.id,

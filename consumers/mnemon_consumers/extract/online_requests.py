@@ -151,7 +151,7 @@ class OnlineRequester:
         self, connection: Client, question: WindowRequest, reservations: Reservations
     ) -> _Response:
         if not question.messages:
-            return _Response(question, None, LineFailed("there is nothing to read"))
+            return _Response(question, None, LineFailed("the window has no messages to read"))
         of = question.settings.extraction
         model = await self._circuit_breaker.open_model(of.provider, of.model)
         if model is None:
@@ -177,7 +177,7 @@ class OnlineRequester:
         except Exception as error:
             # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
             log.error("window request rejected", tenant=question.window.tenant, error=type(error).__name__)
-            outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
+            outcome = LineFailed(f"the request for the window failed: {type(error).__name__}")
         return _Response(question, (model.provider, model.model), outcome)
 
     async def _settle_answers(

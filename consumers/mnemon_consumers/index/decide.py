@@ -27,8 +27,8 @@ from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import get_event_id
 from mnemon_infra.delivery import Delivery
 
-NOTHING: Final = Ack("nothing to be found")
-POISON: Final = Ack("persist makes a dead letter of it")
+NOTHING: Final = Ack("the event has no searchable text")
+POISON: Final = Ack("persist stores a dead letter for the event")
 
 _SWEPT = (
     FactSavedV1,

@@ -13,7 +13,7 @@ from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
 from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, build_row
 from mnemon_infra.delivery import Delivery
 
-NOT_PROJECTED: Final = Ack("no projection reads it yet")
+NOT_PROJECTED: Final = Ack("no projection reads the event yet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class SnapshotPool:
                     open_index_as_of(self._deployment, position, live)
                 )
             except _VECTOR_ERRORS as error:
-                log.warning("snapshot search unavailable", position=position, error=str(error))
+                log.warning("snapshot vectors not opened", position=position, error=str(error))
                 return
             snapshot.search = Search(snapshot.database, snapshot.memory, vector_index)
             snapshot.has_vectors = True

@@ -55,7 +55,7 @@ class Decision(Contract):
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
     nearest: Identifier | None = Field(
-        default=None, description="Id of the fact that the proposal was compared with last."
+        default=None, description="Id of the fact with which the proposal was compared last."
     )
     similarity: float | None = Field(
         default=None, description="Cosine similarity of the proposal and the `nearest` fact, -1 to 1."
@@ -341,7 +341,7 @@ class WindowAnsweredV1(Event):
     )
     proposed: int = Field(default=0, ge=0, description="Number of facts that were proposed.")
     repaired: bool = Field(
-        default=False, description="Whether the answer was invalid JSON that was repaired."
+        default=False, description="True if the answer was invalid JSON that was repaired."
     )
     unusable: int | None = Field(
         default=None, ge=1, description="Number of facts in the answer that cannot be used."

@@ -114,4 +114,6 @@ def typical_example(name: str, examples: Examples) -> Any:
         return examples[name][SHOWN]
     except KeyError:
         path = example_folder(name) / f"{SHOWN}.json"
-        raise FileNotFoundError(f"{path} is missing: the page for bot authors shows it") from None
+        raise FileNotFoundError(
+            f"{path} is missing: add the example, which the page for bot authors shows"
+        ) from None

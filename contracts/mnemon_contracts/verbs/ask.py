@@ -25,7 +25,7 @@ class AskError(Contract):
         description="Error code, for programs."
     )
     message: Text = Field(description="Human-readable message, which names the invalid field.")
-    retryable: bool = Field(description="Whether the same request can succeed later.")
+    retryable: bool = Field(description="True if the same request can succeed later.")
 
 
 class Reply(Contract):
@@ -105,7 +105,7 @@ class ContextSection(Contract):
         ge=0,
         description="Number of items that are not shown, because the budget or the settings leave no room.",
     )
-    cut: bool = Field(default=False, description="Whether an item is shown in part.")
+    cut: bool = Field(default=False, description="True if an item is shown in part.")
     messages_left_out: int | None = Field(
         default=None,
         ge=0,

@@ -76,23 +76,24 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         FunctionTool(
             "memory_save",
             "Keep a lasting fact about the user: who they are, what they like, what they plan. One sentence "
-            "that is clear without context. Do not save secrets, questions, or what matters only briefly. "
-            "The reply says whether it was saved, already known, or refused and why.",
+            "that is clear without context. Do not save secrets, questions, or facts that matter only "
+            "briefly. The reply says whether the fact was saved, already known, or refused, with the reason.",
             "save",
             ("text", "tier", "importance", "expires_at"),
             adds=True,
         ),
         FunctionTool(
             "memory_read",
-            "List the facts kept about the user, by tier. To find a specific one, use memory_search. "
-            "The reply has their number as total; if it has next, call again with that value as after.",
+            "List the facts kept about the user, by tier. To find one fact, use memory_search. "
+            "The reply has the number of facts as total; if the reply has next, call again with that value "
+            "as after.",
             "read",
             ("tier", "limit", "after"),
             changes=False,
         ),
         FunctionTool(
             "memory_search",
-            "Search the user's memory for a question, in any language. Without scope it searches facts.",
+            "Search the user's memory for a question, in any language. Without scope, facts are searched.",
             "search",
             ("query", "limit", "scope"),
             changes=False,
@@ -107,17 +108,19 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_update",
-            "Correct one fact. Fields that are left out stay. Find its id with memory_search first, and "
-            "call this with the id. A query changes a fact only if it clearly means that one; otherwise "
-            "nothing is changed, and the reply lists candidates: ask the user, then call this with an id.",
+            "Correct one fact. Fields that are left out stay. Find the id of the fact with memory_search "
+            "first, and call this tool with the id. A query changes a fact only if it clearly means that "
+            "fact; otherwise nothing is changed, and the reply lists candidates: ask the user, then call "
+            "this tool with an id.",
             "update",
             ("id", "query", "text", "tier", "importance", "expires_at"),
         ),
         FunctionTool(
             "memory_forget",
-            "Remove one fact, when the user asks for it. Find its id with memory_search first, and call this "
-            "with the id. A query removes a fact only if it clearly means that one; otherwise nothing is "
-            "removed, and the reply lists candidates: ask the user, then call this with an id.",
+            "Remove one fact, when the user asks for it. Find the id of the fact with memory_search first, "
+            "and call this tool with the id. A query removes a fact only if it clearly means that fact; "
+            "otherwise nothing is removed, and the reply lists candidates: ask the user, then call this tool "
+            "with an id.",
             "forget",
             ("id", "query"),
         ),
@@ -141,7 +144,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         FunctionTool(
             "search_repos",
             "Search the repositories that were indexed for the user for passages of code and text; with "
-            "collection, in one of them. A hit has its file and lines.",
+            "collection, search one repository. A hit has its file and lines.",
             "search",
             ("query", "limit", "collection"),
             fixed={"scope": ["documents"], "origin": "repository"},

@@ -398,7 +398,7 @@ class Task(Contract):
     task_id: Identifier = Field(description="Id of the task.")
     text: Text = Field(description="Text of the task.")
     due_at: Moment | None = Field(default=None, description="Time at which the task is due.")
-    done: bool = Field(default=False, description="Whether the task is done.")
+    done: bool = Field(default=False, description="True if the task is done.")
 
 
 class TasksReplyV1(Reply):

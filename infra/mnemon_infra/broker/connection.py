@@ -44,7 +44,7 @@ async def report_error(error: Exception) -> None:
             next_step="allow this subject in the server's configuration",
         )
     else:
-        log.warning("connection error", error=str(error) or type(error).__name__)
+        log.warning("connection error reported", error=str(error) or type(error).__name__)
 
 
 CHECK_TIMEOUT = 8.0
@@ -182,15 +182,15 @@ def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachab
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):
         # The server's message is sometimes lost with the connection.
-        how = "does not take" if refused else "cut the line, as it does when it does not take"
+        how = "rejects" if refused else "closed the connection, as it does when it rejects"
         return BrokerRefused(
-            f"the NATS server at {redact_address(url)} {how} the credentials: look at user and password in "
-            f"MNEMON_NATS_URL, such as nats://user:password@host:4222, or at {CREDENTIALS} or {NKEY_SEED}"
+            f"the NATS server at {redact_address(url)} {how} the credentials: check user and password in "
+            f"MNEMON_NATS_URL, such as nats://user:password@host:4222, or check {CREDENTIALS} or {NKEY_SEED}"
         )
     if any(isinstance(each, ssl.SSLError) for each in failures):
         return BrokerRefused(
-            f"no encrypted connection to the NATS server at {redact_address(url)}: {said}. {AUTHORITY} names "
-            "the file with the certificate that signs the server's"
+            f"no encrypted connection to the NATS server at {redact_address(url)}: {said}. Set {AUTHORITY} "
+            "to the file with the certificate of the authority that signed the server's certificate"
         )
     return BrokerUnreachable(
         f"no NATS server answers at {redact_address(url)}: {said}. Start the server, or check MNEMON_NATS_URL"

@@ -201,7 +201,8 @@ class AskService:
         body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
         if len(body) > connection.max_payload:
             problem = (
-                f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
+                f"the reply has {len(body):,} bytes, and the server accepts {connection.max_payload:,}: "
+                "request fewer items"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
             body = _serialize_reply(reply)
@@ -287,5 +288,9 @@ def _build_error_reply(error: Exception) -> ErrorReply:
             return ErrorReply(error=AskError(code="bad_request", message=str(error), retryable=False))
     log.error("request failed", exc_info=error)
     return ErrorReply(
-        error=AskError(code="internal", message="an error in mnemon; its log says more", retryable=True)
+        error=AskError(
+            code="internal",
+            message="an internal error; the log messages of `retrieve` have the cause",
+            retryable=True,
+        )
     )

@@ -258,7 +258,7 @@ class Database:
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
         if deployment.database_url is None:
             raise DatabaseNotConfigured(
-                "set DATABASE_URL, or one of PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD"
+                "no database is configured: set DATABASE_URL, or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD"
             )
         url = deployment.database_url.set(drivername="postgresql")
         settings = {
@@ -392,7 +392,7 @@ _VALUES = ("22", "23", "54")
 _UNDEFINED_TABLE = "42P01"
 _NEXT_STEP = {
     _UNDEFINED_TABLE: "run `mnemon migrate`",
-    "42501": "allow it to the role, or name another one in DATABASE_URL",
+    "42501": "grant the right to the role, or name another role in DATABASE_URL",
     "53100": "make room on the disk of the database",
 }
 

@@ -89,7 +89,8 @@ class Postgres(ServerProcess):
             self.account.own(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
             raise ServerFailed(
-                f"{self._sockets} belongs to another user: choose a data folder with a shorter path"
+                f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: "
+                "choose a data folder with a shorter path"
             )
         self._remove_stale_lock()
 

@@ -101,7 +101,7 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
         position = await find_first_missing(connection, database)
         if position is not None:
             events = await reset_consumer(connection, LOG, "persist")
-            log.warning("rows are missing, replaying the log", first_missing=position, events=events)
+            log.warning("rows found missing, replaying the log", first_missing=position, events=events)
 
 
 async def find_lost_collections(database: Database, vectors: VectorStore) -> list[Collection]:

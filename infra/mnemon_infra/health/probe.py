@@ -56,7 +56,7 @@ class ProcessProbe:
         self._durables = [each.name for each in DURABLES.values() if each.consumer in names]
         self._check_lock = asyncio.Lock()
         self._checked_at = self._counted_at = self._measured_at = float("-inf")
-        self._reasons: Sequence[str] = ["it is starting"]
+        self._reasons: Sequence[str] = ["the process is starting"]
         self._connection: Client | None = None
         self._database: Database | None = None
         self._vectors: VectorStore | None = None
@@ -72,7 +72,7 @@ class ProcessProbe:
             yield
         finally:
             self._connection = None
-            self._reasons = ["it is ending"]
+            self._reasons = ["the process is ending"]
 
     async def check(self) -> Sequence[str]:
         """Update the gauges. Return the reasons why the process cannot work; empty if it can."""

@@ -28,7 +28,9 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
             from mnemon_infra.models.wordllama import MODEL, load_wordllama
 
             if settings.model not in (None, MODEL):
-                raise EmbeddingNotConfigured(f"wordllama has no model {settings.model}; it has {MODEL}")
+                raise EmbeddingNotConfigured(
+                    f"wordllama has no model {settings.model}: set embedding.model to {MODEL}"
+                )
             yield await asyncio.to_thread(load_wordllama)
         case "openai":
             from mnemon_infra.models.openai_embeddings import open_openai

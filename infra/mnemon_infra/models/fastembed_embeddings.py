@@ -84,7 +84,9 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
         raise EmbeddingNotConfigured('fastembed is not installed: pip install "mnemon[fastembed]"') from None
     known = {str(model["model"]) for model in package.TextEmbedding.list_supported_models()}
     if name not in known:
-        raise EmbeddingNotConfigured(f"fastembed has no model {name}; it has {', '.join(sorted(known))}")
+        raise EmbeddingNotConfigured(
+            f"fastembed has no model {name}: set embedding.model to one of {', '.join(sorted(known))}"
+        )
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))
     except Exception as error:  # errors of the download: of requests, huggingface or fastembed itself

@@ -113,9 +113,12 @@ class _EmbeddingEndpoint:
                     f"requires a key, and none is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
                 )
             case 401 | 403:
-                return self.refused(f"refuses the key (HTTP {status}): see MNEMON_EMBEDDING_API_KEY")
+                return self.refused(f"refuses the key (HTTP {status}): check MNEMON_EMBEDDING_API_KEY")
             case 404:
-                return self.refused(f"has no model {self._model}, or no /embeddings (HTTP 404)")
+                return self.refused(
+                    f"has no model {self._model}, or no /embeddings (HTTP 404): check the setting "
+                    "embedding.model, and MNEMON_EMBEDDING_URL"
+                )
             case 408 | 409 | 429:
                 return EmbeddingUnavailable(f"{self._at} is overloaded (HTTP {status})")
             case 400 | 413 | 422:
@@ -189,7 +192,8 @@ class OpenAIEmbeddings:
             return
         if found.shape[1] != self.dimension:
             raise self._endpoint.refused(
-                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}"
+                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}: "
+                "check the model of the endpoint"
             )
         vectors[list(batch)] = normalise_length(found)
 
@@ -279,10 +283,10 @@ def _parse_rows(answer: CreateEmbeddingResponse, count: int) -> NDArray[np.float
     """
     by_index = {item.index: _parse_vector(item.embedding) for item in answer.data}
     if len(answer.data) != count or by_index.keys() != set(range(count)):
-        raise ValueError("not a vector for each text")
+        raise ValueError("the response does not have a vector for each text")
     rows = np.stack([by_index[index] for index in range(count)])
     if not np.isfinite(rows).all():
-        raise ValueError("not numbers")
+        raise ValueError("a vector of the response has values that are not numbers")
     return rows
 
 

@@ -143,7 +143,7 @@ async def open_row_generation(
         await generations.drop_schema(place.database, schema)
         left = None
     if left:
-        progress.say(f"{schema} was begun before: going on from position {left.reached:,}")
+        progress.say(f"continuing the rebuild of {schema} from position {left.reached:,}")
     else:
         assert place.deployment.database_url, "it is open"
         await generations.create_generation(place.database, schema, up_to)

@@ -83,7 +83,7 @@ def _run_probe(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[s
         asked.cancel()
         return [f"the health probe did not end within {PROBE_TIMEOUT:g} s"]
     except CancelledError:
-        return ["it is ending"]
+        return ["the process is ending"]
     except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
         return [f"the health probe failed: {error!r}"]

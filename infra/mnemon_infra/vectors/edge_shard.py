@@ -57,7 +57,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
         raise VectorsLost(folder) from None
     if free < LEAST + needed:
         raise VectorsUnavailable(
-            f"the disk of {folder} is full, {format_megabytes(free)} are free: free more space"
+            f"the disk of {folder} is full, {format_megabytes(free)} are left: make room on the disk"
         )
 
 

@@ -59,7 +59,7 @@ async def recover_lost_vectors(
             gate.count_exchange()
             log.warning("vectors opened again, indexing the log from its start", events=events)
         except (VectorsUnavailable, VectorsInUse, VectorsOutdated, nats.errors.Error, OSError) as error:
-            log.error("vectors cannot be opened again, retrying", error=str(error))
+            log.error("vector folder reopening failed, retrying", error=str(error))
         finally:
             gate.open()
 

@@ -66,13 +66,13 @@ def translate_errors() -> Iterator[None]:
     except grpc.RpcError as error:
         if error.code() not in _PASSING:
             raise
-        raise VectorsUnavailable(f"Qdrant: {error.code().name}: {error.details()}") from error
+        raise VectorsUnavailable(f"Qdrant failed: {error.code().name}: {error.details()}") from error
     except UnexpectedResponse as error:
         if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
             raise
-        raise VectorsUnavailable(f"Qdrant: {error}") from error
+        raise VectorsUnavailable(f"Qdrant failed: {error}") from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
-        raise VectorsUnavailable(f"Qdrant: {error}") from error
+        raise VectorsUnavailable(f"Qdrant failed: {error}") from error
 
 
 def alias_of(schema: str, collection: Collection) -> str:

@@ -37,13 +37,13 @@ def usage(
 ) -> None:
     """Show the calls of language models, their tokens and their cost.
 
-    Costs use the prices that were set when a model was called, so set them first, in US dollars for a million
-    tokens; `cached` may be left out, and `batch` is the share that a batch costs (default 0.5):
+    Costs use the prices that were set when a model was called. Set the prices first, in US dollars for a
+    million tokens; `cached` may be left out, and `batch` is the share that a batch costs (default 0.5):
 
     `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "cached": 0.075, "output":
     0.6}]'`
 
-    A limit makes background work of a tenant wait for the next day (UTC) once the amount is spent:
+    Set a limit, above which background work of a tenant waits for the next day (UTC):
 
     `mnemon settings set spending.usd_per_day=5 --tenant acme`
 

@@ -55,7 +55,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     reading = _read_folder(request)
     if not reading.digests and not reading.left_out:
         refuse(
-            ExitCode.NEGATIVE_RESULT, f"{request.folder} has no files to index, or git ignores all of them"
+            ExitCode.NEGATIVE_RESULT,
+            f"{request.folder} has no files to index, or git ignores all of them; give another folder",
         )
     try:
         async with connect_memory(deployment, request.target.tenant) as memory:

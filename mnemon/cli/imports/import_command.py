@@ -43,7 +43,7 @@ def jsonl(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import a file of a single user as. Default: the users that the lines name."
+            help="Import a file of a single user as this user. Default: the users that the lines name."
         ),
     ] = None,
     *,
@@ -74,7 +74,8 @@ def telegram(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import everything as. Default: each person who talks to the bot, by Telegram id."
+            help="Import all messages as this user. Default: each person who talks to the bot, by "
+            "Telegram id."
         ),
     ] = None,
     zone: ZoneOption = "UTC",
@@ -115,13 +116,13 @@ def openai(
 @app.command("locomo")
 def locomo(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Files of the LoCoMo benchmark, as published.")
+        list[Path], typer.Argument(metavar="FILE", help="JSON files of the LoCoMo benchmark, unchanged.")
     ],
     tenant: Annotated[str, typer.Option(help="Tenant of the users.")],
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import all conversations as. Default: one user per conversation, named "
+            help="Import all conversations as this user. Default: one user per conversation, named "
             "after the sample."
         ),
     ] = None,
@@ -153,9 +154,13 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
     try:
         return read_conversations(file.read_bytes(), tenant=tenant, user=user)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} cannot be read: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{file} cannot be read: {error.strerror}",
+            "Check the path and the rights of the file",
+        )
     except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}")
+        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
 
 
 async def _publish_conversations(
@@ -228,7 +233,7 @@ def markdown(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User to import everything as. Default: the user that a file or its path names, "
+            help="Import all records as this user. Default: the user that a file or its path names, "
             "such as 42.md or 42/profile.md."
         ),
     ] = None,
@@ -270,7 +275,7 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
             continue
         found = sorted(path.rglob("*.md"))
         if not found:
-            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}")
+            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}; give another folder")
         yield from found
 
 
@@ -280,14 +285,14 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
     from mnemon.operations.imports.normalised_files import get_backup_path
 
     if tenant is None:
-        refuse(ExitCode.USAGE_ERROR, "--rewrite needs --tenant")
+        refuse(ExitCode.USAGE_ERROR, "--rewrite needs a tenant; give it with --tenant")
     owners: dict[Path, Owner] = {}
     for path in files:
         tier, named = parse_path(path)
         if tier is not None or (user or named) is None:
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"{path} is not one user's whole memory; --rewrite applies only to such files",
+                f"{path} is not one user's whole memory; leave out --rewrite",
             )
         if get_backup_path(path).exists():
             refuse(
@@ -317,7 +322,11 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
             "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{error.filename} cannot be written: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{error.filename} cannot be written: {error.strerror}",
+            "Make the file writable",
+        )
 
 
 class ChatTables(StrEnum):
@@ -347,7 +356,7 @@ def postgres(
     tenant: ImportTenantOption,
     user: Annotated[
         str | None,
-        typer.Option(help="User to import everything as. Default: the users that the tables name."),
+        typer.Option(help="Import all records as this user. Default: the users that the tables name."),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
     zone: ZoneOption = "UTC",

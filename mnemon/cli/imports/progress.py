@@ -50,7 +50,11 @@ class ImportFiles:
             if Path("-") not in paths:
                 self.total = sum(path.stat().st_size for path in paths)
         except OSError as error:
-            refuse(ExitCode.USAGE_ERROR, f"{error.filename} cannot be read: {error.strerror}")
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"{error.filename} cannot be read: {error.strerror}",
+                "Check the path and the rights of the file",
+            )
 
     @property
     def position(self) -> int:
@@ -73,7 +77,11 @@ class ImportFiles:
                         )
                     self._bytes_before, self._open = self.position, None
             except OSError as error:
-                refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}")
+                refuse(
+                    ExitCode.USAGE_ERROR,
+                    f"{path} cannot be read: {error.strerror}",
+                    "Check the path and the rights of the file",
+                )
             except NotReadable as error:
                 again = (
                     "Correct the file and run the import again; records already imported are not added twice"
@@ -177,7 +185,7 @@ def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
         # A record may have a lone surrogate, which UTF-8 cannot encode: write its escape sequence.
         file = refused.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{refused} cannot be written: {error.strerror}")
+        refuse(ExitCode.USAGE_ERROR, f"{refused} cannot be written: {error.strerror}", "Choose another file")
 
     def keep(one: "RefusedRecord") -> None:
         file.write(format_refused(one) + "\n")

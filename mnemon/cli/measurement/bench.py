@@ -40,7 +40,9 @@ class BenchName(StrEnum):
 
 
 def bench(
-    name: Annotated[BenchName, typer.Argument(metavar="NAME", help=", ".join(BenchName) + ".")],
+    name: Annotated[
+        BenchName, typer.Argument(metavar="NAME", help="Bench to run: " + ", ".join(BenchName) + ".")
+    ],
     data: Annotated[
         Path | None,
         typer.Option(
@@ -54,9 +56,11 @@ def bench(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
+    """Measure mnemon against a bare loop of the same work, alternating in one run, on temporary servers.
 
-    Compare the ratios: they are valid on a slow machine, too. Exits with code 1 if a target is missed.
+    Compare the ratios, which are valid on a slow machine, too.
+
+    Exits with code 1 if a target is missed.
 
     Example: `mnemon bench ingest --json`
     """
@@ -82,9 +86,15 @@ def _load_conversations(path: Path) -> "Data":
     try:
         return load_data(path)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{path} cannot be read: {error.strerror}",
+            "Check the path and the rights of the file",
+        )
     except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}")
+        refuse(
+            ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}; give a LoCoMo file"
+        )
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:

@@ -28,7 +28,8 @@ def erase(
         bool,
         typer.Option(
             "--verify",
-            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any remains.",
+            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item "
+            "remains.",
         ),
     ] = False,
     text: Annotated[
@@ -40,7 +41,9 @@ def erase(
 ) -> None:
     """Erase a user, or one conversation, for good from every store, and show a receipt.
 
-    Messages that the user sends afterwards are remembered again. Exits with code 1 while a store is not done.
+    Messages that the user sends afterwards are remembered again.
+
+    Exits with code 1 if a store has not finished yet: the erasure continues in the background.
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """

@@ -118,7 +118,7 @@ def _export_memory(
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     if everybody == (tenant is not None) or (user is not None and tenant is None):
-        refuse(ExitCode.USAGE_ERROR, "give the users to export: --tenant T --user U, or --tenant T, or --all")
+        refuse(ExitCode.USAGE_ERROR, "no users are named: give --tenant T --user U, or --tenant T, or --all")
     check_owner(tenant, user)
 
 
@@ -205,7 +205,11 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
             yield lambda line: print(line, file=file)
         part.replace(output)
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{error.filename or output} cannot be written: {error.strerror}")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{error.filename or output} cannot be written: {error.strerror}",
+            "Choose another file: -o FILE",
+        )
     finally:
         part.unlink(missing_ok=True)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CommandReply = TypeVar("CommandReply", bound="Reply")
 
 TenantOption = Annotated[str, typer.Option(help="Tenant of the user.")]
-UserOption = Annotated[str, typer.Option(help="User whose memory to use.")]
+UserOption = Annotated[str, typer.Option(help="User whose memory the command uses.")]
 MinSeqOption = Annotated[
     int | None,
     typer.Option("--min-seq", min=0, help="Wait until memory reflects the log up to this position."),

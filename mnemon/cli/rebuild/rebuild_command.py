@@ -100,7 +100,8 @@ def rebuild(
     if sum(chosen) > 1:
         refuse(
             ExitCode.USAGE_ERROR,
-            "give only one of --verify, --until, --list, --back, --drop, --reembed and --redecide",
+            "several actions are named: give only one of --verify, --until, --list, --back, --drop, "
+            "--reembed and --redecide",
         )
     if keep and not verify:
         refuse(ExitCode.USAGE_ERROR, "--keep works only together with --verify")

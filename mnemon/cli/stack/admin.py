@@ -44,8 +44,8 @@ def admin(
     """Serve the admin page for a browser, until Ctrl-C.
 
     The page asks for a token: MNEMON_ADMIN_TOKEN if it is set, otherwise the one in DIR/admin/token, which
-    the first start creates. The printed link logs in once without it. For access from other machines use a
-    proxy with HTTPS: otherwise the token and people's messages can be read on the network.
+    the first start creates. The printed link logs in once without the token. For access from other machines
+    use a proxy with HTTPS: otherwise the token and people's messages can be read on the network.
 
     Example: `mnemon admin --data ./memory --port 8765`
     """

@@ -30,7 +30,8 @@ def demo(
     """Run a demonstration in a few seconds, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
-    conversation in English and Russian, and asks for it as a bot would. It does not touch configured servers.
+    conversation in English and Russian, and requests the memory as a bot would. Configured servers are not
+    touched.
 
     Exits with code 1 if not every event is accounted for, or if it was stopped.
 
@@ -56,7 +57,7 @@ async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> Ex
         with StopSignals(), DemoScreen(terminal) as screen:
             report = await run_demo(screen, model)
     except asyncio.CancelledError:
-        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped and left nothing behind")
+        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its folder is removed")
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
         refuse(ExitCode.UNAVAILABLE, f"the demo failed: {error}")
     if as_json:

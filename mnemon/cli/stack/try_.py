@@ -48,8 +48,8 @@ def try_(
 ) -> None:
     """Save a fact, read it, search for it and forget it, as a trial run for one user.
 
-    If no stack runs in the folder, the command starts one with its tables and stops it at the end. The user's
-    former facts stay, and so do those of `--file`, which is read as `mnemon import markdown` does.
+    If no stack runs in the folder, the command starts one and stops it at the end. The user's former facts
+    and the facts of `--file` stay. The file has the format of `mnemon import markdown`.
 
     Exits with code 1 if a step fails, or a line of the file is refused.
 
@@ -110,7 +110,7 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
         decided = await AppliedPosition("dedupe").wait_for(
             connection.jetstream(), report.last_seq, DECISION_TIMEOUT
         )
-    result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
+    result = f"{report.published} new, {report.already_there} already there, {report.refused} refused"
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
     if decided < report.last_seq:
@@ -128,7 +128,9 @@ async def _perform_steps(memory: "MemoryClient", user: str, text: str, query: st
     hits = [hit for hit in found.hits if hit.id == saved.id]
     steps = [
         TrialStep("save", f"{saved.decision} as {saved.id}", is_well=True),
-        TrialStep("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
+        TrialStep(
+            "read", f"{saved.id} is listed" if is_there else f"{saved.id} is not listed", is_well=is_there
+        ),
         TrialStep(
             "search",
             f"{hits[0].score:.2f} {make_printable(hits[0].text)}" if hits else "not found by the query",
@@ -136,11 +138,16 @@ async def _perform_steps(memory: "MemoryClient", user: str, text: str, query: st
         ),
     ]
     if saved.decision != "saved":
-        return [*steps, TrialStep("forget", f"left: {saved.id} was there before", is_well=True)]
+        return [*steps, TrialStep("forget", f"kept: {saved.id} existed before", is_well=True)]
     forgotten = await memory.forget(user, saved.id)
     left = await memory.read(user, min_seq=forgotten.seen_seq)
     is_gone = not _has_fact(left.facts, saved.id)
-    return [*steps, TrialStep("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
+    return [
+        *steps,
+        TrialStep(
+            "forget", f"{saved.id} is removed" if is_gone else f"{saved.id} is still listed", is_well=is_gone
+        ),
+    ]
 
 
 def _has_fact(facts: "Sequence[StoredFact]", fact_id: str) -> bool:

@@ -75,19 +75,17 @@ def up(
         ),
     ] = None,
     metrics_port: MetricsPort = None,
-    admin: Annotated[
-        bool, typer.Option("--admin/--no-admin", help="Whether to serve the admin page.")
-    ] = True,
+    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page.")] = True,
 ) -> None:
     """Start the whole stack on this machine: broker, database, consumers and admin page, until Ctrl-C.
 
-    Starts nats-server and PostgreSQL for this machine only, creates streams and tables, and runs the
-    consumers. Servers named by MNEMON_NATS_URL or DATABASE_URL are used instead. While everything answers,
-    DIR/endpoints.json holds the addresses.
+    The command starts nats-server and PostgreSQL for this machine only, creates streams and tables, and
+    runs the consumers. Servers named by MNEMON_NATS_URL or DATABASE_URL are used instead. While all servers
+    answer, DIR/endpoints.json holds the addresses.
 
     The admin page serves browsers on this machine; the printed link logs in, once. After that the page asks
-    for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. It uses no resources while no browser is
-    open.
+    for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. The page uses no resources while no browser
+    is open.
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """

@@ -24,8 +24,8 @@ from mnemon_infra.database.projections.rows import EventRow, MemoryRow, Row
 from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.delivery import Delivery
 
-_COPY: Final = "a copy of an event that came before it"
-_ERASED: Final = "it was erased"
+_COPY: Final = "the event is a copy of an earlier event"
+_ERASED: Final = "the event was erased"
 
 
 class LogAudit:
@@ -92,7 +92,7 @@ class LogAudit:
         elif remark.stored is None:
             self._faults.add("absent", row.seq, "persist", _get_table(row))
         elif remark.stored > row.seq:
-            later = f"its row is that of a later copy, {remark.stored}"
+            later = f"its row is that of a later copy, at position {remark.stored}"
             self._faults.add("absent", row.seq, "persist", _get_table(row), later)
         elif remark.stored < row.seq:
             self.outcomes.ignored[_COPY] += 1

@@ -31,7 +31,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
     "differs": "has a row with other content",
     "emptied": "has lost its content without a reason",
     "kept": "still has its content, though it was cleared, discarded or forgotten",
-    "stray": "is named by a row, but is not in the log like that",
+    "stray": "is named by a row, but the log has no such event at its position",
     "beyond_log": "has a row, but the log ends before it",
     "undecided": "was proposed, but not decided",
     "decided_twice": "decides a proposal that was decided already",

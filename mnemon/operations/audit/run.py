@@ -109,7 +109,9 @@ async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
-        raise NotProvisioned("the stream LOG, or its consumer persist, does not exist") from error
+        raise NotProvisioned(
+            "the stream LOG, or its consumer persist, does not exist: `mnemon status` shows the next step"
+        ) from error
 
 
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:

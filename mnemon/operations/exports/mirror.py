@@ -166,7 +166,7 @@ class Mirror:
         """Wait until the rows have all events up to a log position."""
         streams = self._connection.jetstream()
         while (reached := await self._applied.wait_for(streams, position, _PROJECTION_WAIT)) < position:
-            log.warning("persist is behind, waiting", position=position, persisted=reached)
+            log.warning("persist fell behind, waiting", position=position, persisted=reached)
 
     async def _load_log_identity(self) -> str:
         info = await self._connection.jetstream().stream_info(LOG)

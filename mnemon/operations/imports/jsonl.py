@@ -82,7 +82,9 @@ class JsonLinesReader:
         name, version = _parse_event_name(record.get("event"))
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
-            raise NotReadable(f"{place}: the file has several users, and --user allows only one")
+            raise NotReadable(
+                f"{place}: the file has several users, and --user allows only one; leave out --user"
+            )
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]
         conversation = record.get("conversation")
@@ -105,7 +107,7 @@ class JsonLinesReader:
             conversation, event = self._rename_conversations(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
-            raise _InvalidLine("n", "must be a number from 1 on")
+            raise _InvalidLine("n", "must be a whole number, 1 or more")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
     def _create_id(self, record: dict[str, Any]) -> str:
@@ -168,7 +170,7 @@ def _encode_json(body: dict[str, Any]) -> bytes:
 
 def _check_header(record: dict[str, Any]) -> None:
     if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
-        raise NotReadable("not an export of mnemon's memory")
+        raise NotReadable("the file is no export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
             f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"

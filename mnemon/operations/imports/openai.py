@@ -27,10 +27,10 @@ from mnemon.operations.imports.records import (
 
 _ROLES: Final = {"user", "assistant", "tool", "system"}
 _OMITTED: Final = {
-    "thoughts": "what the model thought",
-    "reasoning_recap": "what the model thought",
-    "user_editable_context": "instructions of the user's",
-    "model_editable_context": "what the model was to remember",
+    "thoughts": "thoughts of the model",
+    "reasoning_recap": "thoughts of the model",
+    "user_editable_context": "instructions of the user",
+    "model_editable_context": "memory that the model was given",
 }
 
 
@@ -45,12 +45,14 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
         try:
             for conversation in ijson.items(parse_json(file), "item"):
                 if not isinstance(conversation, dict):
-                    raise NotReadable("an item of the list is not a conversation")
+                    raise NotReadable(
+                        "an item of the list is not a conversation; give the file conversations.json"
+                    )
                 begins.append((_begin_seconds(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"not JSON, or cut off: {said}") from error
+            raise NotReadable(f"the file is not JSON, or is cut off: {said}") from error
         if not begins:
             raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):

@@ -110,7 +110,7 @@ class TelegramReader:
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"not JSON, or cut off: {said}") from error
+            raise NotReadable(f"the file is not JSON, or is cut off: {said}") from error
         if not seen:
             raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 

@@ -55,7 +55,9 @@ async def remove_generation(place: Site, name: str) -> str:
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
     if found is None or found.kind == "live":
         raise RebuildBlocked(
-            f"{name} is live" if found else f"there is no generation {name!r}",
+            f"the generation {name} is live and cannot be dropped"
+            if found
+            else f"there is no generation {name!r}",
             "List the generations: mnemon rebuild --list",
         )
     await drop_generation(locate_generation(place.deployment, found.kind, found.up_to))

@@ -1,4 +1,4 @@
-"""Whatever is killed, however often: in the end everything is as if nothing had been.
+"""After any kills, the state is that of an undisturbed run.
 
 With 200 kills: `just chaos`.
 """

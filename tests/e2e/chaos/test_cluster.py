@@ -1,4 +1,4 @@
-"""Three nats-servers: whichever dies, what was acknowledged is there, and nobody has to be started again."""
+"""Three nats-servers: if any of them dies, acknowledged events stay, and no process needs a restart."""
 
 import asyncio
 import json

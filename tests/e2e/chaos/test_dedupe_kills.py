@@ -1,4 +1,4 @@
-"""A fact is kept once, whoever decides, however often they are killed."""
+"""A fact is kept once, also if the deciding processes are killed."""
 
 import asyncio
 import os
@@ -95,7 +95,7 @@ async def as_one_worker_decides(connection: Client) -> State:
 
 
 async def as_stored(deployment: Deployment) -> State:
-    """What PostgreSQL holds."""
+    """Return the facts in PostgreSQL."""
     database = Database(deployment)
     await database.open()
     try:

@@ -1,4 +1,4 @@
-"""Whatever is killed while many users talk: nothing is lost, nothing is doubled, nothing is out of order.
+"""Kills while many users publish: no event is lost, doubled or out of order.
 
 With 50,000 messages of 1,000 users and five kills: `python -m tests.support.chaos.load`.
 """

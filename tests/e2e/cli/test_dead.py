@@ -1,4 +1,4 @@
-"""`mnemon dead`: what nobody could use is seen, given back and removed."""
+"""`mnemon dead`: dead letters are listed, redriven and dropped."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -89,7 +89,7 @@ async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) ->
     rest = await run("redrive", "--all", "--yes")
     assert rest.code == 1
     assert rest.out == "2 redriven\n"
-    assert "dead letter 5 was not redriven: the letter does not say" in rest.err
+    assert "dead letter 5 was not redriven: the letter does not name" in rest.err
     assert "mnemon dead drop 5" in (await run("show", "5")).out
 
     dropped = await run("drop", "5", "--json")

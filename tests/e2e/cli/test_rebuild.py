@@ -16,7 +16,7 @@ EVENTS = 20_000
 
 
 async def ended(stack: Up, *options: str, code: int = 0) -> str:
-    """What the command says."""
+    """Run the command, and return its output."""
     finished = await mnemon("rebuild", "--data", stack.data, *options)
     assert finished.code == code, finished.out + finished.err
     return finished.out + finished.err
@@ -65,7 +65,7 @@ async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
     assert 0 < reached < EVENTS
 
     said = await ended(up, "--verify", "--keep")
-    assert f"mnemon_next was begun before: going on from position {reached:,}" in said
+    assert f"continuing the rebuild of mnemon_next from position {reached:,}" in said
     assert f"Up to position {EVENTS:,}, the live generation agrees with the log." in said
 
     with connect_database(up.endpoints.database) as database:

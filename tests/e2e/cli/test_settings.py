@@ -50,7 +50,7 @@ async def test_setting_reaches_a_running_process_within_a_second(stack: Up) -> N
         seen = json.dumps({"min_seq": json.loads(said.data)["seq"]}).encode()
 
         async def shown(tenant: str) -> str:
-            """What stands before the newest message."""
+            """Return the text before the newest message."""
             reply = await client.request(f"ask.{tenant}.u1.context.v1", seen, timeout=10)
             messages = json.loads(reply.data)["messages"]
             newest = [each["content"] for each in messages if each["role"] == "user"][-1]

@@ -23,7 +23,7 @@ async def test_try_keeps_existing_facts(shared: Up) -> None:
 
     tried = await mnemon("try", "bo", "--text", "Keeps bees behind the house", *where)
 
-    assert (tried.code, "was there before" in tried.out) == (0, True)
+    assert (tried.code, "existed before" in tried.out) == (0, True)
     left = await mnemon("read", "--tenant", "try", "--user", "bo", "--json", *where)
     assert len(json.loads(left.out)["facts"]) == 1
 
@@ -50,13 +50,13 @@ async def test_try_imports_a_given_file_first(shared: Up, tmp_path: Path) -> Non
     steps = {step["name"]: step for step in json.loads(tried.out)}
     assert list(steps) == ["import", "save", "read", "search", "forget"]
     assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
-    assert "1 new, 0 there before, 1 refused\nline 2: It asks something" in steps["import"]["result"]
+    assert "1 new, 0 already there, 1 refused\nline 2: The text is a question" in steps["import"]["result"]
     assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
     left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
     assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]
 
     old.write_text("- Plays chess on Sundays\n")
     again = await mnemon("try", "42", "--file", old, "--json", *where)
-    assert (again.code, json.loads(again.out)[0]["result"]) == (0, "0 new, 1 there before, 0 refused")
+    assert (again.code, json.loads(again.out)[0]["result"]) == (0, "0 new, 1 already there, 0 refused")
     absent = await mnemon("try", "42", "--file", tmp_path / "absent.md", *where)
     assert (absent.code, "absent.md cannot be read" in absent.err) == (2, True)

@@ -47,7 +47,7 @@ def run(deployment: Deployment) -> Run:
 
 
 class Asking:
-    """What `extract` and `compact` leave in the log."""
+    """Publishes the events that `extract` and `compact` leave in the log."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection

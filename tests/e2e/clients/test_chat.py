@@ -34,7 +34,7 @@ async def test_chat_ends_on_sigterm_while_its_input_stays_open(data: Path) -> No
 
 
 async def _told(anna: Talk) -> None:
-    """What the memory is for: save, read, ask, forget."""
+    """Perform the main actions of memory: save, read, ask, forget."""
     anna.tell("My cello annoys Porto")
     await anna.heard("cello, annoys, Porto.")
     anna.tell("/save I am allergic to penicillin")

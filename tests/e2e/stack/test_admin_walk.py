@@ -1,4 +1,4 @@
-"""The admin page in a real browser: what somebody does there on one day, and how each page looks."""
+"""The admin page in a real browser: the actions of one day, and the look of each page."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ TOKEN: Final = "of this walk"
 REFUSED_FORM: Final = (
     "error: Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
 )
-"""What Chromium says of a form that is shown again with its errors."""
+"""Chromium's message on a form that is shown again with its errors."""
 
 WIDTHS: Final = {"wide": 1280, "narrow": 390}
 HERS: Final = urlencode({"tenant": TENANT, "user": USER})
@@ -172,9 +172,9 @@ async def until(page: Page, shown: Locator) -> None:
 
 
 async def looks_at(page: Page, name: str, pictures: Path) -> None:
-    """Take pictures of it light and dark, wide and narrow, whole where somebody keeps them.
+    """Check a page light and dark, wide and narrow, and keep pictures of it if a folder is named.
 
-    Nothing may stand beyond its edge.
+    No element may be wider than the page.
     """
     for how, width in WIDTHS.items():
         await page.set_viewport_size({"width": width, "height": 900})

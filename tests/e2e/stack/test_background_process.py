@@ -9,7 +9,7 @@ from tests.support.processes.stack import Up, until
 
 
 async def persisted(url: str, text: str) -> list[str]:
-    """What the user has said, once `text` is stored by whoever persists."""
+    """Publish a message, wait until it is persisted, and return the user's messages."""
     async with await nats.connect(url) as client:
         body = json.dumps({"role": "user", "content": text}).encode()
         await client.jetstream().publish("chat.acme.u1.-.message.v1", body)

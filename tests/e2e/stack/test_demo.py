@@ -1,4 +1,4 @@
-"""`mnemon demo` as somebody who has just installed mnemon runs it."""
+"""`mnemon demo` as a new user runs it."""
 
 import asyncio
 import json
@@ -203,7 +203,7 @@ async def test_stopped_demo_leaves_no_process_and_no_folder(
     demo.send_signal(number)
     _, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
     assert demo.returncode == 1
-    assert errors.decode().endswith("mnemon: the demo was stopped and left nothing behind\n")
+    assert errors.decode().endswith("mnemon: the demo was stopped, and its folder is removed\n")
     assert left_behind(folder) == []
 
 

@@ -49,7 +49,7 @@ def documented() -> list[Block]:
 
 
 def run_blocks() -> list[Block]:
-    """What is run, in the order of the pages."""
+    """Return the commands to run, in the order of the pages."""
     return [
         block
         for block in documented()
@@ -58,7 +58,7 @@ def run_blocks() -> list[Block]:
 
 
 def shown_after(block: Block) -> str | None:
-    """What the page says that it prints."""
+    """Return the output that the page shows after a block."""
     for one, other in pairwise(blocks(block.page)):
         if (one, other.language) == (block, "text"):
             return other.text

@@ -58,7 +58,7 @@ def disk() -> Iterator[Disk]:
 
 @contextmanager
 def filled(place: Path) -> Iterator[None]:
-    """Somebody else takes all the room that is left."""
+    """Fill the disk to its end."""
     filler = place / "filler"
     descriptor = os.open(filler, os.O_CREAT | os.O_WRONLY)
     try:

@@ -1,4 +1,4 @@
-"""What a running stack shows of itself: one trace from a bot's publish to its reply, and metrics."""
+"""Signals of a running stack: one trace from a bot's publish to its reply, and metrics."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ async def test_running_stack_exports_one_trace_and_metrics(up: Up, tmp_path: Pat
 
 
 async def one_trace(up: Up, collector: Collector) -> None:
-    """What a bot says, what is learned from it, and the answer with it are one trace, in both processes."""
+    """A bot's message, the facts from it and the reply with them are one trace, in both processes."""
     assert up.endpoints
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("bot")
     learned: asyncio.Queue[Msg] = asyncio.Queue()
@@ -98,7 +98,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
 
 
 async def logged_with_its_trace(up: Up, trace_id: str) -> None:
-    """The line about an event that nobody can use says which one, who gave it up, and the trace."""
+    """The log message on an invalid event names the event, the consumer and the trace."""
     assert up.endpoints
     headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "Nats-Msg-Id": "telegram:7"}
     async with await nats.connect(up.endpoints.nats) as client:

@@ -1,4 +1,4 @@
-"""What a process finds out about itself and its servers: whether it is ready, and how far it is behind."""
+"""The health probe of a process: readiness of its servers, and its lag."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ async def watching(
 async def test_probe_names_why_it_is_not_ready(
     watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:
-    assert await watching.check() == ["it is starting"]
+    assert await watching.check() == ["the process is starting"]
     async with run_consumers(("persist", "retrieve"), deployment), Database(deployment) as database:
         async with watching.report_running(connection, database, None):
             assert await watching.check() == []
@@ -52,7 +52,7 @@ async def test_probe_names_why_it_is_not_ready(
             assert metrics.READY.values == {(): 0}
             await database.close()
             assert [reason for reason in await watching.check() if "the database cannot be used" in reason]
-        assert await watching.check() == ["it is ending"]
+        assert await watching.check() == ["the process is ending"]
 
 
 async def test_metrics_of_an_absent_server_are_dropped(

@@ -1,4 +1,4 @@
-"""Settings reach every process, also one that lost its server for a while; and nobody's change is lost."""
+"""Settings reach every process, also one that lost its server for a while; no change is lost."""
 
 import asyncio
 import time
@@ -272,7 +272,7 @@ async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
     return again
 
 
-async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
+async def test_a_bucket_lost_and_created_again_is_followed(
     monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
 ) -> None:
     monkeypatch.setattr(store, "CHECK_INTERVAL", 0.05)

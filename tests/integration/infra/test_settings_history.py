@@ -1,4 +1,4 @@
-"""What was set before is kept, and can be set again."""
+"""Former settings are kept, and can be restored."""
 
 import asyncio
 from collections.abc import Iterator

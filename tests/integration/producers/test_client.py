@@ -186,7 +186,7 @@ async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> N
 
 
 class Remarks(logging.Handler):
-    """What a logger is told, as it comes."""
+    """Collects the log messages of a logger as they come."""
 
     def __init__(self) -> None:
         super().__init__()

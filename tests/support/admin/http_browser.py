@@ -40,7 +40,7 @@ class Browser:
 
 
 def words(page: str) -> str:
-    """What a person reads of a page."""
+    """Return the visible text of a page."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.partition("<main")[2])).split())
 
 

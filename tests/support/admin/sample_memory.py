@@ -1,4 +1,4 @@
-"""What there is to see on the admin page: a memory, a month of models' calls, batches and dead letters."""
+"""Sample data for the admin page: a memory, a month of models' calls, batches and dead letters."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

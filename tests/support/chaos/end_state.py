@@ -1,4 +1,4 @@
-"""What is there when all has settled: as the tables have it, and as users are answered.
+"""State after all work has ended: as the tables have it, and as users are answered.
 
 Log positions and what follows from them are left out: where many users talk, no two runs have the same.
 """
@@ -97,10 +97,10 @@ async def settled_state(connection: Client, url: str, database: str, tenant: str
 
 
 async def _worked_off(connection: Client) -> int | None:
-    """The log's end, when nothing waits for anybody; None while something does.
+    """Return the end of the log when no work is left; None before.
 
-    What the streams hold would not tell: a killed server has messages again that were acknowledged and
-    removed, and gives them to nobody.
+    The contents of the streams do not show it: a killed server has messages again that were acknowledged and
+    removed, and delivers them to no consumer.
     """
     stream_context = connection.jetstream()
     try:
@@ -113,7 +113,7 @@ async def _worked_off(connection: Client) -> int | None:
 
 
 def differences(one: State, other: State) -> list[str]:
-    """What one has and the other has not, a line each."""
+    """Return the differences of two states, a line each."""
     lines = []
     for name in sorted({*one, *other}):
         ours, theirs = (_spelled(each.get(name, [])) for each in (one, other))

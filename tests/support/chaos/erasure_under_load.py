@@ -1,4 +1,4 @@
-"""Somebody who is erased in the middle of a load, while a model's provider has a batch about them."""
+"""Erasure of a user under load, while a provider has a batch with the user's messages."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from tests.support.settings_edit import setting
 TENANT: Final = "beta"
 GONE, STAYS = "gone", "stays"
 SECRET: Final = "parsnip ice cream"
-"""What the one says who is erased."""
+"""Text of the erased user's messages."""
 
 
 class Forgetting:
@@ -51,7 +51,7 @@ class Forgetting:
         }
 
     async def set(self) -> None:
-        """Have a model read what this tenant's users say, and nobody else's."""
+        """Extract the facts of this tenant's users only, with a model."""
         unread = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write_settings(self._connection, unread)
         read = {"enabled": True, "provider": "openai", "idle_seconds": 1.0, "pool_seconds": 1.0}

@@ -52,7 +52,7 @@ class Talk:
 
     @property
     def said(self) -> list[str]:
-        """What each of the users says."""
+        """Messages of each user."""
         return [f"turn {turn}" for turn in range(self.turns)]
 
     async def published(self, memory: MemoryClient) -> None:

@@ -69,7 +69,7 @@ class Arrangement:
 
 
 async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) -> list[str]:
-    """What is wrong in the end where so many are killed; one tenant's story is told undisturbed before."""
+    """Return the faults after many kills, compared with an undisturbed run of one tenant."""
     arrangement = Arrangement(folder)
     try:
         await arrangement.start()
@@ -85,7 +85,7 @@ async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) 
 
 
 async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequence[str]) -> State:
-    """What is there in the end, where these are killed while the story is told."""
+    """Return the state after a story during which the given processes are killed."""
     begun = time.monotonic()
     url = (await arrangement.up.ready()).nats
     await _told_while_dying(tenant, story, url, [arrangement.deaths[name] for name in killed])
@@ -104,7 +104,7 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
 
 
 async def _missing(arrangement: Arrangement) -> list[str]:
-    """What an audit finds to be wrong."""
+    """Return the faults that an audit finds."""
     audit = await mnemon("audit", "--data", arrangement.up.data, "--json")
     if audit.code == ExitCode.DONE:
         print("  an audit finds nothing missing", flush=True)
@@ -116,7 +116,7 @@ async def _missing(arrangement: Arrangement) -> list[str]:
 
 
 def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
-    """Who dies, in this order: each as often as any other, as near as may be."""
+    """Draw the processes to kill, in order, each about as often as any other."""
     chance, names = random.Random(seed), sorted(deaths)
     chosen: list[str] = []
     while len(chosen) < kills:

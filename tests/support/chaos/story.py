@@ -1,4 +1,4 @@
-"""What many users do, told by a seed: the same seed tells the same, whatever happens to who hears it."""
+"""Actions of many users, drawn from a seed: the same seed gives the same actions, whatever is killed."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ STATEMENTS = (
     "I can't stand loud music.",
     "I work as a nurse at St. Thomas hospital.",
 )
-"""What rules find a fact in."""
+"""Messages in which the rules find a fact."""
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass
 class Story:
-    """What all users do, each one thing after the other.
+    """Actions of all users, each user's in order.
 
     A third of them clear their conversations and begin new ones, with or without discarding what was; a third
     save facts; and a third do nothing but talk, so that what is learned from them and what is summed up does
@@ -81,7 +81,7 @@ class Story:
         return [f"u{number}" for number in range(self.users)]
 
     def of(self, user: int) -> Iterator[Step]:
-        """What a user does."""
+        """Yield the actions of a user."""
         chance = random.Random(f"{self.seed}:{user}")
         facts = chance.sample(FACTS, len(FACTS))
         statements = chance.sample(STATEMENTS, len(STATEMENTS))
@@ -143,7 +143,7 @@ async def _do(memory: MemoryClient, user: str, step: Step) -> int:
 
 
 async def _saved(memory: MemoryClient, user: str, text: str) -> int:
-    """Save it as a bot would: again, as long as nobody says what became of it."""
+    """Save a fact as a bot does: repeat the request until it is answered."""
     while True:
         try:
             return (await memory.save(user, text)).seen_seq or 0

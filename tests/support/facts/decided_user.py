@@ -1,4 +1,4 @@
-"""A user on whose facts is decided, and decided anew, without any server."""
+"""A user with decided and redecided facts, without any server."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ class User:
 
     @property
     def contents(self) -> list[str]:
-        """What is shown, whatever it is called."""
+        """Contents of the live facts, without their ids."""
         return sorted(known.fact.model_dump_json() for known in self.facts.list_live(self.now))
 
     @property
@@ -85,7 +85,7 @@ class User:
         self.publish(FactUpdatedV1(fact_id=fact_id, fact=fact, former=former))
 
     def redecide(self, settings: SettingsV1) -> list[Correction]:
-        """Have all decided anew; returns what that changed."""
+        """Redecide all proposals, and return the corrections."""
         found = fold_log(self.log)
         vectors = {text: self.vectors[text] for text in collect_texts(self.log, found)}
         redecided = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))

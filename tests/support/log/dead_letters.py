@@ -1,4 +1,4 @@
-"""What an older version gave up, though this one has nothing against it."""
+"""Dead letters of an older version for events that this version can handle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What may happen between a log and its workers, in any order, as hypothesis has it happen.
+"""Interleavings of a log and its workers, in any order that hypothesis draws.
 
 The log is a model: positions, what it holds, what is acknowledged, and the triggers that wait. What becomes
 of it in the database is the real thing. In the end it must be what the reference fold makes of the log.
@@ -216,7 +216,7 @@ class Interleaving(RuleBasedStateMachine):
         _same(user, replace(state, texts=expected.texts), expected)
 
     async def _compare_rebuilt(self) -> None:
-        """What is written anew from what the log still holds is the same, row for row."""
+        """Check that rows rebuilt from the rest of the log are the same, row by row."""
         await forget_all(self._rebuilt)
         rows = Rows.from_deliveries([delivery_of(event, user) for user, event in self._log.held.values()])
         await write_rows(self._rebuilt, rows)

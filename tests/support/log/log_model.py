@@ -64,7 +64,7 @@ class Log:
     held: dict[int, Logged] = field(default_factory=dict)
     acknowledged: set[int] = field(default_factory=set)
     triggers: set[str] = field(default_factory=set)
-    """The users that somebody has to look after."""
+    """Triggers: the users with work to do."""
 
     @property
     def end(self) -> int:
@@ -72,7 +72,7 @@ class Log:
 
     @property
     def open(self) -> list[Logged]:
-        """What is to be delivered yet, or again."""
+        """Events that are to be delivered or redelivered."""
         return [each for seq, each in self.held.items() if seq not in self.acknowledged]
 
     @property
@@ -113,7 +113,7 @@ class Log:
 
 @dataclass
 class Hand:
-    """What a worker was given, and how far it is with it."""
+    """Batch of a worker, and its progress with it."""
 
     batch: list[Logged]
     reached: Reached = "taken"

@@ -74,7 +74,7 @@ def _body_of(event: LoggedEvent) -> dict[str, object]:
 
 
 def shown(places: Iterable[str], user: str = USER) -> Query[State]:
-    """All that a user is shown; the texts, which nobody is shown, are left out.
+    """Query all that a user is shown, without internal texts.
 
     Args:
         places: the conversations that are looked into, besides the current one.
@@ -132,7 +132,7 @@ async def _facts(connection: Connection, owner: tuple[str, str]) -> dict[str, li
 
 
 async def texts_of(database: Database, user: str = USER) -> set[str]:
-    """What memory events say, wherever it is stored."""
+    """Return the texts of memory events."""
     return await _column(
         database,
         "SELECT coalesce(body ->> 'text', body #>> '{{fact,text}}') FROM memory_events"

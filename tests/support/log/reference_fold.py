@@ -1,4 +1,4 @@
-"""What a log amounts to, in the plainest words: events one after another, in log order.
+"""Reference fold of a log: events one after another, in log order.
 
 The reference that the projections are held against, whatever order, batches and copies they came in.
 """
@@ -58,7 +58,7 @@ class LoggedEvent:
 
 @dataclass
 class State:
-    """What is left at the end of the log."""
+    """State at the end of the log."""
 
     current: str
     messages: dict[str, list[str]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def fold(events: Iterable[LoggedEvent], user: str = USER) -> State:
 
 
 def erased_up_to(events: Iterable[LoggedEvent]) -> int:
-    """What lies below is gone for good, as if it had never been."""
+    """Return the position below which everything is erased."""
     erasures = (min(event.up_to, event.seq) for event in events if event.kind == "user.erased")
     return max(erasures, default=0)
 

@@ -161,7 +161,7 @@ class CompactionHarness:
         return [delivery.sequence async for page in found for delivery in page]
 
     async def letters(self) -> list[str]:
-        """What the dead letters say."""
+        """Return the reasons of the dead letters."""
         stream_context = self.connection.jetstream()
         stored = (await stream_context.stream_info(DEAD)).state.messages
         letters = [await stream_context.get_msg(DEAD, seq) for seq in range(1, stored + 1)]

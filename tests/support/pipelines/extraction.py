@@ -87,7 +87,7 @@ class ExtractionHarness:
         return found
 
     async def texts(self, **whose: str) -> list[str]:
-        """What was proposed."""
+        """Return the proposed texts."""
         return [event["text"] for event in await self.log_of("fact.proposed", **whose)]
 
     async def has(self, number: int, event: str, **whose: str) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ class ExtractionHarness:
             return await cursor.fetchall() if cursor.description else []
 
     async def time_passes(self) -> None:
-        """What failed is due at once, and extraction looks."""
+        """Make failed windows due now, and run a scan."""
         await self.sql("UPDATE windows SET due_at = now() WHERE NOT is_answered")
         await self.tick()
 

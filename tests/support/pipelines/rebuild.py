@@ -32,14 +32,14 @@ class RebuildReport:
 
 @asynccontextmanager
 async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
-    """What the whole log gives, beside what is in use."""
+    """Rebuild the rows from the whole log next to the live generation."""
     async with open_row_generation(place, "next", told) as replay:
         await catch_up(place, replay, told)
         yield replay
 
 
 async def verdict_on(place: Site, told: RebuildReport, timeout_seconds: float = 60) -> RowVerification:
-    """What a comparison finds; it leaves nothing behind."""
+    """Return the result of a comparison, and remove the rebuilt generation."""
     async with open_row_generation(place, "next", told) as replay:
         verdict = await RowVerifier(place, replay, told, timeout_seconds=timeout_seconds).verify()
     await drop_schema(place.database, replay.schema)

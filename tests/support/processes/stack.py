@@ -31,7 +31,7 @@ async def until(holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command left."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

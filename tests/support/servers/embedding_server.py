@@ -22,7 +22,7 @@ Body = dict[str, Any]
 
 
 def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
-    """What the server says of a text: not of length 1."""
+    """Return the server's vector of a text; its length is not 1."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
 

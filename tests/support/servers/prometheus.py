@@ -21,7 +21,7 @@ MONITORING = Path(__file__).parents[3] / "infra" / "monitoring"
 
 
 class Prometheus:
-    """What one that runs answers."""
+    """Client of a running Prometheus."""
 
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}"

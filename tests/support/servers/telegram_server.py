@@ -1,4 +1,4 @@
-"""A server that speaks what a bot that polls needs of Telegram's Bot API, and somebody who writes to it."""
+"""A server with the part of Telegram's Bot API that a polling bot needs, and a user who writes to it."""
 
 import asyncio
 import json

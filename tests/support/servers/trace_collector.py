@@ -1,4 +1,4 @@
-"""What a collector of traces gets, by OTLP over HTTP."""
+"""A collector of traces by OTLP over HTTP."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What every provider's batches do: a class that is told how to open the provider's model."""
+"""Tests of every provider's batches: a subclass opens the provider's model."""
 
 import logging
 import time
@@ -78,7 +78,7 @@ class BatchesSuite(LanguageSuite):
     creating: str
 
     def of_others(self) -> Mapping[str, Any]:
-        """What `Batch.given` of somebody else's batch has in place of ours."""
+        """Fields of `Batch.given` that differ in the batch of another program."""
         return {}
 
     @pytest.fixture

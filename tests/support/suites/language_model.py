@@ -1,4 +1,4 @@
-"""What every language model does, whoever's it is: a class that is told how to open the provider's model."""
+"""Tests of every language model: a subclass opens the provider's model."""
 
 import json
 import logging
@@ -190,7 +190,7 @@ class LanguageSuite:
         with pytest.raises(ValueError, match=r"line 1 column"):
             json.loads(answer.text)
 
-    async def test_what_is_too_long_is_refused_and_nothing_else(
+    async def test_only_a_request_that_is_too_long_is_refused(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.longest = 1000

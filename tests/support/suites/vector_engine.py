@@ -1,4 +1,4 @@
-"""What every vector engine does, whichever it is: classes that want a fixture `vectors` and one `wordy`."""
+"""Tests of every vector engine: subclasses have the fixtures `vectors` and `wordy`."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ class Suite:
 
 
 class WordySuite:
-    """What holds with and without dense vectors."""
+    """Tests that hold with and without dense vectors."""
 
     async def test_nothing_there_nothing_found(self, wordy: VectorStore) -> None:
         assert await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10) == [[]]
@@ -218,7 +218,7 @@ class WordySuite:
         (hits,) = await wordy.search(Collection.MEMORIES, BORIS, [words(TEA)], 10, ids=only_one)
         assert hits == []
 
-    async def test_what_is_deleted_by_id_is_gone(self, wordy: VectorStore) -> None:
+    async def test_points_deleted_by_id_are_gone(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point(name) for name in "abc"])
         await wordy.delete(Collection.MEMORIES, ANNA, [point("a").id, point("b").id, uuid4()])
         (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10)

@@ -13,7 +13,7 @@ from mnemon_contracts.verbs.function_tools import FORMATS, TOOLS, ToolFormat, li
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-"""What all providers take."""
+"""Names that all providers accept."""
 
 
 def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
@@ -103,7 +103,7 @@ def test_mcp_is_told_what_a_call_may_do() -> None:
 
 def test_models_are_told_to_forget_by_id() -> None:
     told = TOOLS["memory_forget"].description
-    assert "id with memory_search first" in told
+    assert "id of the fact with memory_search first" in told
     assert "candidates" in told
 
 

@@ -1,4 +1,4 @@
-"""What an event is known by."""
+"""Identity of an event."""
 
 import pytest
 from hypothesis import given

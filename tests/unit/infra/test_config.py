@@ -1,4 +1,4 @@
-"""What the environment says of a deployment, and what is wrong with it."""
+"""Configuration of a deployment by the environment, and errors in it."""
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL",
 
 @pytest.mark.parametrize("name", ADDRESSES)
 @pytest.mark.parametrize("address", ["127.0.0.1:11434", "localhost:11434/v1", "ollama", "http:///v1"])
-def test_an_address_that_nobody_can_ask_is_refused_at_once(
+def test_an_unusable_address_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, name: str, address: str
 ) -> None:
     monkeypatch.setenv(name, address)
@@ -63,7 +63,7 @@ def test_copies_are_a_number_that_has_a_majority(monkeypatch: pytest.MonkeyPatch
         ({"DATABASE_URL": "postgresql://a@b/c", "PG_DB": "d"}, "postgresql+psycopg://a@b/c"),
     ],
 )
-def test_what_is_left_out_of_a_database_has_a_default(
+def test_omitted_part_of_a_database_address_has_a_default(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], address: str | None
 ) -> None:
     for name, value in environment.items():

@@ -1,4 +1,4 @@
-"""What the server says of a delivery, in the reply subject, with a domain and without one."""
+"""Fields of a delivery in the reply subject, with a domain and without one."""
 
 import pytest
 from nats.aio.client import Client

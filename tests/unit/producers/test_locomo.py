@@ -119,7 +119,7 @@ def test_a_list_of_samples_is_read_too() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(text: str, problem: str) -> None:
+def test_problem_of_a_file_is_reported(text: str, problem: str) -> None:
     with pytest.raises(NotLocomo) as refused:
         read_conversations(text, tenant="acme")
     assert problem in str(refused.value)

@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def commands(service: dict[str, Any]) -> list[list[str]]:
-    """What a container of ours runs, without the name of the program."""
+    """Return the commands that a container runs, without the name of the program."""
     if service.get("entrypoint"):
         assert service["entrypoint"] == ["sh", "-ec"]
         return [arguments for line in service["command"] for arguments in invocations(line)]

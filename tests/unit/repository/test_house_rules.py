@@ -52,7 +52,7 @@ RECIPES = {
 
 
 def repository_files() -> list[Path]:
-    """What is tracked, and what would be by `git add`."""
+    """Return the files that are tracked, and those that `git add` would track."""
     # A checkout may belong to another user than the one who runs the tests.
     git = ("git", "-c", f"safe.directory={ROOT}")
     listed = subprocess.run(

@@ -17,6 +17,6 @@ def test_every_link_has_its_file_and_heading() -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """What a heading is linked by."""
+    """Return the anchors of a page's headings."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}

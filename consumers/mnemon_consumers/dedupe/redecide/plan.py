@@ -186,7 +186,7 @@ class _Replay:
             else self._decide_likeness(proposal)
         )
         if not isinstance(decision, AcceptedEvent):
-            raise ValueError(f"proposal {proposal.id} would be refused now")
+            raise ValueError(f"proposal {proposal.id} would be refused by the rules of this version")
         for _, other in before:
             if isinstance(other, FactForgottenV1):
                 self.redecided.facts.apply(other, str(other.id), proposal.at)

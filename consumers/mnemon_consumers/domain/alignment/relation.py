@@ -135,7 +135,7 @@ class _Comparison:
             return self._decide_same("they have the same words", is_covered=True)
         if self.old.is_foreign or self.new.is_foreign:
             return RelationVerdict(
-                self._choose_doubtful(), "one of them is in a language without rules", self.score
+                self._choose_doubtful(), "one of the facts is in a language without rules", self.score
             )
         if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
@@ -149,13 +149,13 @@ class _Comparison:
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._decide_undecided("one names a kind of thing, the other perhaps another kind")
         if self.replacement.is_swapped():
-            return self._decide_update("the newer one says what it was replaced by")
+            return self._decide_update("the newer fact names the replacement")
         if self._is_another_part():
-            return self._decide_undecided("one of them names a part of a series")
+            return self._decide_undecided("one of the facts names a part of a series")
         if stage := self._find_next_stage():
             return self._decide_update(f"it has come to the next stage: {stage}")
         if self._is_trip_over():
-            return self._decide_update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer fact says that the plan is carried out")
         if problem := self._find_contradiction():
             return self._decide_different(problem)
         if slot := self.replacement.slot():
@@ -205,14 +205,14 @@ class _Comparison:
                     or self._is_named_in_both(statement, term)
                     or self._is_in_both(term)
                 ):
-                    return "only one of them is about that person"
+                    return "only one of the facts is about that person"
         if self._has_other_names() or self._is_of_other_relatives() or self._is_another_of_a_kind():
-            return "one of them is about another person or thing of the same kind"
+            return "one of the facts is about another person or thing of the same kind"
         old, new = _list_subjects(self.alignment.old), _list_subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is TermKind.NAME):
             return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is TermKind.NAME]
-        return "only one of them is about that name" if names else None
+        return "only one of the facts is about that name" if names else None
 
     def _has_other_names(self) -> bool:
         """Return whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
@@ -396,7 +396,7 @@ class _Comparison:
             if have_contrary_roles(a, b) and a.kind is not TermKind.LIGHT:
                 return "the directions are contrary, such as from and to"
         is_swapped = self._is_swapped() or self._is_compared_otherwise()
-        return "who does it and to whom is the other way round" if is_swapped else None
+        return "the two persons or things have changed places" if is_swapped else None
 
     def _has_turned(self) -> bool:
         """Return whether a Russian fact reports a change, which explains a contrary word."""
@@ -460,9 +460,9 @@ class _Comparison:
         if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
             return self._decide_update("a new value: marital")
         if self._is_denied_in_clause():
-            return self._decide_update("one denies what the other says")
+            return self._decide_update("one of the facts denies the statement of the other")
         if self._is_departure():
-            return self._decide_update("the newer one says that it is over")
+            return self._decide_update("the newer fact says that the older one has ended")
         if _list_weekdays(left.old) and _list_weekdays(left.new) and not new.is_changed:
             return self._decide_different("they are about different days of the week")
         if TermKind.DATE in kinds_of(left.old) and any(
@@ -470,7 +470,7 @@ class _Comparison:
         ):
             return self._decide_different("they are about different dates")
         if self._is_over_for_part():
-            return self._decide_undecided("one of them is about a part of what the other is about")
+            return self._decide_undecided("one of the facts is about a part of the topic of the other")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         clause = self._find_clause_end()
         left_new = tuple(term for term in left_new if term.place < clause)
@@ -487,18 +487,18 @@ class _Comparison:
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
         if new.is_ended and self.replacement.is_left_for_another():
-            return self._decide_update("the newer one leaves it for another one")
+            return self._decide_update("the newer fact leaves one thing for another")
         if self._is_learned():
-            return self._decide_update("somebody has learned what they could not do")
+            return self._decide_update("the person has learned an ability that the older fact denies")
         if self._is_retired(left_new):
-            return self._decide_update("who retires has that job no longer")
+            return self._decide_update("a retired person no longer has the job")
         if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
-            return self._decide_update("the newer one says that it is over, or that it is so again")
+            return self._decide_update("the newer fact says that the older one has ended or holds again")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _list_nouns(left.old) and _list_nouns(left_new)
         if nouns_differ or (self._has_exact_term(left.old) and self._has_exact_term(left_new)):
             if self.score >= SUBSTITUTED_SHARE or self._has_exact_term(left.old):
-                return self._decide_different("they differ in more than what one of them denies")
+                return self._decide_different("they differ in more than the denial")
             return None
         is_wanted = old.is_planned and not old.is_past
         is_sale = any("trade-" in term.opposites for term in old.terms)
@@ -509,27 +509,29 @@ class _Comparison:
             and not self._has_exact_term(left.old)
             and not self._has_exact_term(left_new)
         ):
-            return self._decide_update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer fact says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
             return self._decide_undecided("a plan to have it has not ended by a sale")
         if self._is_end_of_other(left_new):
-            return self._decide_undecided("it may not be that which is over")
+            return self._decide_undecided("the newer fact may end something else")
         if "marital" in new.slots - old.slots and any(a.kind is TermKind.NAME for a, _ in left.pairs):
             return self._decide_undecided("the end of a marriage ends nothing else")
         is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
         is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
         if is_over and is_term and new.has_head and not (left_new or _list_undated(left.old)):
-            return self._decide_update("the newer one says that it is over")
+            return self._decide_update("the newer fact says that the older one has ended")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
-            return self._decide_update("the newer one says that it is over")
+            return self._decide_update("the newer fact says that the older one has ended")
         if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {TermKind.NAME}:
-            return self._decide_update("the newer one says that it is over")
+            return self._decide_update("the newer fact says that the older one has ended")
         if old.is_negated != new.is_negated and self.score >= 0.75:
-            return self._decide_update("one denies what the other says")
+            return self._decide_update("one of the facts denies the statement of the other")
         if old.is_ended and not new.is_ended and self.score >= 0.75:
-            return self._decide_update("the newer one says that it is so again")
+            return self._decide_update("the newer fact says that the older one holds again")
         if self.score >= 0.3:
-            return self._decide_undecided("one of them denies something, or says that it is over")
+            return self._decide_undecided(
+                "one of the facts denies something, or says that something has ended"
+            )
         return None
 
     def _is_only_of_person(self) -> bool:
@@ -706,31 +708,31 @@ class _Comparison:
         if not self._is_felt_otherwise():
             return None
         if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
-            return self._decide_update("the feeling about it is another one")
+            return self._decide_update("the feeling about the same thing has changed")
         return self._decide_different("the feelings are about different things")
 
     def _decide_replacement(self) -> RelationVerdict | None:
         """Decide the relation if each fact has terms that the other lacks; None if undecided."""
         left = self.alignment
         if left.new and self._is_named_instead():
-            return self._decide_update("the newer one names something else instead")
+            return self._decide_update("the newer fact names something else instead")
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
         is_done = self._is_carried_out() and self.new.is_past
         if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
-            return self._decide_update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer fact says that the plan is carried out")
         if self.replacement.has_advanced():
             return self._decide_update("the number has grown since")
         if self.replacement.is_more_exact():
-            return self._decide_update("the newer one names it more exactly")
+            return self._decide_update("the newer fact names the same thing more exactly")
         if self.replacement.has_only_values():
             if self.replacement.is_quantity():
                 return self._decide_update("a new value of the same amount or date")
             if self.replacement.is_current:
                 return self._decide_undecided("another number or date: both may be true")
         if self.replacement.is_variant():
-            return self._decide_update("the newer one says that it is of another kind now")
+            return self._decide_update("the newer fact says that the thing is of another kind now")
         if self.replacement.is_value():
             return self._decide_update("a new value of the same thing")
         replaced = _list_nouns(left.old)
@@ -740,7 +742,7 @@ class _Comparison:
         is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
         is_new = has_changed and not is_other
         if is_new and is_short and score >= 0.35 and self._has_changed_topic():
-            return self._decide_update("the newer one says that it has changed")
+            return self._decide_update("the newer fact says that the value has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _list_nouns(left.old) and not _list_nouns(left.new):
                 return self._decide_open(FactRelation.UNDECIDED, "their verbs may say the same")
@@ -843,33 +845,33 @@ class _Comparison:
     def _decide_wording(self) -> RelationVerdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
-            return self._decide_update("the newer one says the same with another amount, or more exactly")
+            return self._decide_update("the newer fact says the same with another amount, or more exactly")
         if self._is_elsewhere():
-            return self._decide_undecided("one of them names another place")
+            return self._decide_undecided("one of the facts names another place")
         if self._is_once_again():
-            return self._decide_update("the newer one says the same of another amount")
+            return self._decide_update("the newer fact says the same of another amount")
         if self._is_of_another_time():
-            return self._decide_undecided("one of them is about another time")
+            return self._decide_undecided("one of the facts is about another time")
         if new >= SUBSET_SHARE > old and self.new.is_changed and not self.old.is_changed:
-            return self._decide_undecided("the newer one says that something has changed")
+            return self._decide_undecided("the newer fact says that something has changed")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
             if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
-                return self._decide_update("the newer one leaves the place that the older one names")
-            return self._decide_undecided("the newer one leaves the place that the older one names")
+                return self._decide_update("the newer fact leaves the place that the older fact names")
+            return self._decide_undecided("the newer fact leaves the place that the older fact names")
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
-                return self._decide_update("the newer one says that the plan is carried out")
+                return self._decide_update("the newer fact says that the plan is carried out")
             if self._denies_otherwise():
-                return self._decide_update("the newer one denies more, less or something else")
+                return self._decide_update("the newer fact denies more, less or something else")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._decide_same(
                 "all words of one have a counterpart in the other", is_covered=is_repeated
             )
         if one_head and (self.score < 0.75 or self._is_person_narrowed()):
             return RelationVerdict(
-                self._choose_doubtful(), "one of them may be about something else", self.score
+                self._choose_doubtful(), "one of the facts may be about something else", self.score
             )
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
@@ -877,23 +879,25 @@ class _Comparison:
         objects = [a for a, _ in left.pairs if a.kind is not TermKind.LIGHT and not a.is_head]
         has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
         if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
-            return self._decide_undecided("they say different things of it")
+            return self._decide_undecided("the facts say different things about one subject")
         if (
             old >= SUBSET_SHARE
             and not is_phrase
             and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
         ):
-            return self._decide_update("the newer one says the same, and more")
+            return self._decide_update("the newer fact says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
-            return self._decide_update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer fact says that the plan is carried out")
         if kinds_of(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
-            return self._decide_update("the newer one says it of every day")
+            return self._decide_update("the newer fact applies to every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
-            return self._decide_same("the older one says it, and more", is_covered=True)
+            return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             return self._decide_same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
-            return self._decide_undecided("both may be about the same, and say different things of it")
+            return self._decide_undecided(
+                "both facts may be about one subject, and say different things about it"
+            )
         return self._decide_open(self._choose_doubtful(), f"{self.score:.0%} of the words have a counterpart")
 
     def _is_of_another_time(self) -> bool:

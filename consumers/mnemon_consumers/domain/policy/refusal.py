@@ -24,15 +24,15 @@ def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     """
     said = join_lines(text)
     if (what := find_secret(said, policy)) is not None:
-        return "secret", f"It looks like {what}."
+        return "secret", f"The text looks like {what}."
     if len(said) < policy.min_length:
-        return "too_short", f"{len(said)} characters; a fact has at least {policy.min_length}."
+        return "too_short", f"The text has {len(said)} characters; a fact has at least {policy.min_length}."
     if len(said) > policy.max_length:
-        return "too_long", f"{len(said):,} characters; a fact has at most {policy.max_length}."
+        return "too_long", f"The text has {len(said):,} characters; a fact has at most {policy.max_length}."
     if not any(character.isalpha() for character in said):
-        return "too_short", "There is no word in it."
+        return "too_short", "The text has no words."
     if policy.refuse_questions and is_question(said):
-        return "question", "It asks something; a fact says something."
+        return "question", "The text is a question, and a fact is a statement."
     if policy.refuse_commands and is_command(said):
-        return "command", "It is an order; a fact says something."
+        return "command", "The text is a command, and a fact is a statement."
     return None

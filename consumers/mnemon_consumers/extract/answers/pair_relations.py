@@ -29,7 +29,7 @@ class ComparedPair(Contract):
     newer: _FactId = Field(description="Id of the newer fact of the pair.")
     older: _FactId = Field(description="Id of the older fact of the pair.")
     relation: Annotated[Relation, BeforeValidator(_normalise_word)] = Field(
-        description="How they relate; different, if you are not sure."
+        description="Relation of the two facts; different, if you are not sure."
     )
 
 

@@ -103,23 +103,23 @@ class ProposedFact(Contract):
         description="The fact: one sentence of 12 to 240 characters, in the user's language."
     )
     memory_type: Annotated[Kind | None, _OR_NONE, _require_type("string", enum=list(get_args(Kind)))] = Field(
-        default=None, description="What sort of fact it is."
+        default=None, description="Kind of the fact."
     )
     importance: Annotated[int | None, BeforeValidator(_clamp_importance), _require_type("integer")] = Field(
-        default=None, description="1 to 10: 10 for what must never be forgotten, 1 for small talk."
+        default=None, description="1 to 10: 10 for a fact that must never be forgotten, 1 for small talk."
     )
     tier: Annotated[Tier | None, _OR_NONE] = Field(
         default=None,
         description="profile: holds for long; working: holds for now; archive: a detail; null: not sure.",
     )
     expires_at: Annotated[MomentOrDay | None, _OR_NONE, _require_type("string", or_null=True)] = Field(
-        default=None, description="YYYY-MM-DD, the first day on which it no longer holds, or null."
+        default=None, description="YYYY-MM-DD, the first day on which the fact no longer holds, or null."
     )
     supersedes: Annotated[
         Identifier | None, BeforeValidator(strip_brackets), _OR_NONE, _require_type("string", or_null=True)
-    ] = Field(default=None, description="Id of the known fact that it replaces, or null.")
+    ] = Field(default=None, description="Id of the known fact that this fact replaces, or null.")
     sources: Annotated[tuple[int, ...], BeforeValidator(_keep_integers)] = Field(
-        default=(), description="Numbers of the messages that say it."
+        default=(), description="Numbers of the messages that state the fact."
     )
 
 

@@ -146,7 +146,7 @@ class BatchLifecycle:
         batches = require_batches(model)
         if not await self._database.run_query(count_answered_windows(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
-            await self._fail_batch(connection, batch, "all its users are erased")
+            await self._fail_batch(connection, batch, "all users of the batch are erased")
             return
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:
@@ -173,7 +173,7 @@ class BatchLifecycle:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < MOST_READINGS:
                 self._postpone(batch.batch_id, 2.0**readings)
-                log.warning("batch results incomplete, retrying", error=str(error))
+                log.warning("batch results ended early, retrying", error=str(error))
                 return
             await self._results.complete_batch(connection, batch, progress, {})
 
@@ -183,11 +183,11 @@ class BatchLifecycle:
         time = batch.deadline_at - batch.created_at
         since = self._since.setdefault(batch.batch_id, now)
         if now > max(batch.deadline_at + time, since + min(time, GRACE)):
-            await self._fail_batch(connection, batch, "it takes too long", is_online=True)
+            await self._fail_batch(connection, batch, "the batch exceeded its deadline", is_online=True)
             return True
         never_taken = batch.state == "claimed" or (batch.state == "intended" and batch.error is not None)
         if never_taken and (now > batch.deadline_at or not await self._is_wanted(batch)):
-            await self._fail_batch(connection, batch, batch.error or "it was not submitted")
+            await self._fail_batch(connection, batch, batch.error or "the batch was not submitted")
             return True
         return False
 

@@ -109,7 +109,7 @@ class BatchResults:
             # The provider did not reach these lines. Another batch would take as long.
             again_ |= {each: _request_online(each, now) for each in missing}
         else:
-            nothing = LineFailed("the results do not have it")
+            nothing = LineFailed("the results have no line for the window")
             for begin in range(0, len(missing), LINES_AT_ONCE):
                 page = missing[begin : begin + LINES_AT_ONCE]
                 again_ |= await self._take_lines(

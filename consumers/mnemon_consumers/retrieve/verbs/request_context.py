@@ -27,7 +27,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     except (nats.errors.Error, TimeoutError) as error:
         raise Refusal("unavailable", f"the log does not answer: {error!r}", retryable=True) from error
     except DatabaseRefused as error:
-        raise Refusal("refused", f"the database refused the request: {error}") from error
+        raise Refusal("refused", f"the database refused a value of the request: {error}") from error
 
 
 async def await_visibility(read: Awaitable[object]) -> None:

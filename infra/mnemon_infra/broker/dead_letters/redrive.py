@@ -111,18 +111,18 @@ async def _redrive_event(
     """
     original = await find_original(connection, letter)
     if original is None:
-        return Kept("the log no longer has the event: it was erased, or was given back before")
+        return Kept("the log no longer has the event: the event was erased, or was redriven before")
     if await is_applied(parse_delivery(original)):
         await remove_message(connection, DEAD, letter.id)
         return AlreadyApplied()
     headers = _build_headers(original, letter)
     if _measure_message(headers, original.data) > connection.max_payload:
-        return Kept("with its identity it is larger than a message of the server may be")
+        return Kept("the event with its headers exceeds the maximum size of a message at the server")
     acknowledged = await connection.jetstream().publish(
         letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
     )
     if acknowledged.seq == letter.sequence:
-        return Kept("it is so new that the server takes it for a repetition: try again in two minutes")
+        return Kept("the event is so new that the server regards it as a duplicate: try again in two minutes")
     if letter.consumer == PROJECTING:
         await remove_message(connection, LOG, letter.sequence)
     await remove_message(connection, DEAD, letter.id)
@@ -131,7 +131,7 @@ async def _redrive_event(
 
 async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
     if letter.left_out:
-        return Kept(f"the letter had no room for {letter.left_out} of the trigger")
+        return Kept(f"the letter lacks {letter.left_out} of the trigger, which exceeded its maximum size")
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
@@ -142,11 +142,11 @@ async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Ke
 async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kept:
     """Request the window of the letter once more."""
     if not letter.is_given_up or letter.owner is None:
-        return Kept("what was proposed of the answer is in the log, and the rest is in the letter only")
+        return Kept("the log has the proposed facts of the answer, and only the letter has the other facts")
     try:
         window = decode_given_up(letter.body)
     except InvalidBody:
-        return Kept("the letter does not say which messages the model was to read")
+        return Kept("the letter does not name the messages of the window")
     acknowledged = await connection.jetstream().publish(
         given_up_subject(*letter.owner, window), msgspec.json.encode(window), stream=WORK, timeout=TIMEOUT
     )

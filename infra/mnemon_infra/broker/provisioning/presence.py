@@ -90,7 +90,7 @@ async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]
                 await _recreate_absent(connection, durables)
             former, is_gone = now, now is None
         except (nats.errors.Error, OSError) as error:
-            log.warning("server not answering, retrying", error=repr(error))
+            log.warning("server check failed, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
 

@@ -29,7 +29,7 @@ SETTINGS_KEPT = 64
 STREAMS = (
     StreamConfig(
         name=LOG,
-        description="The truth: events of the bots, and events derived from them",
+        description="The log: events of bots, and events derived from them",
         subjects=["chat.>", "memory.>"],
         retention=RetentionPolicy.LIMITS,
         storage=StorageType.FILE,
@@ -114,8 +114,10 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     except APIError as error:
         if error.err_code not in _TOO_FEW:
             raise
-        problem = f"no {replicas} copies of each stream can be kept: {error.description}"
-        raise TooFewServers(f"{problem}. Set MNEMON_REPLICAS to what the NATS servers can keep") from error
+        problem = f"the NATS servers cannot keep {replicas} copies of each stream: {error.description}"
+        raise TooFewServers(
+            f"{problem}. Set MNEMON_REPLICAS to at most the number of NATS servers"
+        ) from error
 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:

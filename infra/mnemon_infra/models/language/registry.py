@@ -121,7 +121,7 @@ def _open_provider(
 
             rules = build_offline_model()
             if model not in (None, rules.model):
-                raise ModelNotConfigured(f"offline has no model {model}; it has {rules.model}")
+                raise ModelNotConfigured(f"offline has no model {model}: use {rules.model}")
             return nullcontext(rules)
         case "openai":
             from mnemon_infra.models.language.openai.model import open_openai

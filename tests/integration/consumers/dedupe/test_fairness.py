@@ -1,4 +1,4 @@
-"""One user's flood keeps nobody waiting to its end."""
+"""Many proposals of one user do not delay other users to their end."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ TIMEOUT = 60.0
 
 
 def proposals(user: str, number: int) -> list[LogEvent]:
-    """What is proposed of a user, with nothing said twice."""
+    """Build proposals for a user, all with different texts."""
     subject = memory_subject("acme", user, "fact.proposed")
     texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
     return [

@@ -57,7 +57,7 @@ class Anna:
         return await self.deciding.decide(self.connection, ANNA, limits_at=limits_at)
 
     async def decided(self) -> list[str]:
-        """What the log has of decisions: the names of the events."""
+        """Return the names of the decisions in the log."""
         found = [address async for _, address, _ in events(self.connection, thing_filter(*ANNA, "fact"), 0)]
         return [address.name for address in found if address.name != "fact.proposed"]
 

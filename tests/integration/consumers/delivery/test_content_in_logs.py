@@ -1,4 +1,4 @@
-"""Neither our log nor PostgreSQL's repeats what somebody has said, whatever is wrong with it."""
+"""Neither the log messages nor PostgreSQL's log repeat people's messages, valid or not."""
 
 import json
 import tempfile

@@ -72,6 +72,6 @@ async def test_every_request_is_answered(stock: Stock, whole: Deployment) -> Non
 
 
 async def letters(connection: Client) -> list[Any]:
-    """What the dead letters are about."""
+    """Return the subjects of the dead letters."""
     state = (await connection.jetstream().stream_info(DEAD, subjects_filter=">")).state
     return sorted(state.subjects or {})

@@ -72,7 +72,7 @@ async def test_removed_merged_summary_replaces_no_summary(database: Database) ->
 
 
 async def test_swept_event_may_be_delivered_again(database: Database) -> None:
-    """Whatever the log takes after the end of a fact, its trigger sweeps; a task can be added anew."""
+    """The trigger sweeps all events that the log takes after the end of a fact; a task can be added again."""
     early = [
         LoggedEvent(1, "saved", "fact.saved"),
         LoggedEvent(2, "forgotten", "fact.forgotten"),

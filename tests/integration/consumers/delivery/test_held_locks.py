@@ -48,7 +48,7 @@ async def waiters(database: Database, *of: str) -> int:
 
 
 async def is_waited_for(database: Database, *of: str) -> None:
-    """Wait until somebody waits for a lock."""
+    """Wait until a process waits for a lock."""
     async with asyncio.timeout(TIMEOUT):
         while not await waiters(database, *of):
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What can never be stored becomes a dead letter that says why, and harms nothing else of its batch."""
+"""A message that cannot be stored becomes a dead letter with the reason; others of its batch are stored."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ POISON = (
 )
 
 REFUSED = b'{"role":"user","content":"x","later":1e300000}'
-"""What satisfies the contract, and is still nothing that PostgreSQL can keep."""
+"""A message that satisfies the contract and that PostgreSQL cannot store."""
 
 
 def stored(deployment: Deployment) -> list[str]:

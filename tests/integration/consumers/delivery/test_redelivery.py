@@ -1,4 +1,4 @@
-"""What a worker had taken when it died comes again, late: what is gone by then stays gone."""
+"""Late redelivery of messages that a dead worker had: removed content stays removed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ async def take(connection: Client, count: int) -> Sequence[Msg]:
 
 
 async def give_back(messages: Sequence[Msg]) -> None:
-    """What the server does itself when it has waited long enough for the worker."""
+    """Redeliver messages, as the server does when a worker has not acknowledged them in time."""
     for message in messages:
         await message.nak()
 

@@ -1,4 +1,4 @@
-"""What became a dead letter is handled again as what it was, once, whatever happens on the way."""
+"""A redriven dead letter is handled once, as its original was, also after an interruption."""
 
 import json
 from collections.abc import AsyncIterator
@@ -116,7 +116,7 @@ async def test_redrive_killed_midway_is_repeated(
         assert await kept(connection) == []
     else:
         assert isinstance(done, Kept)
-        assert "given back before" in done.why
+        assert "redriven before" in done.why
     async with run_consumers(("persist",), deployment):
         await persisted(connection, first.seq)
     assert rows(deployment) == [(2, "LOG:1", "nameless")]
@@ -193,7 +193,7 @@ async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
     assert dead.left_out == "headers and body"
     done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, Kept)
-    assert "larger" in done.why
+    assert "maximum size" in done.why
     assert connection.is_connected
 
 
@@ -259,7 +259,7 @@ async def written_anew(connection: Client, deployment: Deployment, end: int) -> 
 async def test_event_applied_meanwhile_is_not_redriven(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
-    """The rows were written anew by a version that can read it."""
+    """A newer version, which can read the event, has written the rows again."""
     said = await bury_said(stock, "x", id="m1")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": "Riga"}})
     profile = await bury_next(connection)

@@ -71,7 +71,7 @@ def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: 
 
 
 def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: str) -> State:
-    """What a fold amounts to without a conversation below a position."""
+    """Return the result of a fold without a conversation below a position."""
     old = {
         each.id
         for each in log

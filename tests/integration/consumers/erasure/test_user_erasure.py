@@ -1,4 +1,4 @@
-"""A user is forgotten for good: in every store, whatever comes later, and nobody else."""
+"""Erasure of a user in every store, also of later copies; other users stay."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a model is told, what it answers, and what is done where it does not: by the real consumers."""
+"""Requests to a model, its answers, and the handling of absent answers, by the real consumers."""
 
 import asyncio
 import json
@@ -216,7 +216,7 @@ async def test_refused_key_is_logged_once_a_minute_without_its_value(
 async def test_unusable_answer_harms_no_other_user(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As a fault of our own would be: whoever it concerns is given up, and nothing of it is logged."""
+    """An unexpected error gives up the window that it concerns, and no log message repeats its text."""
 
     def proposals(window: Window, *others: Any) -> list[LogEvent]:
         if window.user == "u1":

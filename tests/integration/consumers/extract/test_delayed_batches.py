@@ -1,4 +1,4 @@
-"""Batches that are held up: nobody looked after them for days, or the settings went elsewhere meanwhile."""
+"""Batches that are delayed: not checked for days, or submitted before the settings changed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,9 @@ async def test_endless_batch_is_given_up(batch_extraction: ExtractionHarness) ->
     async with batch_extraction.running():
         await batch_extraction.cut_of(3)
         answers = await batch_extraction.has(3, "window.answered")
-        await batch_extraction.becomes("SELECT state, error FROM batches", ("failed", "it takes too long"))
+        await batch_extraction.becomes(
+            "SELECT state, error FROM batches", ("failed", "the batch exceeded its deadline")
+        )
     assert all("batch_id" not in each for each in answers)
 
 

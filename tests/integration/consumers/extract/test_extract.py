@@ -1,4 +1,4 @@
-"""What users say becomes proposed facts: the real consumers, and a local server in place of a provider."""
+"""Users' messages become proposed facts: the real consumers, and a local server in place of a provider."""
 
 import asyncio
 

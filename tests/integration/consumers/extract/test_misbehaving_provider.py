@@ -20,14 +20,14 @@ from tests.support.stock_client import Stock
 pytestmark = pytest.mark.long
 
 MISTREATED = "thing 0\n"
-"""What the text of the window has that the provider misbehaves with."""
+"""Text of the window for which the provider misbehaves."""
 
 CHAT, BATCHES, FILES = "POST /v1/chat/completions", "POST /v1/batches", "POST /v1/files"
 
 
 @dataclass(frozen=True)
 class End:
-    """What comes of a window.
+    """Outcome of a window.
 
     Attributes:
         reason: of the dead letter; None where the window is answered.
@@ -126,11 +126,11 @@ ANSWERS: dict[str, tuple[Callable[[Body], Body], End]] = {
     "tool calls only": (choosing(message={"tool_calls": [{}]}), unusable("no text")),
     "refusal": (
         choosing(message={"content": None, "refusal": "No."}),
-        End("refused", "the model will not answer", calls=2),
+        End("refused", "the model refuses to answer", calls=2),
     ),
     "content filter": (
         choosing(content="", finish_reason="content_filter"),
-        End("refused", "a filter of the provider will not answer", calls=2),
+        End("refused", "a filter of the provider refuses to answer", calls=2),
     ),
     "prose": (choosing(content="They like tea, I think."), unusable("no list of facts")),
     "facts of another form": (choosing(content='{"facts": "tea"}'), unusable("no list of facts")),
@@ -202,9 +202,9 @@ BATCHED = [
     Case("500 for a line", refusing_lines(500), End("no_answer", "HTTP 500", calls=0)),
     Case("a line failed", damaging("failed"), End("no_answer", "HTTP 500", calls=0)),
     Case("a line cut", damaging("cut"), End("no_answer", "broken", calls=0)),
-    Case("a line without a name", damaging("nameless"), End("no_answer", "do not have it", calls=0)),
+    Case("a line without a name", damaging("nameless"), End("no_answer", "have no line", calls=0)),
     Case("a line without an answer", damaging("hollow"), End("no_answer", "broken", calls=0)),
-    Case("a line left out", damaging("left out"), End("no_answer", "do not have it", calls=0)),
+    Case("a line left out", damaging("left out"), End("no_answer", "have no line", calls=0)),
     Case("a line twice", damaging("twice")),
     Case("expired", setting(faults__ending="expired", faults__done_share=0.0)),
     Case("failed", setting(faults__ending="failed")),

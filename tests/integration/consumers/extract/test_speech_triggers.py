@@ -1,4 +1,4 @@
-"""Who said something is told to those that read conversations: after it is written, many users at once."""
+"""Triggers name the users of new messages once the messages are stored, many users at once."""
 
 import asyncio
 

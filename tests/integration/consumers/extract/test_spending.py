@@ -1,4 +1,4 @@
-"""What models cost, from the log to what a tenant may still spend."""
+"""Cost of models, from the log to the rest of a tenant's budget."""
 
 import asyncio
 import json

@@ -59,7 +59,7 @@ class Cutter:
         await self.connection.jetstream().purge_stream(WORK)
 
     async def windows(self, *owners: Owner) -> dict[Owner, list[tuple[str, int, int]]]:
-        """What is cut of users: conversation, first and last position."""
+        """Return the windows of users: conversation, first and last position."""
         async with self.database.transaction() as connection:
             cursor = await connection.execute(
                 "SELECT tenant, user_id, conversation, from_seq, to_seq FROM windows ORDER BY 1, 2, 3, 4"

@@ -32,7 +32,7 @@ class ToldOfBoth(RebuildReport):
 
 
 async def kept(site: Site, *positions: int) -> None:
-    """What `mnemon rebuild --until` does."""
+    """Make snapshots as of positions, as `mnemon rebuild --until` does."""
     for position in positions:
         async with open_row_generation(site, "as of", RebuildReport(), position) as replay:
             await replay.replay_until(position)
@@ -237,7 +237,7 @@ async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: S
 
 
 async def waits(site: Site) -> bool:
-    """Whether somebody waits for a row that another is about to write."""
+    """Return whether a transaction waits for a row that another transaction writes."""
 
     async def query(connection: Connection) -> bool:
         found = await connection.execute(

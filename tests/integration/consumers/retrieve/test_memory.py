@@ -230,7 +230,7 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
 
 
 async def test_first_and_last_dates_are_stored(stock: Stock) -> None:
-    """What is taken can be read, in any time zone; what is not is a dead letter."""
+    """Accepted dates can be read in any time zone; others become dead letters."""
     await write_settings(
         stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"})
     )

@@ -1,4 +1,4 @@
-"""What was published is in the answer to whoever names its position, whatever has been projected by then."""
+"""A reply to a request with `min_seq` reflects the event at that position, projected or not."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ TIMEOUT = 60.0
 
 @pytest_asyncio.fixture
 async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
-    """Answers requests; nobody persists."""
+    """Run `retrieve` without `persist`."""
     async with run_consumers(("retrieve",), deployment):
         yield deployment
 
@@ -55,7 +55,7 @@ async def crash(server: ServerProcess) -> None:
 
 
 async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
-    """Ask until somebody answers: both ends may have to find the server again first."""
+    """Ask until a process answers: client and process may have to reconnect first."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             try:

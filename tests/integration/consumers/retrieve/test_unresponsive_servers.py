@@ -1,4 +1,4 @@
-"""Whatever hangs, a bot is answered while it still listens, and told what is missing."""
+"""A bot is answered in time while a server hangs, and the reply names the missing parts."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ REPLY_TO = "What does Anna play, the violin?"
 
 @contextmanager
 def stopped(server: Postgres) -> Iterator[None]:
-    """Connections stand, and nobody answers."""
+    """Suspend a server: its connections stay open, and it does not answer."""
     processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         process.suspend()

@@ -1,4 +1,4 @@
-"""What the log says is found out, also while the server takes its time."""
+"""The applied position is found, also while the server is slow."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

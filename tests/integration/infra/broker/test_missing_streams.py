@@ -1,4 +1,4 @@
-"""Streams that somebody deleted: said with the next step, and never a new log beside rows of an old one."""
+"""Deleted streams: the error names the next step, and no new log starts beside rows of a former one."""
 
 import asyncio
 import signal

@@ -32,7 +32,7 @@ def _patched() -> None:
 
 
 def unpatched_header_parser() -> Callable[[bytes], dict[str, str]]:
-    """nats-py's own, from a copy of its module that nobody has patched."""
+    """Return nats-py's own parser, from a copy of its module without patches."""
     spec = find_spec("nats.aio.client")
     assert spec is not None
     assert spec.loader is not None

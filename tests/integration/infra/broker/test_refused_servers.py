@@ -73,7 +73,7 @@ async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path,
     await server.start()
     place = server.url.removeprefix("nats://")
     try:
-        with pytest.raises(BrokerRefused, match="credentials: look at user and password") as refused:
+        with pytest.raises(BrokerRefused, match="credentials: check user and password") as refused:
             await connect(f"nats://{who}{place}", name="test")
         await (await connect(f"nats://bot:secret@{place}", name="test")).close()
     finally:
@@ -110,7 +110,7 @@ async def test_refused_database_login_names_cause_and_address(database_url: str)
 
 
 def test_a_role_without_rights_is_told_what_to_do(role: URL) -> None:
-    with pytest.raises(DatabaseUnavailable, match=r"permission denied.*allow it to the role"):
+    with pytest.raises(DatabaseUnavailable, match=r"permission denied.*grant the right to the role"):
         migrate_schema(role, f"test_{uuid4().hex[:12]}")
 
 

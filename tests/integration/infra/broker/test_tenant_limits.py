@@ -1,4 +1,4 @@
-"""What the server takes of one tenant: beyond it that tenant is refused, and no other."""
+"""Limits of one tenant at the server: messages above them are refused, and other tenants are served."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL samples of columns holds nothing that anybody has said."""
+"""PostgreSQL's statistics of columns hold no text of people's messages."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""What extraction has in hand, counted."""
+"""Counts of the windows that extraction has not finished."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -60,7 +60,7 @@ async def test_only_the_first_hits_have_surroundings(database: Database) -> None
     assert found.following == {seq: seq + 1 for seq in (2, 3, 4, 5, 13, 14, 15, 16)}
 
 
-async def test_what_was_said_by_name_and_on_the_current_conversation_stands_together(
+async def test_messages_by_name_and_on_the_current_conversation_stand_together(
     database: Database,
 ) -> None:
     events = [

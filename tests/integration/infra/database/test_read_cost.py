@@ -1,4 +1,4 @@
-"""What a read costs the database, whatever is stored, and however many ask."""
+"""Cost of a read at the database, for any amount of stored rows and any number of readers."""
 
 import asyncio
 import json

@@ -61,7 +61,7 @@ def rows(database: Database) -> Rows:
     return Rows(database)
 
 
-async def test_what_dedupe_left_undecided_opens_pairs_of_its_user_alone(rows: Rows) -> None:
+async def test_undecided_decision_opens_pairs_of_its_user_alone(rows: Rows) -> None:
     await rows.save(1)
     await rows.save(2, "ar_001")
     await rows.save(1, user="u2")

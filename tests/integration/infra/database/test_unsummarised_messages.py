@@ -100,7 +100,7 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
     assert second.tool_calls == [call]
 
 
-async def test_what_was_said_on_the_current_conversation_goes_by_its_spans(database: Database) -> None:
+async def test_messages_on_the_current_conversation_go_by_its_spans(database: Database) -> None:
     events = [event(1, "started", "a"), said(2), event(3, "started", "b"), said(4), event(5, "started", "a")]
     events += [said(6), event(7, "started", "b"), said(8), said(9, "a")]
     await write_rows(database, plan_batch([*events, summary(10, "a", 2, 2)]).rows)

@@ -32,7 +32,7 @@ MODELS = "GET /v1/models"
 
 
 def of_others(server: ProviderServer, count: int, batch_id: str = "theirs") -> ProviderBatch:
-    """A batch that somebody else has submitted with the same key."""
+    """Create a batch that another program submitted with the same key."""
     question = ReceivedRequest(MODEL, "", "something else")
     asked = [BatchLine(f"{batch_id}-{number}", question) for number in range(count)]
     return server.state.create(FORMAT, asked, {})
@@ -79,7 +79,7 @@ class TestAnthropic(BatchesSuite):
                 await model.batches.submit(batch_id, lines(batch_id, 3))
             (batch,) = server.state.batches()
             for _ in range(server.state.polls):
-                with pytest.raises(ModelUnavailable, match="maybe this one") as raised:
+                with pytest.raises(ModelUnavailable, match="which may be this batch") as raised:
                     await model.batches.find(batch_id, 3, long_ago())
                 assert not isinstance(raised.value, ModelRefused)
             assert await model.batches.find(batch_id, 3, long_ago()) == batch.id
@@ -89,7 +89,7 @@ class TestAnthropic(BatchesSuite):
     ) -> None:
         batch_id = new_id()
         running = of_others(server, 3)
-        with pytest.raises(ModelUnavailable, match="maybe this one"):
+        with pytest.raises(ModelUnavailable, match="which may be this batch"):
             await batches.find(batch_id, 3, long_ago())
         await ended(batches, running.id)
         assert await batches.find(batch_id, 3, long_ago()) is None
@@ -243,7 +243,7 @@ class TestAnthropic(BatchesSuite):
         [
             (402, "requires payment"),
             (403, "refuses the key"),
-            (404, f"has no model {MODEL}, .*see the setting of the model, and MNEMON_ANTHROPIC_URL"),
+            (404, f"has no model {MODEL}, .*check the setting of the model, and MNEMON_ANTHROPIC_URL"),
             (405, f"refuses requests to model {MODEL}"),
         ],
     )

@@ -217,7 +217,7 @@ async def test_malformed_answer_is_not_stored(
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, r"refuses the key \(HTTP 401\): see MNEMON_EMBEDDING_API_KEY"),
+        (401, r"refuses the key \(HTTP 401\): check MNEMON_EMBEDDING_API_KEY"),
         (403, "refuses the key"),
         (404, f"has no model {MODEL}"),
         (405, "refuses requests"),

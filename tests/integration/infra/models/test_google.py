@@ -19,7 +19,7 @@ from tests.support.suites.language_model import KEY, MODEL, asking, facts
 
 
 class TestGoogle(BatchesSuite):
-    """What all do."""
+    """Behaviour that Google's batches share with all others."""
 
     creating = ":batchGenerateContent"
 

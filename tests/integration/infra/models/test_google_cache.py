@@ -45,7 +45,7 @@ async def model(provider: ProviderServer, time: Time, stack: AsyncExitStack) -> 
 
 
 def managed(provider: ProviderServer) -> list[str]:
-    """What was asked about cached contents, by method."""
+    """Return the methods of the requests for cached contents."""
     return [request.split()[0] for request in provider.state.requests if "/cachedContents" in request]
 
 

@@ -144,7 +144,7 @@ class TestOpenAI(BatchesSuite):
         usage = {"prompt_tokens": 12, "completion_tokens": 3}
         routed("POST /v1/chat/completions", lambda *_: Response({"choices": [choice], "usage": usage}))
         answer = await model.complete(asking("I like tea"))
-        problem = f"{who} will not answer this"
+        problem = f"{who} refuses to answer the request"
         assert answer == ModelAnswer("", Usage(12, 0, 3), problem=problem, is_refused=True)
 
     @pytest.mark.parametrize(

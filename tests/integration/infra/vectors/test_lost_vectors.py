@@ -1,4 +1,4 @@
-"""The folder of the embedded engine is deleted while it is open: noticed, named, and made anew."""
+"""The folder of the embedded engine is deleted while it is open: detected, named, and filled again."""
 
 import asyncio
 import shutil
@@ -70,7 +70,7 @@ async def test_deleted_vectors_are_rebuilt_with_new_points(
         await whole(stock, facts=2)
 
 
-async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
+async def test_a_collection_lost_while_nothing_runs_is_created_again(
     stock: Stock, vectors_deployment: Deployment, folder: Path
 ) -> None:
     async with run_consumers(CONSUMERS, vectors_deployment):

@@ -85,7 +85,7 @@ class TestServerKeeps:
             await open_collections(client, "test", EmbeddingMetadata(model="second", dimension=DIMENSION))
 
     async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient) -> None:
-        """There and back: whoever has them open finds the others from then on."""
+        """An alias swaps back and forth, and open collections follow it."""
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, other = (
             await open_collections(client, "test", made_by),

@@ -1,4 +1,4 @@
-"""Whatever an address or a form says, a page says what is wrong with it, and no page fails."""
+"""Invalid addresses and forms get a page that names the problem, and no page fails."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator

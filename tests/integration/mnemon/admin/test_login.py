@@ -1,4 +1,4 @@
-"""Who may see the admin page, and what another site cannot do with it."""
+"""Access to the admin page, and protection against requests of other sites."""
 
 import re
 from collections.abc import AsyncIterator

@@ -55,7 +55,7 @@ async def test_user_pages_find_show_change_and_erase(
 
         # Kept, refused beside the field, changed, found, forgotten.
         refused = words(await browser.send("/user/save", 422, **WHOSE, text="What is her name?"))
-        assert "It asks something; a fact says something." in refused
+        assert "The text is a question, and a fact is a statement." in refused
         wrong = await browser.send("/user/save", 422, **WHOSE, text="Anna has a cat", expires_at="soon")
         assert "such as 2026-12-01" in wrong.partition('id="expires_at-error"')[2]
         assert "Anna has a cat" in wrong, "what was typed is not lost"

@@ -27,7 +27,7 @@ async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited
 
 @pytest_asyncio.fixture
 async def where(audited: AuditedLog) -> dict[str, int]:
-    """Every kind of event, persisted; whoever persists has ended, so that nothing mends a fault."""
+    """Persist every kind of event, and end `persist`, so that it repairs no fault."""
     async with run_consumers(("persist",), audited.deployment):
         found = await every_kind(audited)
     await pass_over(audited.stock)
@@ -42,8 +42,8 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
     assert found.beyond == 0
     assert persist.dead == {"invalid_body": 2, "unknown_event": 1, "refused_by_database": 1}
     assert persist.ignored == {
-        "fact.proposed: no projection reads it yet": 2,
-        "a copy of an event that came before it": 1,
+        "fact.proposed: no projection reads the event yet": 2,
+        "the event is a copy of an earlier event": 1,
     }
     assert persist.applied == persist.events - 7
     assert persist.removed == 9, "two cleared, one discarded, a summary, three versions, a task, a document"

@@ -21,7 +21,7 @@ from mnemon_infra.vectors.port import Collection, Point
 from tests.support.stock_client import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'
-"""What the database takes for no number."""
+"""A message with a number that PostgreSQL cannot store."""
 
 
 async def test_audit_names_missing_and_surplus_points(

@@ -121,7 +121,7 @@ def cleared() -> set[str]:
 async def another(
     tmp_path: Path, database_url: str, names: tuple[str, ...] = FIRST_CONSUMERS
 ) -> AsyncIterator[tuple[Deployment, Client]]:
-    """A deployment of which nobody has heard."""
+    """Run an empty deployment."""
     tmp_path.mkdir()
     server = NatsServer(tmp_path, None)
     await server.start()

@@ -1,4 +1,4 @@
-"""What `status` says of consumers that have much to do, and of tenants that say much."""
+"""Status of consumers that lag, and of tenants that publish many events."""
 
 import asyncio
 from itertools import count

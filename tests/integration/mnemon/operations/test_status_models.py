@@ -1,4 +1,4 @@
-"""What `status` says of language models that do not answer, and of windows that were given up."""
+"""Status of language models that do not answer, and of windows that were given up."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

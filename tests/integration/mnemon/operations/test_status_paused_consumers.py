@@ -1,4 +1,4 @@
-"""What `status` says of consumers that stand still: who paused them, and whether anybody reads."""
+"""Status of paused consumers: the reason of the pause, and whether a process reads."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ async def test_a_pause_by_hand_is_not_taken_for_one_after_dead_letters(
     assert "after too many dead letters" in await problem(deployment)
 
 
-async def test_only_a_consumer_without_any_sign_of_life_is_read_by_nobody(
+async def test_only_a_consumer_without_any_sign_of_life_has_no_reader(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await stock.say("hi")

@@ -1,4 +1,4 @@
-"""A database that is made anew takes up what the log knows of batches."""
+"""A rebuilt database recovers the batches that the log knows."""
 
 import json
 from datetime import timedelta

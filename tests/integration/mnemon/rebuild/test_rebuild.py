@@ -1,4 +1,4 @@
-"""What the log says can be made anew beside what is in use, and compared with it."""
+"""A generation is rebuilt from the log next to the live one, and compared with it."""
 
 import asyncio
 from contextlib import suppress
@@ -108,7 +108,7 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
     again = RebuildReport()
     async with open_row_generation(site, "next", again) as other:
         assert other.reached == replay.reached
-        assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
+        assert again.lines == [f"continuing the rebuild of {other.schema} from position {other.reached:,}"]
         verdict = await RowVerifier(site, other, again).verify()
     assert again.positions[0] > replay.reached
     assert (verdict.differences, verdict.position) == (0, EVENTS)

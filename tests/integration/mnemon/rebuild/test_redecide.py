@@ -1,4 +1,4 @@
-"""Decided anew, in the log of a mnemon that runs: shown first, then made, once, and back."""
+"""Redecide on a running mnemon: changes are shown first, made once, and can be undone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -68,7 +68,7 @@ class Decided:
         return {str(stored.payload["fact_id"]) for page in pages for stored in page}
 
     async def made(self) -> list[str]:
-        """What was decided anew, as it came into the log."""
+        """Return the types of the events that redecide has published, in log order."""
         found = events(self.stock.connection, thing_filter("acme", "u1", "fact"), 0)
         return [type(each).__name__ async for _, _, each in found if getattr(each, "by", None) == "redecide"]
 

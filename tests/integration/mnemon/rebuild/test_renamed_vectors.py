@@ -1,4 +1,4 @@
-"""The way back was cut off, and somebody else has had the name to which the former vectors had gone."""
+"""A swap back was interrupted, and another generation has taken the former vectors' name since."""
 
 from pathlib import Path
 

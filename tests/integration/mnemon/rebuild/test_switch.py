@@ -1,4 +1,4 @@
-"""What was made anew takes the place of what is in use: nothing is lost, and nobody fails."""
+"""The rebuilt generation takes the place of the live one: nothing is lost, and no request fails."""
 
 import asyncio
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The vectors are made anew with the rows, compared point for point, and exchanged under those who search."""
+"""Vectors are rebuilt with the rows, compared point by point, and swapped while searches run."""
 
 import asyncio
 import shutil

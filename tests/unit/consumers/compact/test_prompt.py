@@ -1,4 +1,4 @@
-"""What a model is asked when a conversation becomes a summary."""
+"""Request to a model for a summary of a conversation."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

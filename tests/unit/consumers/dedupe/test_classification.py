@@ -1,4 +1,4 @@
-"""What sort of fact a sentence is: by what the model says, then by its words."""
+"""Kind and tier of a fact, by the fields of the model, then by its words."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -111,7 +111,7 @@ def test_required_similarity_keeps_moved_city_apart(near: bool) -> None:
     assert user.texts() == {first.fact_id: "Живу в Москве", second.fact_id: "Переехал в Санкт-Петербург"}
     assert second.decision.relation == "different", "no model is asked to make one of them"
     assert second.decision.evidence is not None
-    assert second.decision.evidence.endswith("and their similarity is not above 0.85")
+    assert second.decision.evidence.endswith("and the similarity of the facts is not above 0.85")
 
 
 def test_required_similarity_rewrites_a_near_fact() -> None:
@@ -285,7 +285,7 @@ def test_an_unrelated_fact_that_a_model_says_is_replaced_is_kept(known: str, pro
     second = saved(user.propose(proposed, (first.fact_id, 0.9), supersedes=first.fact_id, importance=4))
     assert list(user.texts().values()) == [known, proposed]
     assert second.fact.importance == 4
-    assert "it was to replace another fact" in (second.decision.evidence or "")
+    assert "the proposal names a fact to replace" in (second.decision.evidence or "")
 
 
 @pytest.mark.parametrize(

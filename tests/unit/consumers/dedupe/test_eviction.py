@@ -1,4 +1,4 @@
-"""Who gives way, and what holds after any sequence of proposals."""
+"""Order of eviction, and invariants after any sequence of proposals."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -174,7 +174,7 @@ def test_lowered_limits_evict_facts() -> None:
     ]
 
 
-def test_what_has_expired_takes_no_room() -> None:
+def test_expired_facts_take_no_room() -> None:
     known = kept([("working", NORMAL)] * 2, expires_at=BEGIN + timedelta(minutes=1))
     assert evicted(proposed(known, room_for(2), tier="working")) == []
 

@@ -147,7 +147,7 @@ def test_an_answer_about_other_words_counts_for_nothing(user: User, changed: int
     known = user.known.facts.facts[f"ar_00{changed}"].fact
     fact = known.model_copy(update={"text": "Мама переехала в горы"})
     user.apply(FactUpdatedV1(fact_id=f"ar_00{changed}", fact=fact, former=known), "by hand")
-    assert user.compare(2, 1) == IgnoredComparison("a fact has changed or ended since it was compared")
+    assert user.compare(2, 1) == IgnoredComparison("a fact has changed or ended since the comparison")
     assert len(user.said) == 2
 
 
@@ -177,7 +177,7 @@ def test_facts_with_different_numbers_are_not_the_same_whatever_a_model_says() -
     user = User()
     user.save(1, "Рейс 10 июня")
     user.save(2, "Полёт 17 июня")
-    assert user.compare(2, 1) == IgnoredComparison("the words of the facts contradict it")
+    assert user.compare(2, 1) == IgnoredComparison("the words of the facts contradict the comparison")
     assert merged(user.compare(2, 1, "update")).fact.text == "Полёт 17 июня"
 
 

@@ -1,4 +1,4 @@
-"""What other thresholds would have made of a user's facts, and how they come to it."""
+"""Decisions on a user's facts with other thresholds, and the corrections that lead to them."""
 
 from mnemon_consumers.dedupe.redecide.corrections import Correction, build_corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, redecide_proposals
@@ -108,7 +108,7 @@ def test_redecide_keeps_facts_changed_by_hand() -> None:
     }
 
 
-def test_what_a_rule_refused_stays_refused_and_what_it_let_pass_stays() -> None:
+def test_refused_proposal_stays_refused_and_accepted_one_stays() -> None:
     lenient = APART.model_copy(update={"policy": APART.policy.model_copy(update={"min_length": 1})})
     user = User()
     user.say("Likes tea", 0, lenient)
@@ -179,7 +179,7 @@ def test_of_copies_of_an_event_the_first_counts() -> None:
     assert redecided.writers == {"p0": rewritten.model_copy(update={"fact_id": "p0"})}
 
 
-def test_what_was_merged_after_a_comparison_stays_merged_and_a_fact_of_its_own() -> None:
+def test_fact_merged_after_a_comparison_stays_merged() -> None:
     user = User()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)

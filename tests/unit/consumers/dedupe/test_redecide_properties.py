@@ -1,4 +1,4 @@
-"""Whatever a user's log: to decide anew changes it once, by the same settings not at all, and leads back."""
+"""For any user's log, redecide changes it once, changes nothing with the same settings, and can be undone."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) -> None:
-    """What a user does, and what is done about it."""
+    """Perform the actions of a user, and the decisions on them."""
     for step in steps:
         match step:
             case "propose", text, degrees, said:
@@ -129,7 +129,7 @@ def test_other_settings_change_it_once_and_back(
 
 
 def ended(user: User) -> set[str]:
-    """What was said once, and forgotten."""
+    """Return the texts that were proposed once and are forgotten."""
     kept, gone = UserFacts(), Counter[str]()
     merged = {event.merged_id for event, _, _ in user.log if isinstance(event, FactMergedV1)}
     said = Counter(event.text for event, _, _ in user.log if isinstance(event, FactProposedV1))

@@ -1,4 +1,4 @@
-"""What a call of a model costs."""
+"""Cost of a call of a model."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whatever a model answers: what can be used is used, and nothing else."""
+"""The usable parts of any answer of a model are used, and no other parts."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What came out of memory teaches nothing: which messages are read for facts."""
+"""Selection of the messages to read for facts: messages that memory itself produced are left out."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

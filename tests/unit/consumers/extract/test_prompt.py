@@ -1,4 +1,4 @@
-"""What a model is asked, and that what providers cache of it never changes."""
+"""Requests to a model for facts; the part that providers cache never changes."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

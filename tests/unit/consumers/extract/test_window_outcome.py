@@ -1,4 +1,4 @@
-"""What becomes of a stretch, by what a model says of it."""
+"""Outcome of a window, by the answer of a model."""
 
 import json
 from collections.abc import Sequence
@@ -128,12 +128,12 @@ def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_o
 
 def test_refusal_is_retried_once_and_paid_twice() -> None:
     question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
-    refused = ModelAnswer("", USAGE, problem="the model will not answer this", is_refused=True)
+    refused = ModelAnswer("", USAGE, problem="the model refuses to answer the request", is_refused=True)
     first, last = judge_answer(question, refused, ASKED), judge_answer(after(1, question), refused, ASKED)
     assert (names(first), first.is_answered) == (["model.called"], False)
     assert names(last) == ["window.answered", "model.called"]
     assert last.dead is not None
-    assert (last.dead.reason, last.dead.error) == ("refused", "the model will not answer this")
+    assert (last.dead.reason, last.dead.error) == ("refused", "the model refuses to answer the request")
 
 
 def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
@@ -242,7 +242,7 @@ def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
     )
 
 
-def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
+def test_answer_about_pair_has_same_id_in_any_batch_and_window_has_its_own() -> None:
     one = judge_answer(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED).events
     elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
     other = judge_answer(elsewhere, ModelAnswer(ONE, USAGE), replace(ASKED, batch_id="b2")).events

@@ -1,4 +1,4 @@
-"""What of a batch is to be found, and whose points have to be looked through."""
+"""Selection of a batch's searchable texts, and of the users whose points are swept."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a fact becomes when it is changed by hand, and beside which facts it may not stand."""
+"""Rewriting of a fact by hand, and the limits on it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

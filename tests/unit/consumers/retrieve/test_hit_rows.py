@@ -29,7 +29,7 @@ def is_visible(seq: int) -> bool:
 
 
 def looked_up(lookup: MessageLookup) -> Surroundings:
-    """What PostgreSQL answers: two conversations take turns, and every seventh message is gone."""
+    """Return PostgreSQL's answer: two conversations alternate, and every seventh message is gone."""
     found = sorted(int(each[1:]) for each in lookup.event_ids if is_visible(int(each[1:])))
     around = Surroundings({seq: message(seq) for seq in found}, {})
     for event_id in lookup.event_ids[: lookup.anchor_count]:

@@ -43,7 +43,7 @@ def test_no_credentials_are_shown(url: str, seen: str) -> None:
     ("error", "next_step"),
     [
         (DiskFull("could not extend file: No space left on device"), "make room on the disk of the database"),
-        (InsufficientPrivilege("permission denied for schema mnemon"), "allow it to the role"),
+        (InsufficientPrivilege("permission denied for schema mnemon"), "grant the right to the role"),
         (ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction"), "cannot execute INSERT"),
     ],
 )

@@ -77,7 +77,7 @@ def test_fast_decoder_accepts_ordinary_messages(body: bytes) -> None:
         (b'{"role":"user","content":"x","id":""}', "id"),
     ],
 )
-def test_what_cannot_be_stored_is_left_to_the_contract_which_names_the_field(body: bytes, field: str) -> None:
+def test_unstorable_value_is_left_to_the_contract_which_names_the_field(body: bytes, field: str) -> None:
     assert message_parser.parse_message(body) is None
     with pytest.raises(InvalidBody) as caught:
         MessageV1.parse(body)

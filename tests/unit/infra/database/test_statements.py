@@ -1,4 +1,4 @@
-"""What every read pays for."""
+"""Costs that every statement has."""
 
 import pytest
 
@@ -23,5 +23,5 @@ LOOKUPS = [
 
 @pytest.mark.parametrize("lookup", LOOKUPS)
 def test_psycopg_keeps_what_it_read_of_a_statement(lookup: Lookup) -> None:
-    """Longer ones it reads anew each time, which takes as long as the database's answer."""
+    """psycopg parses longer statements each time, which takes as long as the database's answer."""
     assert len(lookup.compiled.sql) <= 4096

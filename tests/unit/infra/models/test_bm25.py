@@ -1,4 +1,4 @@
-"""What words are found by."""
+"""Search terms of texts."""
 
 import subprocess
 import sys

@@ -63,7 +63,7 @@ async def test_a_query_without_statistics_is_much_like_a_text(model: WordLlama) 
     assert 0.9 < similarity(await model.embed_query("Where does Anna work?"), text) < 1
 
 
-async def test_what_a_tenant_always_says_hardly_counts_in_a_query(model: WordLlama) -> None:
+async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_query(model: WordLlama) -> None:
     texts = [f"Anna went to place number {number}" for number in range(2000)]
     statistics = await model.statistics(texts)
     (anna, skiing) = await model.embed(["Anna", "skiing"])

@@ -1,4 +1,4 @@
-"""What Prometheus and Grafana are given fits what is counted, and what is documented."""
+"""Alerts and dashboard use metrics that exist and are documented."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who is cancelled ends, whatever comes at the same moment."""
+"""A cancelled task ends, also if another event comes at the same moment."""
 
 import asyncio
 import gc

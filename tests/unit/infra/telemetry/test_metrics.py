@@ -1,4 +1,4 @@
-"""What is counted: labels that nobody from outside can multiply, and distributions that are right."""
+"""Labels of metrics that no client can multiply, and correct distributions."""
 
 import ast
 from pathlib import Path
@@ -20,7 +20,7 @@ FORBIDDEN = {"tenant", "user", "conversation", "id", "event_id", "model", "subje
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test counts is nobody else's."""
+    """Isolate the metrics of a test."""
     monkeypatch.setattr(Metric, "all", [*Metric.all])
 
 

@@ -44,7 +44,7 @@ def test_tracing_without_collector_is_off() -> None:
 async def spans_of(
     monkeypatch: pytest.MonkeyPatch, *deliveries: Delivery, sampled: str = "always_on"
 ) -> Collector:
-    """What the collector gets when two consumers have handled the same events."""
+    """Return the collector with the spans of two consumers that have handled the same events."""
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_TRACES_SAMPLER", f"parentbased_{sampled}")

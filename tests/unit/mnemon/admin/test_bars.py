@@ -32,7 +32,7 @@ def test_empty_bars_are_drawn() -> None:
     assert [line.label for line in drawn.lines] == ["0", "1"]
 
 
-def test_what_has_no_colour_of_its_own_is_drawn_together() -> None:
+def test_series_without_a_colour_are_drawn_together() -> None:
     tenants = {("2026-11-20", f"tenant {number}"): float(number) for number in range(1, 10)}
     drawn = draw_chart(DAYS, tenants, "{:.0f}".format)
     assert len(drawn.series) == MAX_SERIES

@@ -1,4 +1,4 @@
-"""What the admin page makes of what it saw: rates, states, plots, words and the picture."""
+"""Figures of the admin page from its samples: rates, states, plots, words and the flow chart."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -63,7 +63,7 @@ def test_a_consumer_that_is_not_there_is_absent() -> None:
     assert {each.state for each in compute_figures([sample(1), sample(2)]).values()} == {"absent"}
 
 
-def test_what_is_answered_counts_from_zero_when_retrieve_began_anew() -> None:
+def test_answers_count_from_zero_when_retrieve_restarts() -> None:
     first = sample(10, end=100, served=ServiceCounts(1, requests=900, seconds=9))
     second = sample(12, end=150, served=ServiceCounts(1, requests=50, errors=2, seconds=0.1))
     seen = compute_traffic([first, second])

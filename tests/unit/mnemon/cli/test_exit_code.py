@@ -1,4 +1,4 @@
-"""What a command refuses in words is known by the names of its errors."""
+"""Commands know the errors that they report in words by the names of the classes."""
 
 from pkgutil import resolve_name
 

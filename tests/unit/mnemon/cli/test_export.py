@@ -1,4 +1,4 @@
-"""What an export writes, and where."""
+"""Contents and places of exports."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What an import says and writes, whatever its source."""
+"""Report and files of an import, for any source."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `--redecide` is given, before anything is asked of a server."""
+"""Options of `--redecide`, checked before any server is asked."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from mnemon.cli.rebuild import redecide as redeciding
 
 
 @pytest.mark.parametrize("given", ["nonsense", "policy.min_length=1"])
-def test_what_decides_nothing_is_refused_with_an_example(
+def test_setting_that_decides_nothing_is_refused_with_an_example(
     given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit) as ended:

@@ -1,4 +1,4 @@
-"""What is said to somebody whose servers nobody has named."""
+"""Errors for a command whose servers are not configured."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a person said, on somebody else's terminal."""
+"""Messages of one person on the terminal of another."""
 
 from io import StringIO
 

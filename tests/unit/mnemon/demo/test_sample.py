@@ -122,8 +122,8 @@ def test_tools_are_called_with_arguments_and_answer_within_a_task(
     assert any(message.tool_calls and not message.content for _, message in messages)
 
 
-def test_what_is_discarded_does_not_come_up_again(messages: list[tuple[SampleLine, MessageV1]]) -> None:
-    """Otherwise nobody could see that it is gone."""
+def test_discarded_messages_do_not_come_up_again(messages: list[tuple[SampleLine, MessageV1]]) -> None:
+    """Otherwise the demo could not show that the message is gone."""
     said = [message.content for line, message in messages if line.user == "anna"]
     assert sum("Morwenna" in content for content in said) == 3
     assert not any("Morwenna" in content for content in said[18:])

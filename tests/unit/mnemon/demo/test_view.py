@@ -1,4 +1,4 @@
-"""What the demo shows, and what it counts."""
+"""Texts and counts of the demo."""
 
 import io
 from datetime import UTC, datetime
@@ -40,7 +40,10 @@ def facts() -> DemoFacts:
     likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
     by_words = Decision(proposal_id="p")
     by_meaning = Decision(
-        proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
+        proposal_id="p",
+        nearest="pf_001",
+        relation="update",
+        evidence="the newer fact says that the older one has ended",
     )
     return DemoFacts(
         proposed=[
@@ -114,7 +117,7 @@ def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
     for text in (
         "5 facts proposed, 1 kept",
         "refused    question   [what]?",
-        "was “Likes [b]tea[/b]”; the newer one says that it is over",
+        "was “Likes [b]tea[/b]”; the newer fact says that the older one has ended",
         "was “Is fond of tea”; changed by hand",
         'await memory.search("anna", "ferries", scope=["messages"])',
         "12 tokens",

@@ -1,4 +1,4 @@
-"""What is said when the embedding model is changed."""
+"""Warnings on a change of the embedding model."""
 
 from mnemon.operations.embedding_change import describe_consequences
 from mnemon_contracts.settings.groups import Embedding

@@ -1,4 +1,4 @@
-"""What a Markdown export shows of a user."""
+"""Contents of a user's Markdown export."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta

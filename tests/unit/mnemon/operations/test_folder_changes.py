@@ -1,4 +1,4 @@
-"""What is sent of a folder that was indexed before."""
+"""Changes to send for a folder that was indexed before."""
 
 from mnemon.operations.folder_index.changes import compare_files, derive_document_id
 from mnemon_contracts.base import ID_LIMIT

@@ -95,7 +95,7 @@ def test_mirror_folder_keeps_its_position(tmp_path: Path) -> None:
     assert again.load_state() is None
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path, ALL)
     with folder.lock():
         folder.save_state(1, "then")

@@ -115,7 +115,8 @@ class AnthropicBatches:
                     return batch.id
         if is_open:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has a running batch of {lines} lines, maybe this one: wait for its end"
+                f"{self._endpoint.at} has a running batch of {lines} lines, which may be this batch: "
+                "wait for its end"
             )
         return None
 
@@ -130,7 +131,7 @@ class AnthropicBatches:
             if batch.processing_status != "ended":
                 return BatchProgress("running", done)
             if batch.results_url is None:
-                return BatchProgress("failed", done, "its results are kept no longer")
+                return BatchProgress("failed", done, "Anthropic no longer keeps the results of the batch")
             return BatchProgress("ended", done)
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
@@ -155,7 +156,7 @@ class AnthropicBatches:
                 elif found := _LINE_ID.search(line):
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
-            raise ModelUnavailable(f"{self._endpoint.at} has sent {read} of {done} results")
+            raise ModelUnavailable(f"{self._endpoint.at} has sent only {read} of {done} results")
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch; harmless if it has ended."""

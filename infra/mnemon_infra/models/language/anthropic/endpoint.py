@@ -130,11 +130,11 @@ class AnthropicEndpoint:
                     f"{self.at} requires a key, and none is set (HTTP {status}): set ANTHROPIC_API_KEY"
                 )
             case 401 | 403:
-                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
+                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check ANTHROPIC_API_KEY")
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404): "
-                    "see the setting of the model, and MNEMON_ANTHROPIC_URL"
+                    f"{self.at} has no model {self.model}, or not the requested object (HTTP 404): "
+                    "check the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
                 return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
@@ -186,10 +186,10 @@ def parse_message(message: Message) -> ModelAnswer:
     """
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:
-        raise TypeError("neither content nor usage")
+        raise TypeError("the message has neither content nor usage")
     usage, end = _parse_usage(given), getattr(message, "stop_reason", None)
     if end == "refusal":
-        return ModelAnswer("", usage, problem="the model will not answer this", is_refused=True)
+        return ModelAnswer("", usage, problem="the model refuses to answer the request", is_refused=True)
     is_cut = end in ("max_tokens", "model_context_window_exceeded")
     try:
         text = "".join(block.text for block in content or () if block.type == "text")

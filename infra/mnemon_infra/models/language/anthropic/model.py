@@ -91,7 +91,7 @@ class AnthropicModel:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
             raise ModelRefused(
-                f"{error}, even without a text: check key and account of {self.model}"
+                f"{error}, also without its text: check the key and the account of {self.model}"
             ) from None
 
 

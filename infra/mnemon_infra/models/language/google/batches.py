@@ -112,7 +112,7 @@ class GoogleBatches:
                 elif line.strip():
                     unreadable += 1
         if unreadable:
-            log.warning("batch result lines unreadable", lines=unreadable)
+            log.warning("batch result lines skipped as unreadable", lines=unreadable)
         if failed is not None:
             raise failed
 
@@ -133,7 +133,7 @@ class GoogleBatches:
         done = _count_finished(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
-            return BatchProgress("failed", done, "Google says that the batch failed")
+            return BatchProgress("failed", done, "Google reports that the batch failed")
         return BatchProgress("ended" if state in ENDED else "running", done)
 
     async def _read_job(self, provider_batch_id: str) -> Mapping[str, Any] | None:

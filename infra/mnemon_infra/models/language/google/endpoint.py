@@ -103,15 +103,17 @@ class GoogleEndpoint:
             wants = "requires a key, and none is set"
             return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
-            what = "the key, or has no such thing" if status == 403 else "the key"
-            return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): see GEMINI_API_KEY")
+            what = "the key, or does not have the requested object" if status == 403 else "the key"
+            return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): check GEMINI_API_KEY")
         if error.status == "FAILED_PRECONDITION":  # no billing, or a country without the service
-            return ModelRefused(f"{self._at} does not serve this account (HTTP {status})")
+            return ModelRefused(
+                f"{self._at} does not serve this account (HTTP {status}): check its billing and its country"
+            )
         match status:
             case 404:
                 return ModelRefused(
-                    f"{self._at} has no model {self.model}, or not for this (HTTP 404): "
-                    "see the setting of the model, and MNEMON_GOOGLE_URL"
+                    f"{self._at} has no model {self.model}, or not for this kind of request (HTTP 404): "
+                    "check the setting of the model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
                 return ModelBusy(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))

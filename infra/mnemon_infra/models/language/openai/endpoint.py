@@ -123,7 +123,7 @@ class OpenAIEndpoint:
     def use_form(self, form: Form) -> None:
         """Request answers in this form from now on."""
         if form != self.form:
-            log.warning("schema form unsupported by the server, falling back", form=form)
+            log.warning("schema form refused by the server, falling back", form=form)
             self.form = form
 
     @contextmanager
@@ -152,7 +152,7 @@ class OpenAIEndpoint:
                     f"{self.at} requires a key, and none is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
                 )
             case 401 | 403:
-                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see MNEMON_MODEL_API_KEY")
+                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY")
             case 404 | 405 | 501 if of == "batches":
                 return ModelRefused(
                     f"{self.at} has no batches, or not this one (HTTP {status}): set extraction.mode=online"
@@ -160,7 +160,7 @@ class OpenAIEndpoint:
             case 404:
                 return ModelRefused(
                     f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): "
-                    "see the setting of the model, and MNEMON_MODEL_URL"
+                    "check the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
                 return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
@@ -215,7 +215,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
         LookupError, TypeError: the mapping is not a completion.
     """
     if "choices" not in completion and "usage" not in completion:
-        raise LookupError("neither choices nor usage")
+        raise LookupError("the response has neither choices nor usage")
     usage = _parse_usage(completion.get("usage"))
     try:
         choice = completion["choices"][0]
@@ -225,7 +225,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
         return ModelAnswer("", usage, problem="the answer has no message")
     if refusal or end == "content_filter":
         who = "a filter of the provider" if end == "content_filter" else "the model"
-        return ModelAnswer("", usage, problem=f"{who} will not answer this", is_refused=True)
+        return ModelAnswer("", usage, problem=f"{who} refuses to answer the request", is_refused=True)
     is_cut = end == "length"
     if not isinstance(text, str) or not text:  # a cut answer consists of thoughts only
         return ModelAnswer("", usage, is_cut, None if is_cut else "the answer has no text")

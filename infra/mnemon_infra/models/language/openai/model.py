@@ -79,7 +79,7 @@ class OpenAIModel:
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
-        raise AssertionError("there is always a form")
+        raise AssertionError("a model has no schema form left")
 
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives.
@@ -113,7 +113,7 @@ class OpenAIModel:
             return (await self._post(body)).usage
         except ParameterRefused:
             raise ModelRefused(
-                f"{refused}, even without a text: check key and account of {self.model}"
+                f"{refused}, also without its text: check the key and the account of {self.model}"
             ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:

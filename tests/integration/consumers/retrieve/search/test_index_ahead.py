@@ -1,4 +1,4 @@
-"""What is searchable before its row is there stays so, whatever is looked through meanwhile."""
+"""A point that is searchable before its row exists stays searchable during sweeps."""
 
 import asyncio
 from pathlib import Path

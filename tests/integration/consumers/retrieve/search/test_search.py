@@ -1,4 +1,4 @@
-"""What `search` finds, the whole way: published, projected, indexed, and asked for by a stock client."""
+"""Searches from end to end: published, projected, indexed, and requested by a stock client."""
 
 import asyncio
 import time

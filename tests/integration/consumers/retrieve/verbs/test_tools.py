@@ -211,7 +211,7 @@ async def test_a_forgotten_fact_is_in_no_answer(stock: Stock, kept: int, mnemon:
 
 
 async def test_read_your_writes_without_projections(deployment: Deployment, stock: Stock) -> None:
-    """Nobody persists: everything is read from the log."""
+    """Without `persist`, every reply is read from the log."""
     async with run_consumers(("retrieve",), deployment):
         seq = await saved(stock, "pf_001", "Anna is allergic to nuts")
         assert await ids(stock, min_seq=seq) == ["pf_001"]
@@ -356,7 +356,7 @@ async def test_forget_by_query(stock: Stock) -> None:
 
 
 async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
-    """Not even when nobody remembers the fact any more, and its text is gone from the database."""
+    """An id is not reused even when no process caches the fact and the database has lost its text."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
         first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")

@@ -38,7 +38,7 @@ class Stuck(PresetEmbedder):
 
 @dataclass(frozen=True)
 class Unindexed:
-    """mnemon without its index: whoever changed a fact made it findable. One profile fact has room."""
+    """mnemon without its index: the process that changes a fact indexes it. One profile fact fits."""
 
     stock: Stock
     vectors: VectorStore

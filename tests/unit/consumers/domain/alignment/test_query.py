@@ -84,7 +84,7 @@ def test_all_words_of_the_query_are_in_the_fact(query: str, text: str) -> None:
         ("!", "!"),
     ],
 )
-def test_what_disagrees_or_is_missing_counts_against_a_fact(query: str, text: str) -> None:
+def test_contrary_or_missing_words_count_against_a_fact(query: str, text: str) -> None:
     assert measure_fit(query, text) <= 0.5
     assert choose_fact(query, [("ar_001", text)]).named is None
 

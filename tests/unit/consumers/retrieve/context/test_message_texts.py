@@ -1,4 +1,4 @@
-"""What was said, as a model is shown it, whatever the format."""
+"""Texts of messages as a model is shown them, in every format."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ def row(seq: int, role: str, content: str, tools: list[dict[str, str]] | None = 
     return StoredRow._make((seq, f"e{seq}", role, content, None, None, tools, at))
 
 
-def test_what_was_said_is_stamped_and_followed_by_the_tools_used() -> None:
+def test_message_is_stamped_and_followed_by_the_tools_used() -> None:
     rows = [
         row(1, "user", "привет"),
         row(2, "assistant", "done", [{"name": "a"}, {"name": "b"}, {"name": "a"}]),

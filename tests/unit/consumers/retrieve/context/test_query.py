@@ -1,4 +1,4 @@
-"""What vector search is asked: the user's words, shaped by the task at hand."""
+"""Query of the vector search: the user's words, changed for the task of the request."""
 
 from hypothesis import given
 from hypothesis import strategies as st

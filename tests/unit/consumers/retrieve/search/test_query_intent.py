@@ -1,4 +1,4 @@
-"""What a query names."""
+"""Intent of a query: the people and times that it names."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What is made of a response of Google's models."""
+"""Answers parsed from responses of Google's models."""
 
 from typing import Any
 

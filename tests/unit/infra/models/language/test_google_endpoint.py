@@ -1,4 +1,4 @@
-"""What Google refuses, and how long it wants to be left alone, in its own words."""
+"""Refusals of Google, and the wait that they demand."""
 
 import asyncio
 import traceback
@@ -57,7 +57,10 @@ async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint) -> None
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (failing(400, "INVALID_ARGUMENT", reason="API_KEY_INVALID"), r"the key \(HTTP 400\): see GEMINI_API"),
+        (
+            failing(400, "INVALID_ARGUMENT", reason="API_KEY_INVALID"),
+            r"the key \(HTTP 400\): check GEMINI",
+        ),
         (failing(403, "PERMISSION_DENIED"), "refuses the key"),
         (failing(400, "FAILED_PRECONDITION"), "does not serve this account"),
         (failing(404, "NOT_FOUND"), f"models.example has no model {MODEL}, .*and MNEMON_GOOGLE_URL"),

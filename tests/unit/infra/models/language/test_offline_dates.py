@@ -65,7 +65,7 @@ def test_words_that_name_a_date(text: str, shown: str) -> None:
         ("5 декабря", "2026-12-05", "2025-12-05"),
     ],
 )
-def test_what_may_lie_on_either_side_is_left_as_it_is_unless_the_side_is_known(
+def test_date_that_may_be_past_or_future_stays_unless_the_side_is_known(
     text: str, ahead: str, behind: str
 ) -> None:
     assert read(text) == text

@@ -1,4 +1,4 @@
-"""What the `offline` model finds of what people say of themselves, and what it leaves alone."""
+"""Facts that the `offline` model finds in people's statements, and texts that it leaves out."""
 
 import json
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ async def texts(*said: str) -> list[str]:
         ("Мне 35 лет", "Пользователь: Мне 35 лет", "user_fact"),
     ],
 )
-async def test_what_people_say_of_themselves_is_kept_in_their_words(text: str, fact: str, kind: str) -> None:
+async def test_statements_about_oneself_are_kept_in_their_words(text: str, fact: str, kind: str) -> None:
     (only,) = await found(spoken(text))
     assert (only["text"], only["memory_type"], only["sources"]) == (fact, kind, [1])
     assert find_refusal(fact, Policy()) is None, "it would not be kept"
@@ -181,7 +181,7 @@ async def test_where_several_people_speak_each_is_named() -> None:
     assert {fact["text"] for fact in await found(said)} == {"Ann: I live in Leeds", "Bob: I live near York"}
 
 
-async def test_what_it_took_is_counted_and_it_is_no_provider_with_batches() -> None:
+async def test_usage_is_counted_and_offline_has_no_batches() -> None:
     asked = build_request(spoken("I live in Leeds"), [], Extraction())
     model = build_offline_model()
     reply = await model.complete(asked)

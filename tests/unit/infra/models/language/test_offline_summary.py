@@ -38,11 +38,11 @@ async def summary(messages: Sequence[PromptMessage]) -> str:
         ("Добрый вечер! Мне 34 года", "Пользователь: Мне 34 года."),
     ],
 )
-async def test_what_is_said_with_a_greeting_stays(said: str, kept: str) -> None:
+async def test_statement_after_a_greeting_stays(said: str, kept: str) -> None:
     assert await summary(spoken(("user", said))) == f"[2026-11-21] {kept}"
 
 
-async def test_what_the_user_says_of_themselves_tells_most() -> None:
+async def test_statements_of_users_about_themselves_rank_first() -> None:
     text = await summary(
         spoken(
             ("user", "Hi there!"),
@@ -99,7 +99,7 @@ async def test_summary_names_the_speaker() -> None:
     )
 
 
-async def test_what_tools_say_and_code_are_left_out() -> None:
+async def test_tool_results_and_code_are_left_out() -> None:
     text = await summary(
         spoken(
             ("user", "```\nselect * from orders\n```\nThis query takes 40 seconds on my server"),
@@ -174,7 +174,7 @@ async def test_merged_in_russian_they_keep_the_same() -> None:
     assert text.endswith("Пользователь искал ветеринара в Казани, ассистент назвал двух.")
 
 
-async def test_dates_of_earlier_summaries_are_not_counted_anew() -> None:
+async def test_dates_of_earlier_summaries_are_not_counted_again() -> None:
     assert (
         await summary(earlier("User: I fly tomorrow (2026-01-02).")) == "User: I fly tomorrow (2026-01-02)."
     )

@@ -1,4 +1,4 @@
-"""What is repeated of a provider's error, and what is not."""
+"""Parts of a provider's error that are repeated, and parts that are not."""
 
 import pytest
 

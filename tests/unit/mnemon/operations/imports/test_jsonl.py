@@ -72,7 +72,7 @@ def test_a_line_without_an_id_has_always_the_same() -> None:
         ({**SAID, "body": {"role": "user", "content": "hi", "\ud83d": 1}}, "body.\\ud83d"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_said_of_it_alone(line: Any, field: str) -> None:
+def test_problem_of_a_line_is_reported_for_that_line_alone(line: Any, field: str) -> None:
     refused, good = read(line, SAID)
     assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("line 1", field)

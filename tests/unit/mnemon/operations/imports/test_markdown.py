@@ -181,7 +181,7 @@ def test_headings_set_the_kind_of_lines() -> None:
         ("- Has a cat called \0", "text"),
     ],
 )
-def test_what_a_mark_cannot_say_is_refused(line: str, field: str) -> None:
+def test_invalid_value_of_a_mark_is_refused(line: str, field: str) -> None:
     [refused] = read(f"- Lives in Lisbon\n{line}\n")[1:]
     assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field, refused.source) == ("line 2", field, line)

@@ -114,7 +114,7 @@ def test_invalid_message_is_refused_with_its_field() -> None:
         (tree(node("a", None, "user", "x", author={"role": ["user"]})), "author.role"),
     ],
 )
-def test_what_is_wrong_with_a_conversation_does_not_end_the_import(about: Any, field: str) -> None:
+def test_problem_of_a_conversation_does_not_end_the_import(about: Any, field: str) -> None:
     other = tree(node("a", None, "user", "x"), conversation_id="c9", create_time=0.5)
     outcome = found({**BRANCHED, **about}, other)
     assert [each.field for each in outcome if isinstance(each, RefusedRecord)] == [field]

@@ -1,4 +1,4 @@
-"""What an import would bring in, told before it does."""
+"""Report of an import before anything is sent."""
 
 from collections.abc import AsyncIterator
 from typing import Any

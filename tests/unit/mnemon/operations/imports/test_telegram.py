@@ -45,7 +45,7 @@ def said(found: list[Any]) -> list[tuple[str, str, str]]:
     return [(user, event.role, event.content) for user, event in events]
 
 
-def test_the_bot_is_the_assistant_and_whoever_talks_to_it_the_user() -> None:
+def test_the_bot_is_the_assistant_and_its_partner_the_user() -> None:
     found = read(chat(message(1, "user777", "Welcome"), message(2, "user42", "Hi")))
     assert said(found) == [("42", "assistant", "Welcome"), ("42", "user", "Hi")]
     assert {each.conversation for each in found} == {"telegram-777"}
@@ -84,7 +84,7 @@ def test_times_are_kept() -> None:
     assert second.event.sent_at == datetime(2026, 3, 1, 10, 0, 2, tzinfo=UTC)
 
 
-def test_what_a_message_refers_to_is_kept_beside_it() -> None:
+def test_references_of_a_message_are_kept_with_it() -> None:
     found = read(chat(message(2, "user42", "b", reply_to_message_id=1, edited="2026-03-01T10:01:00")))
     event = found[0].event
     assert isinstance(event, MessageV1)
