@@ -13,11 +13,11 @@ up *arguments:
 demo *arguments:
     uv run mnemon demo {{ arguments }}
 
-# Run the tests, without those that take minutes
+# Run the tests, without the long ones
 test *arguments:
     uv run pytest {{ arguments }}
 
-# Run all tests, with kills, clusters and benches
+# Run all tests, with kills, full disks, clusters, browsers and benches
 test-all *arguments:
     uv run pytest -m 'long or not long' {{ arguments }}
 

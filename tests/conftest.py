@@ -1,10 +1,11 @@
 """Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
 
+import gc
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,6 +28,7 @@ from tests.support.stock_client import Stock
 
 MEMORY_DISK = Path("/dev/shm")
 LEAST_FREE = 4 * 2**30
+STACK_FOLDERS = "tests/e2e/cli/", "tests/e2e/clients/", "tests/e2e/stack/"
 
 
 def _use_memory_disk() -> None:
@@ -41,15 +43,32 @@ def _use_memory_disk() -> None:
 
 
 class _Scheduling(LoadFileScheduling):
-    """Integration tests go to workers one by one; the tests of other files share servers or are quick."""
+    """Integration tests go to workers one by one; a folder of `tests/e2e` has one worker, and so one stack.
+
+    The tests of other files share servers or are quick.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith("tests/integration/") else super()._split_scope(nodeid)
+        if nodeid.startswith("tests/integration/"):
+            return nodeid
+        file = nodeid.partition("::")[0]
+        return file.rpartition("/")[0] if file.startswith(STACK_FOLDERS) else file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling | None:
     return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without garbage collection: each run of it would visit all modules and tests so far."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 load_profiles()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,18 @@ from mnemon_contracts.publication import published
 from mnemon_contracts.publication.compatibility import find_breaking_changes
 from mnemon_contracts.publication.published import CONTRACTS
 
-FILES = generate_files(published.load_examples())
 MESSAGE = SCHEMAS / "message.v1.json"
 
 
-def test_committed_schemas_are_up_to_date() -> None:
-    assert find_refusals(ROOT, FILES) == []
-    assert find_differences(ROOT, FILES) == []
+@pytest.fixture(scope="module")
+def files() -> Mapping[Path, str]:
+    """The generated files. Not a constant: every worker imports this module to collect its tests."""
+    return generate_files(published.load_examples())
+
+
+def test_committed_schemas_are_up_to_date(files: Mapping[Path, str]) -> None:
+    assert find_refusals(ROOT, files) == []
+    assert find_differences(ROOT, files) == []
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -57,51 +63,58 @@ def test_the_output_is_the_same_in_every_process() -> None:
     assert len(digests) == 1
 
 
-def test_a_fresh_tree_is_written_whole_and_then_nothing_differs(tmp_path: Path) -> None:
-    assert len(find_differences(tmp_path, FILES)) == len(FILES)
-    write_files(tmp_path, FILES)
-    assert find_differences(tmp_path, FILES) == []
-    assert find_refusals(tmp_path, FILES) == []
+def test_a_fresh_tree_is_written_whole_and_then_nothing_differs(
+    tmp_path: Path, files: Mapping[Path, str]
+) -> None:
+    assert len(find_differences(tmp_path, files)) == len(files)
+    write_files(tmp_path, files)
+    assert find_differences(tmp_path, files) == []
+    assert find_refusals(tmp_path, files) == []
 
 
-def test_a_difference_names_the_file_and_the_line(tmp_path: Path) -> None:
-    write_files(tmp_path, FILES)
+def test_a_difference_names_the_file_and_the_line(tmp_path: Path, files: Mapping[Path, str]) -> None:
+    write_files(tmp_path, files)
     page = tmp_path / "docs/contracts.md"
     page.write_text(
         page.read_text(encoding="utf-8").replace("# Contracts", "# Agreements", 1), encoding="utf-8"
     )
-    [difference] = find_differences(tmp_path, FILES)
+    [difference] = find_differences(tmp_path, files)
     assert "docs/contracts.md" in difference
     assert "-# Agreements\n+# Contracts" in difference
 
 
-def test_a_breaking_change_is_refused(tmp_path: Path) -> None:
-    write_files(tmp_path, FILES)
-    released = json.loads(FILES[MESSAGE])
+def test_a_breaking_change_is_refused(tmp_path: Path, files: Mapping[Path, str]) -> None:
+    write_files(tmp_path, files)
+    released = json.loads(files[MESSAGE])
     released["properties"]["mood"] = {"type": "string"}
     (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
-    [refusal] = find_refusals(tmp_path, FILES)
+    [refusal] = find_refusals(tmp_path, files)
     assert refusal.startswith("contracts/schemas/message.v1.json: mood: removed; make a v2")
 
 
-def test_a_new_optional_field_is_not_refused(tmp_path: Path) -> None:
-    write_files(tmp_path, FILES)
-    released = json.loads(FILES[MESSAGE])
+def test_a_new_optional_field_is_not_refused(tmp_path: Path, files: Mapping[Path, str]) -> None:
+    write_files(tmp_path, files)
+    released = json.loads(files[MESSAGE])
     del released["properties"]["metadata"]
     released["description"] = "As it was described before."
     (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
-    assert find_refusals(tmp_path, FILES) == []
+    assert find_refusals(tmp_path, files) == []
 
 
-def test_a_released_schema_whose_contract_is_gone_is_refused(tmp_path: Path) -> None:
-    write_files(tmp_path, FILES)
+def test_a_released_schema_whose_contract_is_gone_is_refused(
+    tmp_path: Path, files: Mapping[Path, str]
+) -> None:
+    write_files(tmp_path, files)
     (tmp_path / SCHEMAS / "song.sung.v1.json").write_text("{}", encoding="utf-8")
-    [refusal] = find_refusals(tmp_path, FILES)
+    [refusal] = find_refusals(tmp_path, files)
     assert refusal.startswith("contracts/schemas/song.sung.v1.json: has no contract")
 
 
 def test_command_writes_only_accepted_schemas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    files: Mapping[Path, str],
 ) -> None:
     monkeypatch.setattr(export, "ROOT", tmp_path)
     assert export.main(["--check"]) == 1
@@ -112,7 +125,7 @@ def test_command_writes_only_accepted_schemas(
     assert export.main(["--check"]) == 0
     assert "up to date" in capsys.readouterr().out
 
-    narrower = FILES[MESSAGE].replace('"tool"', '"robot"')
+    narrower = files[MESSAGE].replace('"tool"', '"robot"')
     (tmp_path / MESSAGE).write_text(narrower, encoding="utf-8")
     assert export.main([]) == 1
     assert 'role: "robot" is no longer accepted; make a v2' in capsys.readouterr().err

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,11 @@ def _calls(folder: Path) -> set[str]:
     return {ast.unparse(call).removesuffix(".create_strict") for call in calls}
 
 
-CALLS = {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
+@pytest.fixture(scope="module")
+def calls_by_consumer() -> Mapping[str, set[str]]:
+    """What each consumer calls. Not a constant: every worker imports this module to collect its tests."""
+    return {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
+
 
 BY_A_FUNCTION = {"ModelCalledV1": "build_call_event"}
 """Events that are made by a function which several consumers share."""
@@ -42,9 +46,11 @@ READ_BACK = {("index", "document.added")}
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
-def test_every_sender_of_an_event_is_registered(event: EventContract) -> None:
+def test_every_sender_of_an_event_is_registered(
+    event: EventContract, calls_by_consumer: Mapping[str, set[str]]
+) -> None:
     made_by = BY_A_FUNCTION.get(event.latest.__name__, event.latest.__name__)
-    senders = {name for name, calls in CALLS.items() if made_by in calls} - {
+    senders = {name for name, calls in calls_by_consumer.items() if made_by in calls} - {
         name for name, read in READ_BACK if read == event.name
     }
     assert set(event.producers) - OUTSIDE == senders

@@ -5,6 +5,7 @@ import json
 import sys
 from typing import Any
 
+import pytest
 from psycopg import connect as connect_database
 
 from mnemon_bench.workloads.all_events import fill_log
@@ -12,7 +13,8 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 
-EVENTS = 20_000
+FEW, MANY = 2_000, 20_000
+"""Events of a log: enough for each kind, and enough for a rebuild to be killed while it runs."""
 
 
 async def ended(stack: Up, *options: str, code: int = 0) -> str:
@@ -32,11 +34,11 @@ async def listed(stack: Up) -> dict[str, Any]:
     return {row["generation"]: row["position"] for row in await value(stack, "--list")}
 
 
-async def filled(stack: Up) -> None:
+async def filled(stack: Up, events: int) -> None:
     """A log of all kinds of events, all of it applied."""
     assert stack.endpoints
     connection = await connect(stack.endpoints.nats, name="test")
-    await fill_log(connection, EVENTS)
+    await fill_log(connection, events)
     async with asyncio.timeout(TIMEOUT):
         context = connection.jetstream()
         while await read_applied_position(context) < await read_log_end(context):
@@ -44,9 +46,10 @@ async def filled(stack: Up) -> None:
     await connection.close()
 
 
-async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
+@pytest.mark.long
+async def test_killed_rebuild_resumes_at_its_position(up: Up) -> None:
     await up.start("--only", "persist")
-    await filled(up)
+    await filled(up, MANY)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemon", "rebuild", "--data", up.data, stdout=asyncio.subprocess.PIPE
     )
@@ -62,11 +65,19 @@ async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
     process.kill()
     await process.wait()
     reached = (await listed(up))["mnemon_next"]
-    assert 0 < reached < EVENTS
+    assert 0 < reached < MANY
 
     said = await ended(up, "--verify", "--keep")
     assert f"continuing the rebuild of mnemon_next from position {reached:,}" in said
-    assert f"Up to position {EVENTS:,}, the live generation agrees with the log." in said
+    assert f"Up to position {MANY:,}, the live generation agrees with the log." in said
+
+
+async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
+    await up.start("--only", "persist")
+    await filled(up, FEW)
+    assert up.endpoints
+    said = await ended(up, "--verify", "--keep")
+    assert f"Up to position {FEW:,}, the live generation agrees with the log." in said
 
     with connect_database(up.endpoints.database) as database:
         database.execute("UPDATE mnemon.profile_sets SET fields = '{\"planted\": 1}' WHERE seq < 500")
@@ -76,17 +87,17 @@ async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
     assert "planted" in await ended(up, "--verify", "--keep", code=1)
 
     done = await value(up)
-    assert (done["live"], done["former"], done["position"]) == ("mnemon", "mnemon_before", EVENTS)
+    assert (done["live"], done["former"], done["position"]) == ("mnemon", "mnemon_before", FEW)
     assert "still exists" in await ended(up, code=2)
     await ended(up, "--drop", "before")
     assert "dropped" in await ended(up, "--verify")
 
     await ended(up, "--until", "700")
-    assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
+    assert await listed(up) == {"mnemon": FEW, "mnemon_until_700": 700}
     assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
 
     # Its servers go on, as those of a killed command do on a stopped stack.
     await up.kill()
     (up.data / "endpoints.json").unlink()
-    assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
+    assert await listed(up) == {"mnemon": FEW, "mnemon_until_700": 700}

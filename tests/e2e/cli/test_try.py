@@ -34,8 +34,8 @@ async def test_try_with_refused_text_exits_with_1(shared: Up) -> None:
     assert (tried.code, "rejected" in tried.out) == (1, True)
 
 
-async def test_try_starts_a_stack_where_none_runs(tmp_path: Path) -> None:
-    tried = await mnemon("try", "--data", str(tmp_path / "memory"))
+async def test_try_starts_a_stack_where_none_runs(up: Up) -> None:
+    tried = await mnemon("try", "--data", str(up.data))
 
     assert tried.code == 0, tried
     assert "Starting a stack" in tried.out

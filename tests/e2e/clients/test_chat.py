@@ -2,33 +2,36 @@
 
 from pathlib import Path
 
+import pytest
+
 from mnemon_bench.provider_server.server import ProviderServer
 from tests.support.processes.chat_session import Talk, talk
 from tests.support.processes.stack import Up
 
 
-async def test_chat_command_talks_through_a_pipe(data: Path) -> None:
+async def test_chat_command_talks_through_a_pipe(shared: Up) -> None:
     with ProviderServer() as model:
         servers = {"MNEMON_MODEL_URL": model.openai_url, "MNEMON_MODEL": "a-model"}
-        async with talk("chat", "--data", data, "--user", "anna", **servers) as anna:
-            await anna.heard(f"Starting a stack in {data}")
+        async with talk("chat", "--data", shared.data, "--user", "anna", **servers) as anna:
             await _told(anna)
-            async with talk("chat", "--data", data, "--user", "boris", "--model", "offline") as boris:
-                boris.tell("Hello")
-                await boris.heard("No model is set")
-                boris.tell("/facts")
-                await boris.heard("No facts yet")
-                assert await boris.ended() == 0
-                assert "Starting" not in boris.said, "hers runs"
             anna.tell("/exit")
             assert await anna.ended() == 1, "not all that was asked for could be done"
-    assert not Up(data).pids(), "what it started has ended with it"
+            assert "Starting" not in anna.said, "a stack runs"
 
 
-async def test_chat_ends_on_sigterm_while_its_input_stays_open(data: Path) -> None:
+@pytest.mark.long
+async def test_chat_that_started_a_stack_ends_it_on_sigterm_while_its_input_stays_open(data: Path) -> None:
     async with talk("chat", "--data", data, "--user", "anna", "--model", "offline") as anna:
+        await anna.heard(f"Starting a stack in {data}")
         anna.tell("Hello")
         await anna.heard("No model is set")
+        async with talk("chat", "--data", data, "--user", "boris", "--model", "offline") as boris:
+            boris.tell("Hello")
+            await boris.heard("No model is set")
+            boris.tell("/facts")
+            await boris.heard("No facts yet")
+            assert await boris.ended() == 0
+            assert "Starting" not in boris.said, "hers runs"
         assert await anna.terminated() == 0
     assert not Up(data).pids()
 

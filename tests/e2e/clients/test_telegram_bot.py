@@ -54,6 +54,7 @@ async def _stopped(up: Up) -> AsyncIterator[None]:
 
 
 # In the loop of the stack that is stopped and started.
+@pytest.mark.long
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.timeout(300)  # it waits out what is away
 async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:

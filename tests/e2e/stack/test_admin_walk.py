@@ -63,6 +63,7 @@ async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
             yield format_address(listening)
 
 
+@pytest.mark.long
 @needed
 @pytest.mark.timeout(600)
 async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None:

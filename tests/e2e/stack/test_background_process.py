@@ -4,6 +4,7 @@ import json
 
 import nats
 import psutil
+import pytest
 
 from tests.support.processes.stack import Up, until
 
@@ -20,6 +21,7 @@ async def persisted(url: str, text: str) -> list[str]:
     return [message["content"] for message in reply["messages"]]
 
 
+@pytest.mark.long
 async def test_background_process_restarts_after_kill_and_ends_with_its_parent(stack: Up) -> None:
     assert stack.endpoints is not None
     first = stack.beside()

@@ -18,12 +18,9 @@ import pytest
 from mnemon.demo.facts import CONTEXT_BUDGET
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.stack import run_stack
 from tests.support.code_blocks import blocks
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
-TIMEOUT = 90
 README = Path(__file__).parents[3] / "README.md"
 
 
@@ -34,18 +31,20 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-async def start_demo(folder: Path, *arguments: str, **more: str) -> Process:
-    # Servers that are configured must not be touched, so nothing answers at these addresses.
-    environment = {
-        **os.environ,
+def environment(folder: Path) -> dict[str, str]:
+    """Build the environment of a demo with configured servers, which do not answer and must not be used."""
+    return {
         "TMPDIR": str(folder),
         "MNEMON_NATS_URL": "nats://127.0.0.1:1",
         "DATABASE_URL": "postgresql://127.0.0.1:1/precious",
         "PYTHONIOENCODING": "utf-8",
-        **more,
     }
+
+
+async def start_demo(folder: Path, *arguments: str, **more: str) -> Process:
+    complete = {**os.environ, **environment(folder), **more}
     command = (sys.executable, "-m", "mnemon", "demo", *arguments)
-    return await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=PIPE)
+    return await asyncio.create_subprocess_exec(*command, env=complete, stdout=PIPE, stderr=PIPE)
 
 
 def left_behind(folder: Path) -> list[str]:
@@ -58,6 +57,7 @@ def left_behind(folder: Path) -> list[str]:
     return [*map(str, folder.rglob("*")), *processes]
 
 
+@pytest.mark.long
 async def test_demo_counts_match_the_sample(folder: Path) -> None:
     demo = await start_demo(folder, "--json")
     output, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
@@ -133,6 +133,7 @@ def assert_learned(learned: dict[str, Any]) -> None:
     assert learned["spent"].keys() == {"compact", "extract"}
 
 
+@pytest.mark.long
 async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
     with ProviderServer(ProviderState(has_batches=False)) as server:
         demo = await start_demo(
@@ -150,12 +151,11 @@ async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
     assert left_behind(folder) == []
 
 
-async def test_demo_prints_every_step_into_a_pipe(folder: Path) -> None:
-    demo = await start_demo(folder)
-    output, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
-    assert (demo.returncode, errors.decode()) == (0, "")
+async def test_demo_prints_every_step_into_a_file(folder: Path) -> None:
+    demo = await mnemon("demo", **environment(folder))
+    assert (demo.code, demo.err) == (0, "")
 
-    story = output.decode()
+    story = demo.out
     assert "\x1b" not in story
     for part in (
         "refused    secret     Her museum card",
@@ -194,6 +194,7 @@ async def is_running(demo: Process, folder: Path) -> None:
         assert line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "moment"), [(signal.SIGTERM, is_starting), (signal.SIGINT, is_running)])
 async def test_stopped_demo_leaves_no_process_and_no_folder(
     folder: Path, number: signal.Signals, moment: Callable[[Process, Path], Awaitable[None]]
@@ -207,14 +208,11 @@ async def test_stopped_demo_leaves_no_process_and_no_folder(
     assert left_behind(folder) == []
 
 
-async def test_demo_program_of_the_readme_runs(folder: Path) -> None:
+async def test_demo_program_of_the_readme_runs(shared: Up) -> None:
+    assert shared.endpoints
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8")
-    async with (
-        run_stack(folder, Deployment.model_construct()) as stack,
-        run_consumers(CONSUMERS, stack.deployment),
-    ):
-        here = code.replace("connect(", f'connect("{stack.deployment.nats_url}", ')
-        bot = await asyncio.create_subprocess_exec(sys.executable, "-c", here, stdout=PIPE)
-        output, _ = await asyncio.wait_for(bot.communicate(), TIMEOUT)
+    here = code.replace("connect(", f'connect("{shared.endpoints.nats}", ')
+    bot = await asyncio.create_subprocess_exec(sys.executable, "-c", here, stdout=PIPE)
+    output, _ = await asyncio.wait_for(bot.communicate(), TIMEOUT)
     assert bot.returncode == 0
     assert "I live in Lisbon." in output.decode()

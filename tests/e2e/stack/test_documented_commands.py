@@ -16,7 +16,7 @@ from tests.support.command_lines import invocations, parse
 from tests.support.processes.stack import Up
 
 ROOT = Path(__file__).parents[3]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")
+README, QUICK_START = PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")
 
 NOT_RUN = {
     "pip install uv && uv run mnemon demo": "test_demo.py runs it, and holds README to it",
@@ -95,7 +95,13 @@ def programs(shared: Up, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(README, id="README.md"),
+        pytest.param(QUICK_START, id="quick-start.md", marks=pytest.mark.long),
+    ],
+)
 async def test_every_block_does_what_the_page_says(
     shared: Up, programs: Path, tmp_path: Path, page: Path
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import nats
+import pytest
 
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
@@ -15,6 +16,7 @@ async def found(address: str, query: str, seq: int) -> list[str]:
     return [hit["text"] for hit in json.loads(reply.data)["hits"]]
 
 
+@pytest.mark.long
 async def test_a_stack_without_embeddings_starts_and_searches_by_words(stack: Up) -> None:
     assert stack.endpoints is not None
     async with await nats.connect(stack.endpoints.nats) as client:

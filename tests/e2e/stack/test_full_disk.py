@@ -101,6 +101,7 @@ async def said_by(memory: MemoryClient, up_to: int) -> list[str]:
     return [message.content.split()[1] for message in history.messages]
 
 
+@pytest.mark.long
 async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk: Disk) -> None:
     place = disk(200)
     up = Up(place / "data")
@@ -142,6 +143,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     assert await up.stop() == 0
 
 
+@pytest.mark.long
 async def test_stack_with_server_stopped_by_full_disk_is_reported_as_running(disk: Disk) -> None:
     place = disk(200)
     up = Up(place / "data")

@@ -1,6 +1,7 @@
 """`mnemon up` with logins: everything works with them, nothing without."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,7 @@ async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
     assert "permission denied" not in up.log
 
 
+@pytest.mark.long
 async def test_new_logins_take_effect_at_the_next_start(stack: Up) -> None:
     assert stack.endpoints
     issued = await mnemon("auth", "tenant", "acme", "--data", stack.data, "--json")
@@ -100,8 +102,8 @@ async def test_new_logins_take_effect_at_the_next_start(stack: Up) -> None:
         (("list", "--file"), 0),
     ],
 )
-async def test_refused_login_commands_say_why(up: Up, arguments: tuple[str, ...], code: int) -> None:
-    place = (up.data / "users.conf",) if arguments[-1] == "--file" else ()
+async def test_refused_login_commands_say_why(tmp_path: Path, arguments: tuple[str, ...], code: int) -> None:
+    place = (tmp_path / "users.conf",) if arguments[-1] == "--file" else ()
     ended = await mnemon("auth", *arguments, *place)
     assert ended.code == code
     assert bool(ended.err) == bool(code)

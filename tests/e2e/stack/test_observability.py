@@ -31,6 +31,7 @@ TRACED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_running_stack_exports_one_trace_and_metrics(up: Up, tmp_path: Path) -> None:
     port = free_port(1)

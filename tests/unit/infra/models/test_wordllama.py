@@ -1,7 +1,6 @@
 """Static vectors: made fast, the same for ever, and weighted for queries only."""
 
 import asyncio
-import time
 
 import numpy as np
 import pytest
@@ -92,11 +91,8 @@ async def test_many_texts_do_not_hold_up_the_event_loop(model: WordLlama) -> Non
             beats += 1
 
     heart = asyncio.create_task(beat())
-    started = time.perf_counter()
     await model.embed(texts)
-    elapsed = time.perf_counter() - started
     heart.cancel()
-    assert len(texts) / elapsed > 2000  # 30,000 and more on an idle machine
     assert beats > 10
 
 

@@ -23,7 +23,8 @@ async def test_background_work_without_requests_starts_at_once() -> None:
     assert work.done()
 
 
-async def test_background_work_waits_for_requests() -> None:
+async def test_background_work_waits_for_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_priority, "LONGEST_WAIT", 600)
     order: list[str] = []
 
     async def piece() -> None:
@@ -39,7 +40,8 @@ async def test_background_work_waits_for_requests() -> None:
     assert order == ["answer", "piece"]
 
 
-async def test_background_work_waits_for_every_request() -> None:
+async def test_background_work_waits_for_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_priority, "LONGEST_WAIT", 600)
     with prioritise_request():
         with prioritise_request():
             pass

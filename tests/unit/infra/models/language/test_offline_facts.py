@@ -1,6 +1,7 @@
 """Facts that the `offline` model finds in people's statements, and texts that it leaves out."""
 
 import json
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -234,7 +235,7 @@ async def test_answer_about_any_text_is_parsable(text: str) -> None:
         assert fact.sources
 
 
-async def test_long_message_is_read_quickly() -> None:
+async def test_long_message_takes_no_quadratic_time() -> None:
     texts = [
         "I live in Leeds " * 5_000,
         "a," * 50_000,
@@ -243,6 +244,7 @@ async def test_long_message_is_read_quickly() -> None:
         '"' * 50_000,
         "1 " * 50_000,
     ]
-    started = datetime.now(UTC)
+    begun = time.process_time()
     await found(spoken(*texts))
-    assert datetime.now(UTC) - started < timedelta(seconds=5)
+    # A hundred times what it takes. Of the processor: what else the machine does is not measured.
+    assert time.process_time() - begun < 10
