@@ -1,10 +1,13 @@
-"""Record of the embedding model that made the vectors. Vectors of different models cannot be compared."""
+"""Record of how the vectors were made. Vectors of different embedding models cannot be compared."""
 
 from typing import Final, Self
 
+import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mnemon_infra.vectors.port import VectorsOutdated
+
+log = structlog.get_logger("vectors")
 
 RECORD: Final = "made_by.json"
 """File of the record, in a folder of vectors."""
@@ -17,15 +20,19 @@ def split_model_name(text: str) -> tuple[str, str | None]:
 
 
 class EmbeddingMetadata(BaseModel):
-    """An embedding model, as the engine records it with its vectors.
+    """The embedding model and the term weights of vectors, as the engine records them with the vectors.
 
-    The dimension is None without an embedder.
+    Attributes:
+        model: provider and model of the embedder.
+        dimension: dimension of its vectors; None without an embedder.
+        terms: version of the term weights, `bm25.VERSION`; records of 0.1.0 have none.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     model: str
     dimension: int | None
+    terms: int = 1
 
     @classmethod
     def parse(cls, kept: str) -> Self | None:
@@ -36,19 +43,27 @@ class EmbeddingMetadata(BaseModel):
             return None
 
     def require(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
-        """Check that this model made the recorded vectors.
+        """Check that this model made the recorded vectors; warn if their term weights are of another version.
 
         Raises:
             VectorsOutdated: another model made the vectors, or their model is not recorded.
         """
         if recorded is None:
             raise VectorsOutdated(f"{place} do not name their embedding model: run `mnemon reindex`")
-        if recorded != self:
+        if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}: "
                 "run `mnemon reindex` (with --data DIR for the stack of a folder). "
                 "Or set the model back, while `mnemon up --only persist` or `mnemon run persist` runs: "
                 f"mnemon settings set {recorded.setting}"
+            )
+        if recorded.terms != self.terms:
+            log.warning(
+                "term weights of another version",
+                vectors=place,
+                version=recorded.terms,
+                current=self.terms,
+                next_step="run `mnemon reindex`: until then, long texts rank lower or higher than they should",
             )
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models import bm25
 from mnemon_infra.vectors.edge import lock_vectors, open_edge
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
@@ -27,7 +28,7 @@ async def open_vectors(
         VectorsOutdated: another model made the existing vectors.
         VectorsUnavailable: the engine does not answer.
     """
-    made_by = EmbeddingMetadata(model=model, dimension=dimension)
+    made_by = EmbeddingMetadata(model=model, dimension=dimension, terms=bm25.VERSION)
     if deployment.qdrant_url:
         # Imported on use: qdrant-client takes a second.
         from mnemon_infra.vectors.collections import open_collections
