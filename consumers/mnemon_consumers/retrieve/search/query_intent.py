@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_infra.models import bm25
+from mnemon_consumers.retrieve.search.names import find_named
 
 REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached; they take some megabytes, at most 40 MB."""
@@ -126,16 +126,12 @@ class QueryIntent:
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def has_name(self, name: str) -> bool:
-        """Return whether the query has the name or a word of it, in any grammatical case."""
-        return not self._stem_set.isdisjoint(_stem_name(name))
+        """Return whether the query has the name or a word of it, also as a short form or in another case."""
+        return bool(find_named(self.text, (name,)))
 
     @cached_property
     def _word_set(self) -> frozenset[str]:
         return split_words(self.text)
-
-    @cached_property
-    def _stem_set(self) -> frozenset[int]:
-        return frozenset(bm25.weigh_query(self.text).indices)
 
 
 def split_words(text: str) -> frozenset[str]:
@@ -163,11 +159,6 @@ def _tells_time(text: str) -> bool:
 def _speaks_of_others(text: str) -> bool:
     said = split_words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
-
-
-@lru_cache(maxsize=10_000)
-def _stem_name(name: str) -> frozenset[int]:
-    return frozenset(bm25.weigh_query(name).indices)
 
 
 def _find_days(text: str) -> Iterator[Day]:
