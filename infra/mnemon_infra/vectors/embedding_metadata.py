@@ -63,7 +63,7 @@ class EmbeddingMetadata(BaseModel):
                 vectors=place,
                 version=recorded.terms,
                 current=self.terms,
-                next_step="run `mnemon reindex`: until then, long texts rank lower or higher than they should",
+                next_step="run `mnemon reindex`; until then, long texts rank too high",
             )
 
     @property

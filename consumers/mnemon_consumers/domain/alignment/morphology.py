@@ -102,6 +102,12 @@ def name_lemmas(word: str) -> frozenset[str]:
     return frozenset(each.normal_form.replace("ё", "е") for each in nominative or readings)
 
 
+@lru_cache(maxsize=WORDS)
+def is_known_word(word: str) -> bool:
+    """Return whether a Russian dictionary has a lower-case word; False for every English word."""
+    return is_cyrillic(word) and bool(_morphology().word_is_known(word))
+
+
 def is_verb(word: str) -> bool:
     """Return whether a Russian word is a verb; False for every English word."""
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))

@@ -164,8 +164,7 @@ def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
 
 def _find_speakers(messages: Collection[VisibleMessage], intent: QueryIntent) -> frozenset[str]:
     """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
-    names = {each.name for each in messages if each.name}
-    named = frozenset(name for name in names if intent.has_name(name))
+    named = intent.find_names({each.name for each in messages if each.name})
     if named:
         return named
     roles = (("user", intent.of_self), ("assistant", intent.of_other))

@@ -1,13 +1,13 @@
 """Intent of a query: the speakers and dates in the query, and the wish for a time. No I/O, no clock."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NamedTuple
 
-from mnemon_infra.models import bm25
+from mnemon_consumers.retrieve.search.names import find_named
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
@@ -125,9 +125,9 @@ class QueryIntent:
         """Return whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
-    def has_name(self, name: str) -> bool:
-        """Return whether the query has the name or a word of it, in any grammatical case."""
-        return not self.terms.isdisjoint(_stem_name(name))
+    def find_names(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the names that the query has, also a word of a name, a short form or another case."""
+        return find_named(self.text, names)
 
     @cached_property
     def _word_set(self) -> frozenset[str]:
@@ -153,11 +153,6 @@ def speaks_of_others(text: str) -> bool:
     """Return whether a text is about the person addressed, and not about the speaker."""
     said = split_words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
-
-
-@lru_cache(maxsize=10_000)
-def _stem_name(name: str) -> frozenset[int]:
-    return frozenset(bm25.weigh_query(name).indices)
 
 
 def _find_days(text: str) -> Iterator[Day]:

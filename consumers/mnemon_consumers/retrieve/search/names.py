@@ -1,0 +1,426 @@
+"""Names of people over spellings, short forms, grammatical cases and alphabets. No clock, no network."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+
+from anyascii import anyascii
+from nicknames import name_triplets
+from rapidfuzz.distance import OSA, JaroWinkler
+
+from mnemon_consumers.domain.alignment.morphology import (
+    is_cyrillic,
+    is_known_word,
+    is_proper_name,
+    lemmas,
+    name_lemmas,
+    normalize,
+)
+from mnemon_infra.models.bm25 import UNSPACED
+
+LONGEST_QUERY: Final = 2_000
+"""Maximum number of characters of a query to read, from its beginning."""
+
+LONGEST_NAME: Final = 200
+"""Maximum number of characters of a name to read, from its beginning."""
+
+SIMILAR: Final = 0.9
+"""Minimum Jaro-Winkler similarity of two spellings of one name.
+
+From 0.85 to 0.92 all pairs in the tests come out right; above, Elise and Elisa differ.
+"""
+
+_SHORTEST_SIMILAR: Final = 5
+"""Minimum number of letters of spellings that may differ; shorter names differ in one letter too often."""
+
+_SHORTEST_SOUND: Final = 4
+"""Minimum number of letters of a sound that tells a name, unless the word itself is known as a name."""
+
+_LONG: Final = 7
+"""Number of letters from which two spellings of one name may differ in two places instead of one."""
+
+_SHORTEST_OWNER: Final = 3
+"""Minimum number of letters of a name that may have a possessive without an apostrophe."""
+
+_LATIN_END: Final = "\u0250"
+"""The first character after the Latin letters of European languages."""
+
+_VOWELS: Final = "aeiou"
+
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_SENTENCE_END: Final = re.compile(r"[.!?…:\n]")
+_TIME_BEFORE: Final = re.compile(
+    r"(?:\d(?:st|nd|rd|th)?|\b(?:in|of|since|until|till|during|last|this|next|by|from|on|early|late|mid))[\s-]+\Z",
+    re.IGNORECASE,
+)
+_TIME_REACH: Final = 12
+"""Number of characters before a month in which its preposition stands."""
+_TIME_AFTER: Final = re.compile(r",?\s+\d")
+_POSSESSIVE: Final = re.compile(r"(.{2,})ин(?:а|о|ы|у|ой|ого|ому|ым|ом|ых|ыми)?")
+"""Russian possessive of a name in -а or -я: "Сашина", "Катиного"."""
+
+_SOUNDS: Final = tuple(
+    (re.compile(pattern), sound)
+    for pattern, sound in (
+        (r"[^a-z0-9]", ""),
+        (r"dzh|zh", "j"),
+        (r"kh", "h"),
+        (r"ph", "f"),
+        (r"th", "t"),
+        (r"ck|q", "k"),
+        (r"x", "ks"),
+        (r"(?<=[b-df-hj-np-tv-xz])yo", "e"),
+        (r"w", "v"),
+        (r"z", "s"),
+        (r"c(?=[eiy])", "s"),
+        (r"c(?!h)", "k"),
+        (r"g(?=[eiy])", "j"),
+        (r"(?<=[^sc])h", ""),
+        (r"^ye", "e"),
+        (r"y", "i"),
+        (r"ee", "i"),
+        (r"oo|ou", "u"),
+        (r"ae", "e"),
+        (r"(.)\1+", r"\1"),
+        (r"(?:ie|ei)$", "i"),
+    )
+)
+"""Letters that spellings and transliterations of one name exchange, in the order of replacement."""
+
+
+class NameWord(NamedTuple):
+    """A word of a name: its text in lower case, and its spelling by sound."""
+
+    text: str
+    sound: str
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleName:
+    """A word that may be a name.
+
+    Attributes:
+        texts: the word in lower case, and its nominative.
+        sounds: their spellings by sound.
+        others: spellings by sound of short forms, of full names, and of further readings of the case.
+        possessives: spellings by sound of the names of which the word may be the possessive.
+        similar: spellings by sound from which the name may differ in a letter.
+        keys: all texts and sounds by which a name is looked up.
+    """
+
+    texts: frozenset[str]
+    sounds: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    possessives: frozenset[str] = frozenset()
+    similar: frozenset[str] = frozenset()
+    keys: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", self.texts.union(self.sounds, self.others, self.possessives))
+
+
+@dataclass(frozen=True, slots=True)
+class NameIndex:
+    """Names by the texts and by the sounds of their words."""
+
+    texts: Mapping[str, AbstractSet[str]]
+    sounds: Mapping[str, AbstractSet[str]]
+
+    def find(self, word: PossibleName) -> AbstractSet[str]:
+        """Return the names that a word fits best: as written, then by sound, short form, likeness."""
+        if word.keys.isdisjoint(self.texts) and word.keys.isdisjoint(self.sounds):
+            return _collect(self.sounds, self._list_similar(word))
+        return (
+            _collect(self.texts, word.texts)
+            or _collect(self.sounds, word.sounds)
+            or _collect(self.sounds, word.others)
+            or _collect(self.sounds, self._list_similar(word))
+            or _collect(self.sounds, word.possessives)
+        )
+
+    def _list_similar(self, word: PossibleName) -> AbstractSet[str]:
+        if not word.similar:
+            return frozenset()
+        return {
+            sound
+            for each in word.similar
+            for sound in self.sounds
+            if sound[:1] == each[:1] and _is_similar(each, sound)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GivenNames:
+    """Given names and their short forms, by sound.
+
+    Attributes:
+        relatives: maps a name or a short form to the names and forms that may mean the same person.
+        spellings: these names and forms as they are written, in Latin letters.
+        words: English names that are also ordinary words.
+        function_words: those of them that are no name at the beginning of a sentence either.
+        sound_alikes: ordinary words that only sound like a name.
+        times: months and seasons.
+        particles: words of a speaker's name that name no one, such as `Dr`.
+    """
+
+    relatives: Mapping[str, AbstractSet[str]]
+    spellings: frozenset[str]
+    words: frozenset[str]
+    function_words: frozenset[str]
+    sound_alikes: frozenset[str]
+    times: frozenset[str]
+    particles: frozenset[str]
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Return whether two names may be of one person: Kate and Katherine, Саша and Александр, Jose and José.
+
+    Names of several words are the same if each word of the shorter one has a counterpart.
+    """
+    shorter, longer = sorted((split_name(one), split_name(other)), key=len)
+    return bool(shorter) and all(any(_is_same_word(a.text, b.text) for b in longer) for a in shorter)
+
+
+def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
+    """Return the names that a query has: as written, as a short form, in another case, spelling or alphabet.
+
+    A word of the query that fits several names means those that it fits best: "Kate" means Kate and not
+    Katherine, and "Саша" both Александр and Александра. "Anna Smith" does not mean Anna Jones.
+    """
+    query = query[:LONGEST_QUERY]
+    index = _index_names(frozenset(names))
+    words: dict[str, set[str]] = {}
+    for word in _read_query(query):
+        for name in index.find(word):
+            words.setdefault(name, set()).update(word.texts)
+    for text, owners in index.texts.items():
+        if _is_in_unspaced(text, query):
+            for name in owners:
+                words.setdefault(name, set()).add(text)
+    return frozenset(name for name, own in words.items() if not any(own < other for other in words.values()))
+
+
+@lru_cache(maxsize=10_000)
+def split_name(name: str) -> tuple[NameWord, ...]:
+    """Return the words of a name that tell whose it is: without titles, particles and initials."""
+    words = [_fold_word(each) for each in _WORD.findall(normalize(name[:LONGEST_NAME]))]
+    particles = _load_given_names().particles
+    telling = [each for each in words if (len(each) > 1 or each.isdigit()) and each not in particles]
+    return tuple(NameWord(each, spell_by_sound(each)) for each in telling or words)
+
+
+@lru_cache(maxsize=20_000)
+def spell_by_sound(word: str) -> str:
+    """Return a word in Latin letters, the same for usual spellings of one name: `Aqib` and `Akib`."""
+    latin = anyascii(word).casefold()
+    for pattern, sound in _SOUNDS:
+        latin = pattern.sub(sound, latin)
+    return latin or word
+
+
+def _fold_word(word: str) -> str:
+    """Return a word in lower case, and without accents if its letters are Latin."""
+    return anyascii(word).lower() if word.isascii() or max(word) < _LATIN_END else word.lower()
+
+
+@lru_cache(maxsize=1_000)
+def _read_query(query: str) -> tuple[PossibleName, ...]:
+    return tuple(_read_words(normalize(query)))
+
+
+def _read_words(query: str) -> Iterator[PossibleName]:
+    is_cased = not query.isupper() and not query.islower()
+    found: set[tuple[str, bool, bool]] = set()
+    end = -1
+    for match in _WORD.finditer(query):
+        token = match[0]
+        is_first = end < 0 or _SENTENCE_END.search(query, end, match.start()) is not None
+        end = match.end()
+        word = _fold_word(token).removesuffix("'s")
+        is_capital = is_cased and token[0].isupper()
+        if is_capital and word in _load_given_names().times and _is_time(query, match):
+            continue
+        is_sure = is_capital and (not is_first or token.lower().endswith("'s"))
+        key = (word, is_capital, is_sure)
+        if key in found or not _may_be_name(word, is_cased=is_cased, is_capital=is_capital, is_sure=is_sure):
+            continue
+        found.add(key)
+        if _names_only_itself(word, is_sure):
+            yield PossibleName(lemmas(word) | {word})
+        else:
+            yield _read_word(word, is_sure)
+
+
+def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) -> bool:
+    """Return whether a word may be a name: an ordinary word in lower case is none beside capital letters."""
+    given = _load_given_names()
+    if is_sure or (is_capital and word not in given.function_words):
+        return True
+    forms = {word, word.removesuffix("s")}
+    if not forms.isdisjoint(given.function_words) or (is_cased and not forms.isdisjoint(given.words)):
+        return False
+    return not is_cased or not _is_ordinary(word)
+
+
+def _is_ordinary(word: str) -> bool:
+    """Return whether a Russian dictionary has a word as a name, and more likely as another word."""
+    return is_cyrillic(word) and not is_proper_name(word) and is_known_word(word) and bool(name_lemmas(word))
+
+
+def _names_only_itself(word: str, is_sure: bool) -> bool:
+    """Return whether a word means only people who are called exactly so, such as the nickname "Mum".
+
+    Many short words sound like a name: "week" like Vic, "see" like Si.
+    """
+    given = _load_given_names()
+    if not given.sound_alikes.isdisjoint(lemmas(word) | {word}):
+        return True
+    if is_sure:
+        return False
+    if is_cyrillic(word):
+        return is_known_word(word) and not name_lemmas(word)
+    owner = word.removesuffix("s")
+    return (
+        word not in given.spellings
+        and owner not in given.spellings
+        and len(spell_by_sound(owner)) < _SHORTEST_SOUND
+    )
+
+
+def _is_time(query: str, word: re.Match[str]) -> bool:
+    before = query[max(0, word.start() - _TIME_REACH) : word.start()]
+    return bool(_TIME_BEFORE.search(before) or _TIME_AFTER.match(query, word.end()))
+
+
+@lru_cache(maxsize=20_000)
+def _read_word(word: str, is_sure: bool) -> PossibleName:
+    texts = frozenset((word,)) | name_lemmas(word)
+    sounds = frozenset(map(spell_by_sound, texts))
+    oblique = frozenset(map(spell_by_sound, lemmas(word)))
+    relatives = _load_given_names().relatives
+    return PossibleName(
+        texts,
+        sounds,
+        oblique.union(*(relatives.get(sound, ()) for sound in sounds | oblique)),
+        frozenset(map(spell_by_sound, _list_owners(word))),
+        sounds if is_sure else frozenset(),
+    )
+
+
+def _list_owners(word: str) -> Iterator[str]:
+    """Yield the names of which a word may be the possessive: "Сашина", and "Sashas" without an apostrophe."""
+    if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_OWNER:
+        yield word[:-1]
+    if is_cyrillic(word) and word not in name_lemmas(word) and (found := _POSSESSIVE.fullmatch(word)):
+        yield from (found[1] + ending for ending in "ая")
+
+
+@lru_cache(maxsize=10_000)
+def _is_same_word(one: str, other: str) -> bool:
+    a, b = (frozenset((word,)) | name_lemmas(word) for word in (one, other))
+    if not a.isdisjoint(b):
+        return True
+    relatives = _load_given_names().relatives
+    return any(
+        x == y or y in relatives.get(x, ()) or _is_similar(x, y)
+        for x in map(spell_by_sound, a)
+        for y in map(spell_by_sound, b)
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _is_similar(one: str, other: str) -> bool:
+    """Return whether two spellings by sound may be one name, misspelt or in the spelling of another country.
+
+    Two known names that have no short forms in common are different, as Martin and Marvin.
+    """
+    if one[:1] != other[:1] or min(len(one), len(other)) < _SHORTEST_SIMILAR or not (one + other).isalpha():
+        return False
+    limit = 2 if min(len(one), len(other)) >= _LONG else 1
+    if OSA.distance(one, other, score_cutoff=limit) > limit:
+        return False
+    if JaroWinkler.similarity(one, other) < SIMILAR:
+        return False
+    relatives = _load_given_names().relatives
+    if one in relatives and other in relatives:
+        return _end_alike(one, other) and len(relatives[one] & relatives[other]) > 1
+    misses_e = (one + "e" == other and one not in relatives) or (
+        one == other + "e" and other not in relatives
+    )
+    return misses_e or _end_alike(one, other)
+
+
+def _end_alike(one: str, other: str) -> bool:
+    """Return whether the last letters allow the same name: Mario is not Maria, Евгений not Евгения."""
+    a, b = one[-1], other[-1]
+    if one + "a" == other or one == other + "a":
+        return False
+    return (a in _VOWELS) == (b in _VOWELS) and {a, b} != {"a", "o"}
+
+
+def _is_in_unspaced(name: str, query: str) -> bool:
+    """Return whether a name stands in a text of a script without spaces between words."""
+    return not query.isascii() and UNSPACED.fullmatch(name) is not None and name in normalize(query)
+
+
+@lru_cache(maxsize=2_000)
+def _index_names(names: frozenset[str]) -> NameIndex:
+    texts: dict[str, set[str]] = {}
+    sounds: dict[str, set[str]] = {}
+    for name in names:
+        for word in split_name(name):
+            texts.setdefault(word.text, set()).add(name)
+            sounds.setdefault(word.sound, set()).add(name)
+    return NameIndex(texts, sounds)
+
+
+def _collect(names: Mapping[str, AbstractSet[str]], keys: AbstractSet[str]) -> AbstractSet[str]:
+    if keys.isdisjoint(names):
+        return frozenset()
+    return {name for key in names.keys() & keys for name in names[key]}
+
+
+@cache
+def _load_given_names() -> GivenNames:
+    data: dict[str, Any] = tomllib.loads((files(__package__) / "names.toml").read_text(encoding="utf-8"))
+    relatives: dict[str, set[str]] = {}
+    spellings: set[str] = set()
+    fulls: set[str] = set()
+    for language in ("english", "russian"):
+        for line in data[language].strip().splitlines():
+            spellings.update(anyascii(line).casefold().replace("|", " ").split())
+            full, short = ([spell_by_sound(each) for each in part.split()] for part in line.split("|"))
+            _relate_names(relatives, full, short, is_russian=language == "russian")
+            fulls.update(full)
+    own = frozenset(relatives)
+    for name, _, short_form in name_triplets():
+        a, b = spell_by_sound(name), spell_by_sound(short_form)
+        # The package's short forms of common names include names of their own, such as Lisa for Alice.
+        if a not in own and b not in fulls and a[:1] == b[:1]:
+            _relate(relatives, a, b)
+            spellings.update((name, short_form))
+    keys = ("words", "function_words", "sound_alikes", "times", "particles")
+    return GivenNames(relatives, frozenset(spellings), *(frozenset(data[key].split()) for key in keys))
+
+
+def _relate_names(
+    relatives: dict[str, set[str]], full: list[str], short: list[str], *, is_russian: bool
+) -> None:
+    for name in (*full, *short):
+        relatives.setdefault(name, set())
+    for a, b in combinations((*full, *short), 2):
+        # A Russian uses several short forms; Liz is seldom called Beth.
+        if a in full or b in full or is_russian or a[:2] == b[:2]:
+            _relate(relatives, a, b)
+
+
+def _relate(relatives: dict[str, set[str]], one: str, other: str) -> None:
+    if one != other:
+        relatives.setdefault(one, set()).add(other)
+        relatives.setdefault(other, set()).add(one)

@@ -1,0 +1,255 @@
+"""Names that mean the same person."""
+
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_consumers.retrieve.search.names import find_named, is_same_name
+
+SAME_ENGLISH = """
+Kate Katherine | Kate Catherine | Katie Kate | Kathryn Katherine | Cathy Catherine | Akib Aqib
+Elise Elisa | Jose José | Sofia Sophia | Sophie Sofia | Zoë Zoe | Chloé Chloe | Jon John | Jon Jonathan
+Johnny John | Jack John | Bob Robert | Bobby Bob | Rob Robert | Bill William | Billy Bill | Will William
+Liz Elizabeth | Lizzie Liz | Beth Elizabeth | Peggy Margaret | Maggie Margaret | Dick Richard
+Rick Richard | Ted Edward | Ed Edward | Alex Alexander | Alex Alexandra | Chris Christopher
+Chris Christina | Sam Samuel | Sam Samantha | Pat Patricia | Pat Patrick | Steven Stephen
+Steve Stephen | Geoff Jeffrey | Jeffrey Geoffrey | Eric Erik | Carl Karl | Bryan Brian | Shawn Sean
+Mike Michael | Micheal Michael | Jenny Jennifer | Jen Jenny | Nicolas Nicholas | Nick Nicholas
+Filip Philip | Phillip Phil | Tony Anthony | Drew Andrew | Andy Andrea | Mohammed Muhammad
+Yusuf Yousuf | Ayesha Aysha | Hakim Haqim | Hannah Hanna | Sara Sarah | Ann Anne | Annie Anna
+Caitlin Caitlyn | Katelyn Kate | Isabel Izabel | Elisabeth Elizabeth | Caroline Carolyn | Terry Teresa
+Matt Matthew | Mathew Matthew | Müller Muller | Björn Bjorn | Renée Renee | O'Brien O’Brien | Dave David
+"""
+
+DIFFERENT_ENGLISH = """
+Maria Mario | Andrea Andrew | Alexander Alexandra | Jon Joan | John Joan | Jane Jean | Jane Joan
+Ann Dan | Martin Marvin | Maria Marta | Mary Martha | Karen Carol | Carla Clara | Laura Lauren
+Harry Larry | Henry Harriet | Daniel Danielle | Gabriel Gabrielle | Christian Christina | Paul Paula
+Eric Erica | Robert Roberta | Patrick Patricia | Michael Michelle | Stephen Stephanie | Joseph Josephine
+Emily Emma | Alice Lisa | Aaron Erin | Ellen Helen | Hannah Anna | Susan Hannah | Liz Beth | Bob Bill
+Bob Bert | Tim Tom | Ted Ned | Kate Kay | Jim Tim | Sam Pam | Rob Ron | Ray Roy | Dan Don | Jack Jake
+Lily Lucy | Nora Nina | Lena Lisa | Marian Mariano | Julia Julian | Victor Victoria | Brian Ryan
+Kevin Kelvin | Marcus Martin | Angela Angelo | Elena Alina | Oliver Olivia | Samuel Samantha
+Justin Justine | Carol Caroline | Jason Mason | Boris Doris | Dean Deana | George Georgia
+Christopher Christina | Anna Ada | Tara Tanya
+"""
+
+SAME_RUSSIAN = """
+Саша Александр | Саша Александра | Саша Сашей | Сашей Александр | Шура Александр | Саня Саша
+Женя Евгений | Женя Евгения | Жени Женя | Женька Женя | Катя Екатерина | Катюша Катя | Кати Катя
+Катей Екатерина | Маша Мария | Машей Мария | Маруся Маша | Настя Анастасия | Насте Настя | Дима Дмитрий
+Митя Дима | Миша Михаил | Лёша Алексей | Леша Лёша | Алёна Алена | Лена Елена | Вова Владимир
+Володя Вова | Влад Владимир | Влад Владислав | Слава Вячеслав | Слава Ярослав | Оля Ольга | Ольги Ольга
+Таня Татьяна | Наташа Наталья | Наталия Наталья | Юля Юлия | Света Светлана | Ира Ирина | Коля Николай
+Петя Пётр | Пётр Петром | Паша Павел | Павла Павел | Ваня Иван | Серёжа Сергей | Серёга Серёжа
+Гоша Георгий | Гоша Егор | Костя Константин | Люба Любовь | Надя Надежда | Вера Веры | Лев Льву
+Лёва Лев | Рома Роман | Лиза Елизавета | Даша Дарья | Соня Софья | Софья София | Ксюша Ксения
+Ксюша Оксана | Данила Даниил | Даня Даниил | Аня Анна | Аню Аня | Боря Борис
+Гриша Григорий | Рита Маргарита | Стас Станислав | Тёма Артём | Юра Юрий | Яша Яков
+"""
+
+DIFFERENT_RUSSIAN = """
+Александр Александра | Евгений Евгения | Валентин Валентина | Виктор Виктория | Валерий Валерия
+Ярослав Ярослава | Маша Даша | Маша Саша | Саша Паша | Миша Гриша | Мария Марина | Мария Марта
+Анна Алла | Аня Таня | Аня Ваня | Оля Коля | Оля Юля | Оля Поля | Лена Лера | Лена Алина | Катя Настя
+Вова Слава | Иван Илья | Игорь Егор | Антон Артём | Антон Андрей | Алина Арина | Алиса Алина
+Полина Ирина | Карина Марина | Дима Тима | Рома Тома | Даша Наташа | Вера Валера | Вика Ника
+Кирилл Кира | Юрий Юлия | Сергей Сева | Борис Богдан | Павел Пётр | Олег Ольга | Олеся Ольга
+Лев Леонид | Женя Жанна | Никита Николай | Степан Стас | Владимир Владислав | Вячеслав Ярослав
+Михаил Максим | Денис Дмитрий | Дарья Марья | Елена Елизавета | Роман Родион | Тимур Тимофей
+Семён Степан | Инна Нина | Зоя Зина | Лида Люда | Галя Валя | Толя Коля | Яна Анна | Ульяна Яна
+Вадим Влад | Ксения Оксана
+"""
+
+SAME_IN_ALPHABETS = """
+Sasha Саша | Sasha Александр | Александр Aleksandr | Дмитрий Dmitry | Dmitri Dmitrii | Dima Дмитрий
+Катя Katya | Katia Катя | Женя Zhenya | Евгений Evgeny | Yevgeny Евгений | Сергей Sergei
+Sergey Сергеем | Юлия Yulia | Алексей Alexey | Aleksei Алексей | Михаил Mikhail | Mihail Mikhail
+Ксения Xenia | Ksenia Ксюша | Илья Ilya | Фёдор Fedor | Джон John | Эмили Emily | Акиб Aqib
+Максим Maxim | Макс Max | Елена Yelena | Наталья Natalya
+"""
+
+DIFFERENT_IN_ALPHABETS = """
+Саша Masha | Александра Aleksandr | Евгений Evgenia | Валентина Valentin | Юлия Ilya | Мария Mario
+Джон Joan | Лена Lana | Антон Anna | Дима Dina
+"""
+
+
+FIRST_NAMES = ("Anna", "Kate", "Boris", "Саша", "Евгений")
+LAST_NAMES = ("Smith", "Jones", "Brown", "Miller", "Davis", "Wilson", "Moore", "Taylor", "Clark", "Hall")
+
+
+def _split_pairs(*tables: str) -> list[tuple[str, str]]:
+    pairs = [
+        tuple(pair.split())
+        for table in tables
+        for line in table.strip().splitlines()
+        for pair in line.split("|")
+    ]
+    return [(one, other) for one, other in pairs]
+
+
+@pytest.mark.parametrize(("one", "other"), _split_pairs(SAME_ENGLISH, SAME_RUSSIAN, SAME_IN_ALPHABETS))
+def test_names_of_one_person_are_same(one: str, other: str) -> None:
+    assert is_same_name(one, other)
+    assert is_same_name(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), _split_pairs(DIFFERENT_ENGLISH, DIFFERENT_RUSSIAN, DIFFERENT_IN_ALPHABETS)
+)
+def test_names_of_several_people_differ(one: str, other: str) -> None:
+    assert not is_same_name(one, other)
+    assert not is_same_name(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("Anna Petrova", "Anna", True),
+        ("Anna Petrova", "Anna Smith", False),
+        ("Dr. Kate Smith", "Katherine Smith", True),
+        ("Анна Петрова", "Анны Петровой", True),
+        ("Ludwig van Beethoven", "Vincent van Gogh", False),
+        ("J. Smith", "Smith", True),
+        ("J", "j", True),
+        ("Speaker 1", "Speaker 2", False),
+        ("🙂", "🙂", False),
+        ("", "Anna", False),
+        ("田中", "田中", True),
+    ],
+)
+def test_names_of_several_words_are_compared_word_by_word(one: str, other: str, is_same: bool) -> None:
+    assert is_same_name(one, other) is is_same
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "named"),
+    [
+        # Spellings and short forms.
+        ("What is Kate's dog called?", "Katherine Bob", "Katherine"),
+        ("what is kate's dog called?", "Katherine Bob", "Katherine"),
+        ("what is sashas dog called", "Sasha Bob", "Sasha"),
+        ("What is Emi’s job?", "Emi Bob", "Emi"),
+        ("EMI'S JOB", "Emi Bob", "Emi"),
+        ("What did aqib cook?", "Akib Bob", "Akib"),
+        ("What did Jose cook?", "José Bob", "José"),
+        ("What did Elisa cook?", "Elise Bob", "Elise"),
+        ("What did Katherin cook?", "Katherine Bob", "Katherine"),
+        ("Where did Stephenie go?", "Stephanie Bob", "Stephanie"),
+        # Several people fit: the nearest, or all in doubt.
+        ("What did Elisa cook?", "Elise Elisa", "Elisa"),
+        ("What did Kate cook?", "Katherine Kate", "Kate"),
+        ("What did Maria cook?", "Mario Maria", "Maria"),
+        ("What did Alex cook?", "Alexander Alexandra Bob", "Alexander Alexandra"),
+        ("What did Kate and Bob cook?", "Katherine Robert Anna", "Katherine Robert"),
+        ("Что готовит Саша?", "Александр Александра Боря", "Александр Александра"),
+        ("Что готовит Женя?", "Евгений Евгения", "Евгений Евгения"),
+        ("Что готовит Женя?", "Евгений Женя", "Женя"),
+        # Cases and alphabets.
+        ("Что Саша подарил Ане?", "Александр Анна", "Александр Анна"),
+        ("Кто был с Сашей?", "Александр Боря", "Александр"),
+        ("кто был с сашей?", "Саша Боря", "Саша"),
+        ("Кто был у Александра?", "Александр Боря", "Александр"),
+        ("Что любит Александра?", "Александр Александра", "Александра"),
+        ("Где живёт Сашина мама?", "Саша Боря", "Саша"),
+        ("Где Настины книги?", "Настя Боря", "Настя"),
+        ("Что сказали Акибу?", "Aqib Bob", "Aqib"),
+        ("Что сказали Сергею?", "Sergei Bob", "Sergei"),
+        ("What did Sasha say?", "Саша Боря", "Саша"),
+        ("What did Dima say?", "Дмитрий Боря", "Дмитрий"),
+        ("Что сказала Дашенька про Льва?", "Дарья Лев", "Дарья Лев"),
+        # Ordinary words.
+        ("What mark did I get from Anna?", "Mark", ""),
+        ("What did Mark get from Anna?", "Mark", "Mark"),
+        ("what did mark get", "Mark", "Mark"),
+        ("Will it rain?", "Will", ""),
+        ("will it rain", "Will", ""),
+        ("Where will Will go?", "Will", "Will"),
+        ("Will's dog?", "Will", "Will"),
+        ("Do you hope that art has grace, Anna?", "Hope Art Grace", ""),
+        ("Did Hope see Art with Grace?", "Hope Art Grace", "Hope Art Grace"),
+        ("May I ask?", "May", ""),
+        ("What did we do in May?", "May", ""),
+        ("What happened on 3 May?", "May", ""),
+        ("What did we do in June 2024?", "June", ""),
+        ("What did April say to June?", "June April", "June April"),
+        ("Salt and pepper or an egg?", "Ann Anna", ""),
+        ("Was there a bill to pay, Anna?", "William", ""),
+        ("Did Bill pay?", "William", "William"),
+        ("Which marks did Anna get?", "Mark", ""),
+        ("Did he marry her?", "Mary", ""),
+        ("Did you see how many feel well this week?", "Si Manny Phil Vic Thys", ""),
+        ("look at all the valley", "Luke Luc Al Wally", ""),
+        ("Что было на той неделе в России?", "Rosie Тая", ""),
+        ("What does Christmas in Boston cost?", "Christina Boris Chris", ""),
+        ("What is the market in Spain?", "Margaret Spencer", ""),
+        ("Какая вера у Анны?", "Вера", ""),
+        ("Что читает Вера?", "Вера", "Вера"),
+        ("что читает вера", "Вера", "Вера"),
+        ("Какой роман читает Анна?", "Роман", ""),
+        ("О чём Роман спросил Анну?", "Роман", "Роман"),
+        ("Чего боится лев?", "Лев", "Лев"),
+        ("Мне нужна любовь и надежда", "Любовь Надежда", ""),
+        ("Почему дома нет света?", "Света", ""),
+        ("Верит ли Анна в это?", "Вера", ""),
+        ("Коли так, то иди", "Анна", ""),
+        # Names that are no given names.
+        ("Что посоветовала мама?", "Мама", "Мама"),
+        ("Что подарили маме?", "Мама", "Мама"),
+        ("What did the coach say?", "Coach", "Coach"),
+        ("What did user42 say?", "user42", "user42"),
+        ("田中さんは何が好き？", "田中", "田中"),
+        ("민수가 뭐라고 했어?", "민수", "민수"),
+        ("What?", "🙂", ""),
+        ("", "Anna", ""),
+    ],
+)
+def test_query_means_people(query: str, names: str, named: str) -> None:
+    assert find_named(query, names.split()) == frozenset(named.split())
+
+
+def test_two_words_of_a_name_mean_it_alone() -> None:
+    names = ["Anna Smith", "Anna Jones", "Speaker 1", "Speaker 2"]
+
+    assert find_named("What does Anna like?", names) == {"Anna Smith", "Anna Jones"}
+    assert find_named("What does Anna Smith like?", names) == {"Anna Smith"}
+    assert find_named("What did Anna Smith tell Anna Jones?", names) == {"Anna Smith", "Anna Jones"}
+    assert find_named("What did Speaker 2 say?", names) == {"Speaker 2"}
+    assert find_named("What did User43 say?", ["user42"]) == frozenset()
+
+
+def test_word_of_a_full_name_is_enough() -> None:
+    assert find_named("What does Petrova like?", ["Anna Petrova", "Bob"]) == {"Anna Petrova"}
+    assert find_named("Что сказала Петрова?", ["Анна Петрова", "Bob"]) == {"Анна Петрова"}
+    assert find_named("What does the user of this like?", ["Tom of Finland", "The Boss"]) == frozenset()
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=20), max_size=5))
+def test_any_text_and_names_are_compared(query: str, names: list[str]) -> None:
+    assert find_named(query, names) <= frozenset(names)
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_comparison_has_no_order(one: str, other: str) -> None:
+    assert is_same_name(one, other) == is_same_name(other, one)
+
+
+@given(st.text(alphabet=st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=20))
+def test_name_is_found_as_it_is_written(name: str) -> None:
+    named = find_named(f"Yesterday {name.capitalize()}'s dog barked", [name.capitalize()])
+
+    assert named == {name.capitalize()}
+
+
+def test_query_against_fifty_names_takes_less_than_a_millisecond() -> None:
+    names = [f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES]
+    queries = [f"What did Katherin say to Сашей about the trip to Boston number {n}?" for n in range(200)]
+    find_named(queries[0], names)
+    begun = process_time()
+    for query in queries:
+        find_named(query, names)
+
+    assert (process_time() - begun) / len(queries) < 0.001
