@@ -115,7 +115,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
 
     await write_settings(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
