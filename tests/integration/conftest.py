@@ -23,6 +23,15 @@ from tests.support.schemas import create_schema
 from tests.support.servers.embedding_server import Endpoint, serve_embeddings
 from tests.support.stock_client import Stock
 
+AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
+"""A certificate whose key is lost: it signs nothing."""
+
+
+@pytest.fixture(autouse=True)
+def _one_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give clients of providers one authority: each of them would load all of the system's in 20 ms."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+
 
 @pytest_asyncio.fixture
 async def mnemon_with_vectors(vectors_deployment: Deployment) -> AsyncIterator[Deployment]:

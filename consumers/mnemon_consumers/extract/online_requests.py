@@ -45,6 +45,9 @@ TURN_SECONDS: Final = 10.0
 APPEND_PAUSE: Final = 2.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
+ERASURE_PAUSE: Final = 0.2
+"""Seconds before the next request after an answer about an erased user: `persist` removes the window."""
+
 ModelKey = tuple[str, str]
 """A provider and its model."""
 
@@ -144,7 +147,12 @@ class OnlineRequester:
             )
             with self._budgets.open_reservations() as reservations:
                 asking = (self._request_answer(connection, question, reservations) for question in asked)
-                await self._settle_answers(connection, transaction, await asyncio.gather(*asking))
+                is_any_removed = await self._settle_answers(
+                    connection, transaction, await asyncio.gather(*asking)
+                )
+        if is_any_removed:
+            # Its window stays due until persist has removed it, and must not be taken again at once.
+            await asyncio.sleep(ERASURE_PAUSE)
         return {window.owner for window in taken}
 
     async def _request_answer(
@@ -182,7 +190,8 @@ class OnlineRequester:
 
     async def _settle_answers(
         self, connection: Client, transaction: Connection, responses: Sequence[_Response]
-    ) -> None:
+    ) -> bool:
+        """Publish answers and requeue failed windows; return whether the window of an answer is erased."""
         now = datetime.now(UTC)
         answering = {each.model for each in responses if isinstance(each.outcome, ModelAnswer)}
         failed: list[FailedWindow] = []
@@ -199,8 +208,10 @@ class OnlineRequester:
                 outcome = LineFailed(str(outcome))
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []
+        is_any_removed = False
         for (provider, model), answers in by_model.items():
             there = await self._drop_removed(connection, transaction, answers)
+            is_any_removed |= len(there) < len(answers)
             for question, judged in await self._publish_answers(
                 connection, there, AnsweringModel(provider, model)
             ):
@@ -210,6 +221,7 @@ class OnlineRequester:
                     failed.append(build_retry(question.window, now))
         await mark_answered(transaction, answered)
         await requeue_windows(transaction, failed)
+        return is_any_removed
 
     async def _drop_removed(
         self,

@@ -81,6 +81,8 @@ class Broker:
             logger=None,
             # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
             apply_types=False,
+            # Its serializer would make a pydantic model of each subscriber, a third of the time of a start.
+            serializer=None,
             security=_security(parse_login(servers)),
             **{
                 **OPTIONS,

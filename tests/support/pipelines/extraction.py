@@ -102,21 +102,15 @@ class ExtractionHarness:
         """Wait until the database says so."""
         found: list[tuple[Any, ...]] = []
         try:
-            async with asyncio.timeout(TIMEOUT):
-                while (found := await self.sql(query)) != list(rows):
+            async with asyncio.timeout(TIMEOUT), await self._connect_database() as database:
+                while (found := await _fetch_rows(database, query)) != list(rows):
                     await asyncio.sleep(0.05)
         except TimeoutError:
             assert found == list(rows)
 
     async def sql(self, query: str) -> list[tuple[Any, ...]]:
-        url = self.deployment.database_url
-        assert url is not None
-        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        options = f"-csearch_path={self.deployment.database_schema}"
-        connecting = psycopg.AsyncConnection.connect(address, options=options, autocommit=True)
-        async with await connecting as database:
-            cursor = await database.execute(query)
-            return await cursor.fetchall() if cursor.description else []
+        async with await self._connect_database() as database:
+            return await _fetch_rows(database, query)
 
     async def time_passes(self) -> None:
         """Make failed windows due now, and run a scan."""
@@ -148,6 +142,20 @@ class ExtractionHarness:
         stored = (await stream_context.stream_info(DEAD)).state.messages
         found = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
         return [(letter.headers or {}, json.loads(letter.data or b"{}")) for letter in found]
+
+    async def _connect_database(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+        url = self.deployment.database_url
+        assert url is not None
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        options = f"-csearch_path={self.deployment.database_schema}"
+        return await psycopg.AsyncConnection.connect(address, options=options, autocommit=True)
+
+
+async def _fetch_rows(
+    database: psycopg.AsyncConnection[tuple[Any, ...]], query: str
+) -> list[tuple[Any, ...]]:
+    cursor = await database.execute(query)
+    return await cursor.fetchall() if cursor.description else []
 
 
 async def _never_applied(_: Delivery) -> bool:

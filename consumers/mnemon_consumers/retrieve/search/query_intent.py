@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.names import find_named
+from mnemon_infra.models import bm25
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other

@@ -25,7 +25,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.stock_client import Stock
 
-FLOOD = 700
+FLOOD = 250
 TIMEOUT = 60.0
 
 

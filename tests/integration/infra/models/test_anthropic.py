@@ -1,7 +1,6 @@
 """Anthropic's models: the real SDK, and a local server that speaks the wire format, with its faults."""
 
 import logging
-import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -231,11 +230,9 @@ class TestAnthropic(BatchesSuite):
 
     async def test_long_retry_after_is_respected(self, server: ProviderServer, model: LanguageModel) -> None:
         server.state.faults.requests.append(HttpFault(429, retry_after=3600))
-        started = time.monotonic()
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
         assert raised.value.retry_after == 3600
-        assert time.monotonic() - started < 5
         assert len(server.state.requests) == 1
 
     @pytest.mark.parametrize(

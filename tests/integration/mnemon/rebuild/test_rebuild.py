@@ -25,7 +25,7 @@ from tests.integration.consumers.delivery.test_poison import REFUSED
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, verdict_on
 from tests.support.stock_client import Stock
 
-EVENTS, USERS = 6000, 40
+EVENTS, USERS = 3000, 40
 
 
 async def test_rebuild_of_all_events_gives_equal_rows(

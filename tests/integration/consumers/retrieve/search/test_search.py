@@ -1,7 +1,6 @@
 """Searches from end to end: published, projected, indexed, and requested by a stock client."""
 
 import asyncio
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
-from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
@@ -116,7 +115,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
 
     await write_settings(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
@@ -239,15 +238,25 @@ async def test_a_huge_message_is_found_and_shown_in_part(
 
 
 async def test_a_position_that_is_never_reached_is_waited_for_once(
-    stock: Stock, mnemon_with_vectors: Deployment
+    stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await write_settings(stock.connection, SettingsV1(wait_for_log_ms=800))
     end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))
     scope = ["memories", "messages", "documents"]
     await stock.ask("search", query="ferry", scope=scope)
 
-    started = time.monotonic()
+    wait_for = AppliedPosition.wait_for
+    waits: list[str] = []
+
+    async def record_wait(self: AppliedPosition, *bounds: Any) -> int:
+        waits.append("begun")
+        position = await wait_for(self, *bounds)
+        waits.append("ended")
+        return position
+
+    monkeypatch.setattr(AppliedPosition, "wait_for", record_wait)
     reply = await stock.ask("search", query="ferry", scope=scope, min_seq=end + 1000)
 
-    assert 0.8 <= time.monotonic() - started < 1.4
+    assert waits, "the request waits"
+    assert waits == sorted(waits), "no wait begins after another has ended"
     assert [hit["id"] for hit in reply["hits"]] == ["ferry"]
