@@ -39,7 +39,7 @@ NAMED_ON_OTHERS: Final = 1.1
 """Factor, instead of `NAMED`, for such messages that are about the person addressed."""
 
 DATED: Final = 1.5
-"""Factor for messages sent on a date that the query names."""
+"""Factor for messages sent in a period that the query names; it falls to 1 with the distance in time."""
 
 TIMED: Final = 1.2
 """Factor for messages that name a time, if the query asks for one."""
@@ -172,8 +172,9 @@ def _bound_factors(message: VisibleMessage, intent: QueryIntent, named: frozense
     factors = {}
     if message.name in named or message.role in named:
         factors["speaker"] = NAMED
-    if any(day.includes(message.sent_at) for day in intent.days):
-        factors["date"] = DATED
+    closeness = max((each.measure_closeness(message.sent_at) for each in intent.periods), default=0.0)
+    if closeness > 0:
+        factors["date"] = DATED**closeness
     if intent.for_time:
         factors["time"] = TIMED
     return factors

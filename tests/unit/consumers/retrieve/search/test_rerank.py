@@ -105,14 +105,28 @@ def test_between_two_i_is_the_user_and_you_the_assistant() -> None:
 
 
 def test_a_date_that_is_named_and_a_time_that_is_asked_for() -> None:
-    messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24)]
+    messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24 * 30)]
     scores = {"e1": 0.5, "e2": 0.5, "e3": 0.5}
     ranked = rerank_messages(
-        scores, around(*messages, together=False), QueryIntent("When was it, on 9 May?"), 100
+        scores, around(*messages, together=False), QueryIntent("When was it, on 7 June?", BEGAN), 100
     )
 
     factors = {each.message.seq: (each.parts.get("date"), each.parts.get("time")) for each in ranked}
     assert factors == {1: (None, None), 2: (None, 1.2), 3: (1.5, None)}
+    assert places(ranked) == [3, 2, 1]
+
+
+def test_message_near_a_named_period_gets_part_of_the_factor() -> None:
+    messages = [said(1, minutes=-60 * 24 * 30), said(2, minutes=-60 * 48), said(3, minutes=-60 * 24)]
+    scores = {"e1": 0.5, "e2": 0.5, "e3": 0.5}
+    ranked = rerank_messages(
+        scores, around(*messages, together=False), QueryIntent("What did I do yesterday?", BEGAN), 100
+    )
+
+    factors = {each.message.seq: each.parts.get("date") for each in ranked}
+    assert factors[1] is None
+    assert 1 < (factors[2] or 0) < 1.5
+    assert factors[3] == 1.5
     assert places(ranked) == [3, 2, 1]
 
 
