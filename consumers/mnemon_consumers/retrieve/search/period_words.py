@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from mnemon_infra.models import months
 
@@ -79,7 +79,7 @@ class WordKind(StrEnum):
     EVERY = "v"
 
 
-Meaning = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
+Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
 """Value of a word: a number, two numbers, or the possible dates (year, month, day) of a numeric date."""
 
 

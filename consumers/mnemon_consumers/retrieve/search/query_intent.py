@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final
 
-from mnemon_consumers.retrieve.search.query_periods import Period, find_periods
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
@@ -71,7 +71,7 @@ class QueryIntent:
     now: datetime | None = None
 
     @cached_property
-    def periods(self) -> tuple[Period, ...]:
+    def periods(self) -> tuple[QueryPeriod, ...]:
         """The periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
         return find_periods(self.text[:LOOKED_AT], self.now) if self.now else ()
 

@@ -28,7 +28,7 @@ CACHED_YEARS: Final = 10_000
 """Maximum number of periods and years whose recurrences a process caches."""
 
 
-class Period(NamedTuple):
+class QueryPeriod(NamedTuple):
     """A period of time that a query names.
 
     Attributes:
@@ -54,7 +54,7 @@ class Period(NamedTuple):
 
 
 @lru_cache(maxsize=CACHED_YEARS)
-def _list_recurrences(period: Period, year: int) -> tuple[tuple[datetime, datetime], ...]:
+def _list_recurrences(period: QueryPeriod, year: int) -> tuple[tuple[datetime, datetime], ...]:
     """List starts and ends of a yearly period in a year, the year before it and the year after it.
 
     A year without 29 February lacks a period that begins on it. Without any recurrence, the period itself is
@@ -82,7 +82,7 @@ def _measure_closeness(start: datetime, end: datetime, moment: datetime) -> floa
     return math.exp(-fadings) if fadings < FARTHEST else 0.0
 
 
-def find_periods(text: str, now: datetime) -> tuple[Period, ...]:
+def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     """Find the periods that a text names, in their order in the text.
 
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
@@ -99,11 +99,11 @@ def find_periods(text: str, now: datetime) -> tuple[Period, ...]:
     if _ROLES_OF_DATES.search(roles) is None:
         return ()
     found = _join_ranges(_find_spans(_Sentence(words, roles, now)), roles)
-    periods: list[Period] = []
+    periods: list[QueryPeriod] = []
     for each in found:
         for span in each.spans:
             start, end = (datetime.combine(day, time(), now.tzinfo) for day in (span.first, span.after))
-            periods.append(Period(start, end, span.is_yearly))
+            periods.append(QueryPeriod(start, end, span.is_yearly))
     return tuple(dict.fromkeys(periods))
 
 

@@ -12,18 +12,18 @@ from mnemon_consumers.retrieve.search.query_intent import (
     split_words,
     tells_time,
 )
-from mnemon_consumers.retrieve.search.query_periods import Period
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def build_periods(*days: tuple[int | None, int, int | None]) -> list[Period]:
+def build_periods(*days: tuple[int | None, int, int | None]) -> list[QueryPeriod]:
     """Build periods from day, month and year; without a day it is the month, without a year every year."""
     periods = []
     for day, month, year in days:
         start = datetime(year or NOW.year, month, day or 1, tzinfo=UTC)
         end = start + timedelta(days=1) if day else datetime(start.year, month + 1, 1, tzinfo=UTC)
-        periods.append(Period(start, end, is_yearly=year is None))
+        periods.append(QueryPeriod(start, end, is_yearly=year is None))
     return periods
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.query_periods import Period, find_periods
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
 
 SATURDAY: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -294,7 +294,7 @@ def show_periods(text: str, now: datetime = SATURDAY) -> str:
     return ", ".join(_show_period(period) for period in find_periods(text, now))
 
 
-def _show_period(period: Period) -> str:
+def _show_period(period: QueryPeriod) -> str:
     assert period.start.timetz() == period.end.timetz()
     first, last = period.start.date(), period.end.date() - timedelta(days=1)
     shown = f"{first}" if first == last else f"{first}/{last}"
