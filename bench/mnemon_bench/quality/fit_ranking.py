@@ -138,7 +138,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
     for question in data.questions:
         if question.category != ADVERSARIAL:
             conversation = conversations[question.user]
-            intent = QueryIntent(question.text)
+            intent = QueryIntent(question.text, conversation.messages[-1].sent_at)
             by_words, by_meaning = conversation.find(
                 question.text, indexed.weigh_terms(intent.terms), tokens, breadth.candidates
             )

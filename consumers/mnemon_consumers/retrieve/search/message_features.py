@@ -42,7 +42,7 @@ class MessageFeatures(NamedTuple):
         speaker: 1 for messages of a person whom the query names, or whom `I` and `you` mean.
         speaker_on_others: 1 for such messages that are about the person addressed.
         time: 1 for messages that name a time, if the query asks for one.
-        date: 1 for messages sent on a date that the query names.
+        date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
     """
 
@@ -102,7 +102,7 @@ def extract_features(
             speaker=float(is_named),
             speaker_on_others=float(is_named and text.speaks_of_others),
             time=float(intent.for_time and text.tells_time),
-            date=float(any(day.includes(message.sent_at) for day in intent.days)),
+            date=max((each.measure_closeness(message.sent_at) for each in intent.periods), default=0.0),
             length=0.0 if has_assistant else math.log1p(len(message.content)),
         )
 

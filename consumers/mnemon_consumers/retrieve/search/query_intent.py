@@ -1,13 +1,14 @@
-"""Intent of a query: the speakers and dates in the query, and the wish for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and periods in the query, and the wish for a time. No I/O, no clock."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from mnemon_consumers.retrieve.search.names import find_named
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
 from mnemon_infra.models import bm25
 
 LOOKED_AT: Final = 10_000
@@ -49,33 +50,6 @@ FIRST_PERSON: Final = frozenset(_I.split())
 SECOND_PERSON: Final = frozenset(_YOU.split())
 TIMES: Final = frozenset(_TIMES.split())
 
-_MONTHS: Final = (
-    r"january|январ\w+",
-    r"february|феврал\w+",
-    r"march|март[аеу]?",
-    r"april|апрел\w+",
-    r"may|ма[йяею]",
-    r"june|июн\w+",
-    r"july|июл\w+",
-    r"august|август\w*",
-    r"september|сентябр\w+",
-    r"october|октябр\w+",
-    r"november|ноябр\w+",
-    r"december|декабр\w+",
-)
-_NAMED: Final = "|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_MONTHS, 1))
-_MONTH: Final = re.compile(
-    rf"(?:\b(?P<before>[0-3]?\d)(?:st|nd|rd|th|-?го)?\s+(?:of\s+)?)?\b(?:{_NAMED})\b"
-    r"(?:\s+(?P<after>[0-3]?\d)(?:st|nd|rd|th)?\b(?!:))?(?:,?\s+(?:of\s+)?(?P<year>\d{4})\b)?",
-    re.IGNORECASE,
-)
-_AMBIGUOUS: Final = frozenset({"may", "march"})
-_PREPOSITION: Final = re.compile(
-    r"\b(?:in|of|since|until|till|during|last|this|next|by|from)\s+\Z", re.IGNORECASE
-)
-_NUMERIC: Final = re.compile(
-    r"\b(?:(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<y2>\d{4}))\b"
-)
 _WHEN: Final = re.compile(
     r"\b(?:when|how long|how often|what (?:time|date|day|week|month|year)|which (?:date|day|week|month|year)"
     r"|когда|как давно|как долго|как часто"
@@ -84,32 +58,22 @@ _WHEN: Final = re.compile(
 )
 
 
-class Day(NamedTuple):
-    """A date of which the day and the year may be missing."""
-
-    day: int | None
-    month: int
-    year: int | None
-
-    def includes(self, moment: datetime) -> bool:
-        """Return whether the moment lies in the date."""
-        return (
-            moment.month == self.month and self.day in (None, moment.day) and self.year in (None, moment.year)
-        )
-
-
 @dataclass(frozen=True)
 class QueryIntent:
-    """A query and the people and times that it names."""
+    """A query and the people and times that it names.
+
+    Attributes:
+        text: the query.
+        now: the moment to which "yesterday" is relative; without it, the query names no periods.
+    """
 
     text: str
+    now: datetime | None = None
 
     @cached_property
-    def days(self) -> tuple[Day, ...]:
-        """Return the dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`,
-        `08.05.2023`.
-        """
-        return tuple(_find_days(self.text))
+    def periods(self) -> tuple[QueryPeriod, ...]:
+        """Return the periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
+        return find_periods(self.text[:LOOKED_AT], self.now) if self.now else ()
 
     @cached_property
     def for_time(self) -> bool:
@@ -154,18 +118,3 @@ def speaks_of_others(text: str) -> bool:
     """Return whether a text is about the person addressed, and not about the speaker."""
     said = split_words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
-
-
-def _find_days(text: str) -> Iterator[Day]:
-    for found in _NUMERIC.finditer(text):
-        year, month, day = (found[name] or found[f"{name}2"] for name in ("y", "m", "d"))
-        yield Day(int(day), int(month), int(year))
-    for found in _MONTH.finditer(text):
-        month = next(number for number in range(1, 13) if found[f"m{number}"])
-        day, year = found["before"] or found["after"], found["year"]
-        word = found[f"m{month}"]
-        if word.lower() in _AMBIGUOUS and not (
-            day or year or (word[0].isupper() and found.start()) or _PREPOSITION.search(text[: found.start()])
-        ):
-            continue  # a verb
-        yield Day(int(day) if day else None, month, int(year) if year else None)

@@ -151,7 +151,7 @@ class Search:
             threshold: minimum score of a hit; None excludes hits with neither a word of the query nor a
                 similarity above the noise of the embedding model.
             settings: settings of the tenant.
-            now: facts that are due by then have expired.
+            now: facts that are due by then have expired, and "yesterday" in the query is the day before.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
@@ -162,7 +162,7 @@ class Search:
         parts = resolve_parts(scopes)
         question = MemorySearch(
             owner,
-            QueryIntent(query),
+            QueryIntent(query, now),
             meaning,
             statistics.terms,
             limit,

@@ -46,7 +46,7 @@ def features(
     statistics: TermStatistics = NO_STATISTICS,
 ) -> dict[int, MessageFeatures]:
     candidates = {name: found(score) for name, score in scores.items()}
-    rows = extract_features(candidates, surroundings, QueryIntent(query), statistics)
+    rows = extract_features(candidates, surroundings, QueryIntent(query, BEGAN), statistics)
     return {message.seq: each for message, each in rows}
 
 
@@ -130,11 +130,11 @@ def test_pronouns_mean_the_user_and_the_assistant(query: str, speakers: list[flo
 
 
 def test_date_in_the_query_and_time_in_the_text() -> None:
-    messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24)]
+    messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24 * 60)]
     scores = dict.fromkeys(("e1", "e2", "e3"), 0.5)
-    rows = features(scores, around(*messages, together=False), "When was it, on 9 May?")
+    rows = features(scores, around(*messages, together=False), "When was it, on 7 July?")
 
-    assert [(each.date, each.time) for each in rows.values()] == [(0, 0), (0, 1), (1, 0)]
+    assert [(round(each.date, 2), each.time) for each in rows.values()] == [(0, 0), (0, 1), (1, 0)]
 
 
 def test_message_without_a_cosine_has_the_lowest_one() -> None:

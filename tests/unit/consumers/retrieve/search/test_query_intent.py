@@ -1,51 +1,60 @@
 """Intent of a query: the people and times that it names."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from mnemon_consumers.retrieve.search.fusion import measure_word_share
 from mnemon_consumers.retrieve.search.query_intent import (
     LOOKED_AT,
-    Day,
     QueryIntent,
     speaks_of_others,
     split_words,
     tells_time,
 )
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod
 from mnemon_consumers.retrieve.search.text_properties import describe_text
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def build_periods(*days: tuple[int | None, int, int | None]) -> list[QueryPeriod]:
+    """Build periods from day, month and year; without a day it is the month, without a year every year."""
+    periods = []
+    for day, month, year in days:
+        start = datetime(year or NOW.year, month, day or 1, tzinfo=UTC)
+        end = start + timedelta(days=1) if day else datetime(start.year, month + 1, 1, tzinfo=UTC)
+        periods.append(QueryPeriod(start, end, is_yearly=year is None))
+    return periods
 
 
 @pytest.mark.parametrize(
     ("query", "days"),
     [
-        ("What happened on 8 May 2023?", [Day(8, 5, 2023)]),
-        ("Who came on May 3, 2023?", [Day(3, 5, 2023)]),
-        ("Who came on the 3rd of may?", [Day(3, 5, None)]),
-        ("What did she buy in May 2023?", [Day(None, 5, 2023)]),
-        ("what did she buy in march", [Day(None, 3, None)]),
-        ("Since May, or since 2 June?", [Day(None, 5, None), Day(2, 6, None)]),
+        ("What happened on 8 May 2023?", [(8, 5, 2023)]),
+        ("Who came on May 3, 2023?", [(3, 5, 2023)]),
+        ("Who came on the 3rd of may?", [(3, 5, None)]),
+        ("What did she buy in May 2023?", [(None, 5, 2023)]),
+        ("what did she buy in march", [(None, 3, None)]),
+        ("Since May, or since 2 June?", [(None, 5, None), (2, 6, None)]),
         ("What may Anna like? They march on.", []),
         ("May I ask something?", []),
-        ("Что было 8 мая 2023 года?", [Day(8, 5, 2023)]),
-        ("Куда мы ездили в мае?", [Day(None, 5, None)]),
-        ("Что купили в сентябре 2024?", [Day(None, 9, 2024)]),
-        ("notes of 2023-05-08 and 09.11.2024", [Day(8, 5, 2023), Day(9, 11, 2024)]),
+        ("Что было 8 мая 2023 года?", [(8, 5, 2023)]),
+        ("Куда мы ездили в мае?", [(None, 5, None)]),
+        ("Что купили в сентябре 2024?", [(None, 9, 2024)]),
+        ("notes of 2023-05-08 and 09.11.2024", [(8, 5, 2023), (9, 11, 2024)]),
         ("My 12 cats and 3.5 kg of fish", []),
     ],
 )
-def test_dates_are_recognised(query: str, days: list[Day]) -> None:
-    assert list(QueryIntent(query).days) == days
+def test_dates_are_recognised(query: str, days: list[tuple[int | None, int, int | None]]) -> None:
+    assert list(QueryIntent(query, NOW).periods) == build_periods(*days)
 
 
-def test_a_day_has_what_it_does_not_contradict() -> None:
-    moment = datetime(2023, 5, 8, 23, 59, tzinfo=UTC)
+def test_periods_are_relative_to_now() -> None:
+    (period,) = QueryIntent("What did I say yesterday?", NOW).periods
 
-    assert Day(8, 5, 2023).includes(moment)
-    assert Day(None, 5, None).includes(moment)
-    assert not Day(9, 5, 2023).includes(moment)
-    assert not Day(None, 5, 2022).includes(moment)
-    assert not Day(8, 6, None).includes(moment)
+    assert period.start == datetime(2026, 11, 20, tzinfo=UTC)
+    assert QueryIntent("What did I say yesterday?").periods == ()
 
 
 @pytest.mark.parametrize(
@@ -113,5 +122,6 @@ def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
     assert split_words(huge) == {"word"}
     assert not describe_text(huge).tells_time
     assert not describe_text(huge).speaks_of_others
+    assert QueryIntent(huge, NOW).periods == ()
     assert measure_word_share("yesterday", huge) == 0.0
     assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0

@@ -1,0 +1,373 @@
+"""English and Russian words of dates, and the split of a text into them. No I/O, no clock."""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
+
+from mnemon_infra.models import months
+
+
+class WordKind(StrEnum):
+    """Role of a word in a date, as one character, so that a grammar can match a text's roles by patterns."""
+
+    OTHER = "."
+    STOP = "|"
+    """Punctuation other than commas and dashes."""
+    COMMA = ","
+    DASH = "-"
+    ARTICLE = "a"
+    THE = "t"
+    DATE = "D"
+    """A numeric date; the value is a tuple of its possible dates."""
+    ISO_MONTH = "E"
+    """`2024-01`; the value is year and month."""
+    SEVERAL_YEARS = "R"
+    """`2023-2024`, `2023/24`; the value is the first and the last year."""
+    YEAR = "Y"
+    NUMBER = "N"
+    NUMERAL = "V"
+    """A number as a word."""
+    FEW = "Q"
+    ORDINAL = "O"
+    MONTH = "M"
+    AMBIGUOUS_MONTH = "A"
+    """An English month whose name is also another word or a given name."""
+    SHORT_MONTH = "m"
+    RUSSIAN_MONTH = "Z"
+    SEASON = "S"
+    IN_SEASON = "I"
+    """A Russian season in the instrumental, which is an adverb of time: «летом»."""
+    WEEKDAY = "K"
+    RUSSIAN_WEEKDAY = "L"
+    NAMED_DAY = "r"
+    """A day relative to today; the value is the distance in days."""
+    PART_OF_DAY = "G"
+    DAY_UNIT = "d"
+    """A unit of time; the value of units tells whether one of them is meant: `week`, «неделю»."""
+    WEEK_UNIT = "w"
+    MONTH_UNIT = "n"
+    YEAR_UNIT = "y"
+    TIME_UNIT = "u"
+    """Hours and minutes; the value is the number of minutes in a unit."""
+    WEEKEND = "W"
+    HALF = "h"
+    HALF_YEAR = "H"
+    LAST = "l"
+    """A distance in units: -1 for LAST, 0 for THIS, 1 for `next`, and -2 for «позапрошлый»."""
+    THIS = "s"
+    NEXT = "x"
+    PAST = "p"
+    """The units that end now: `past`, «последний»."""
+    AGO = "g"
+    NOW = "o"
+    BEFORE = "B"
+    EDGE = "e"
+    """A part of a period: 0 is its beginning, 1 its middle, 2 its end."""
+    RUSSIAN_EDGE = "c"
+    AFTER_TIME = "j"
+    """«через»."""
+    IN = "i"
+    ON = "P"
+    OF = "f"
+    FROM = "F"
+    TO = "T"
+    UNTIL = "U"
+    DURING = "X"
+    BETWEEN = "b"
+    AND = "k"
+    EVERY = "v"
+
+
+Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
+"""Value of a word: a number, two numbers, or the possible dates (year, month, day) of a numeric date."""
+
+
+class DateWord(NamedTuple):
+    """A word's role in dates and its value."""
+
+    kind: WordKind
+    value: Meaning = 0
+
+
+_KIND: Final = WordKind
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<iso>(?<![\w.,/-])[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})(?![0-9/-]))|
+    (?P<dotted>(?<![\w.,/-])(?:[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}|[0-9]{2}\.[0-9]{2}\.[0-9]{2})(?!\w|[.,][0-9]))|
+    (?P<slashed>(?<![\w.,/-])[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?![\w/]))|
+    (?P<iso_month>(?<![\w.,/-])[0-9]{4}-(?:0[1-9]|1[0-2])(?![\w-]))|
+    (?P<years>(?<![\w.,/-])(?:19|20)[0-9]{2}(?:\s?[-/–—]\s?(?:19|20)[0-9]{2}|[-/–—][0-9]{2})(?![\w/-]))|
+    (?P<other>[0-9]+(?:[.,:/][0-9]+)+)|
+    (?P<ordinal>[0-9]{1,2}(?:st|nd|rd|th|-?(?:го|ое|е|й|ый|я|ая|ю|ую))(?!\w))|
+    (?P<word>\w+)|
+    (?P<mark>[^\w\s])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_MARKS: Final = {
+    ",": _KIND.COMMA,
+    **dict.fromkeys("-–—‑", _KIND.DASH),
+    **dict.fromkeys("'’\"“”«»", None),  # Quotation marks and apostrophes separate no words of a date.
+}
+_YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
+_NUMBER: Final = re.compile("[0-9]{1,3}")
+_CENTURY: Final = 2000
+
+_TENS: Final = {"twenty": 20, "thirty": 30, "двадцать": 20, "тридцать": 30}
+_AFTER_MAY: Final = """
+i you we he she it they not be have also only well never still even or
+"""
+_WORDS_AFTER_MAY: Final = frozenset(_AFTER_MAY.split())
+"""Words that show that `may` before them is a verb."""
+
+
+def _map_words(kind: WordKind, value: Meaning, words: str) -> dict[str, DateWord]:
+    """Map words to a role and a value."""
+    return dict.fromkeys(words.split(), DateWord(kind, value))
+
+
+def _map_forms(kind: WordKind, *texts: str) -> dict[str, DateWord]:
+    """Map the words of each text, forms of one word, to the number of the text, from 1 on."""
+    return {
+        word: meaning
+        for number, text in enumerate(texts, 1)
+        for word, meaning in _map_words(kind, number, text).items()
+    }
+
+
+def _map_series(kind: WordKind, words: str) -> dict[str, DateWord]:
+    """Map each word to its number, from 1 on."""
+    return _map_forms(kind, *words.split())
+
+
+def _inflect_stems(stems: str, endings: str) -> Iterator[str]:
+    """Yield the forms of each stem, as one text."""
+    for stem in stems.split():
+        yield " ".join(stem + ending for ending in endings.split())
+
+
+_ADJECTIVE: Final = "ый ой ого ому ым ом ое ая ую"
+_SOFT_NOUN: Final = "ь я е ю ем"
+_AMBIGUOUS: Final = frozenset({"march", "april", "may", "june", "august"})
+
+_LEXICON: Final[Mapping[str, DateWord]] = {
+    **_map_words(_KIND.ARTICLE, 1, "a an"),
+    # «Тому» adds nothing to «год тому назад».
+    **_map_words(_KIND.THE, 0, "the тому"),
+    **_map_series(_KIND.NUMERAL, "one two three four five six seven eight nine ten eleven twelve"),
+    **_map_forms(
+        _KIND.NUMERAL,
+        "один одна одно одну одной одного",
+        "два две двух двумя",
+        "три трех",
+        "четыре четырех",
+        *_inflect_stems("пят шест сем восем девят десят одиннадцат двенадцат", "ь и ью"),
+    ),
+    **_map_words(_KIND.NUMERAL, 8, "восьми"),
+    **_map_words(_KIND.FEW, 2, "couple пара пару пары"),
+    **_map_words(_KIND.FEW, 3, "few several несколько нескольких"),
+    **_map_series(
+        _KIND.ORDINAL,
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+        "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
+    ),
+    **_map_forms(
+        _KIND.ORDINAL,
+        *_inflect_stems("перв втор", _ADJECTIVE),
+        "третий третьего третьему третьим третьем третье третья третьей третью",
+        *_inflect_stems(
+            "четверт пят шест седьм восьм девят десят одиннадцат двенадцат тринадцат четырнадцат "
+            "пятнадцат шестнадцат семнадцат восемнадцат девятнадцат двадцат",
+            _ADJECTIVE,
+        ),
+    ),
+    **_map_words(_KIND.ORDINAL, 30, "thirtieth тридцатый тридцатого тридцатое тридцатом"),
+    **{
+        name.lower(): DateWord(_KIND.AMBIGUOUS_MONTH if name.lower() in _AMBIGUOUS else _KIND.MONTH, number)
+        for number, name in enumerate(months.ENGLISH, 1)
+    },
+    **{
+        name[:3].lower(): DateWord(_KIND.SHORT_MONTH, number)
+        for number, name in enumerate(months.ENGLISH, 1)
+        if name != "May"
+    },
+    **_map_words(_KIND.SHORT_MONTH, 9, "sept"),
+    **_map_series(_KIND.SHORT_MONTH, "янв фев мар апр май июн июл авг сен окт ноя дек"),
+    **_map_words(_KIND.SHORT_MONTH, 2, "февр"),
+    **_map_words(_KIND.SHORT_MONTH, 9, "сент"),
+    **_map_words(_KIND.SHORT_MONTH, 11, "нояб"),
+    **_map_forms(
+        _KIND.RUSSIAN_MONTH,
+        *_inflect_stems("январ феврал", _SOFT_NOUN),
+        "март марта марте марту мартом",
+        *_inflect_stems("апрел", _SOFT_NOUN),
+        "май мая мае маю маем",
+        *_inflect_stems("июн июл", _SOFT_NOUN),
+        "август августа августе августу августом",
+        *_inflect_stems("сентябр октябр ноябр декабр", _SOFT_NOUN),
+    ),
+    **_map_forms(_KIND.SEASON, "spring", "summer", "autumn fall", "winter"),
+    **_map_forms(
+        _KIND.SEASON, "весна весны весну весне", "лето лета лету лете", "осень осени", "зима зимы зиму зиме"
+    ),
+    **_map_forms(_KIND.IN_SEASON, "весной весною", "летом", "осенью", "зимой зимою"),
+    **_map_series(_KIND.WEEKDAY, "monday tuesday wednesday thursday friday saturday sunday"),
+    # «Среда» and «среде» mean an environment more often than a day.
+    **_map_forms(
+        _KIND.RUSSIAN_WEEKDAY,
+        "понедельник понедельника понедельнику понедельником",
+        "вторник вторника вторнику вторником",
+        "среду среды",
+        "четверг четверга четвергу четвергом",
+        "пятница пятницу пятницы пятнице пятницей",
+        "суббота субботу субботы субботе субботой",
+        "воскресенье воскресенья воскресенью воскресеньем",
+    ),
+    **_map_words(_KIND.NAMED_DAY, -2, "позавчера"),
+    **_map_words(_KIND.NAMED_DAY, -1, "yesterday вчера"),
+    **_map_words(_KIND.NAMED_DAY, 0, "today tonight сегодня"),
+    **_map_words(_KIND.NAMED_DAY, 1, "tomorrow завтра"),
+    **_map_words(_KIND.NAMED_DAY, 2, "послезавтра"),
+    **_map_words(
+        _KIND.PART_OF_DAY,
+        0,
+        "night evening morning afternoon ночь ночью вечер вечером утро утром",
+    ),
+    **_map_words(_KIND.DAY_UNIT, 1, "day день"),
+    **_map_words(_KIND.DAY_UNIT, 0, "days дня дней дню дне днем дни днях"),
+    **_map_words(_KIND.WEEK_UNIT, 1, "week неделя неделю неделе неделей"),
+    **_map_words(_KIND.WEEK_UNIT, 0, "weeks недели недель неделям неделях"),
+    **_map_words(_KIND.MONTH_UNIT, 1, "month месяц месяце месяцу месяцем"),
+    **_map_words(_KIND.MONTH_UNIT, 0, "months месяца месяцы месяцев месяцам месяцах"),
+    **_map_words(_KIND.YEAR_UNIT, 1, "year год году годом г"),
+    **_map_words(_KIND.YEAR_UNIT, 0, "years года годы годов годах лет гг"),
+    **_map_words(_KIND.TIME_UNIT, 60, "hour hours час часа часов"),
+    **_map_words(_KIND.TIME_UNIT, 1, "minute minutes минуту минуты минут"),
+    **_map_words(_KIND.WEEKEND, 0, "weekend выходные выходных"),
+    **_map_words(_KIND.HALF, 0, "half половина половины половине половину"),
+    **_map_words(_KIND.HALF_YEAR, 6, "полгода"),
+    **_map_words(
+        _KIND.LAST,
+        -1,
+        "last previous прошлый прошлая прошлое прошлые прошлого прошлой прошлому прошлую прошлым "
+        "прошлом прошлых "
+        "минувший минувшая минувшее минувшие минувшего минувшей минувшую минувшим минувшем минувших",
+    ),
+    **_map_words(
+        _KIND.NEXT,
+        -2,
+        "позапрошлый позапрошлая позапрошлое позапрошлого позапрошлой позапрошлую позапрошлым "
+        "позапрошлом позапрошлые позапрошлых",
+    ),
+    **_map_words(
+        _KIND.THIS,
+        0,
+        "this current этот эта это этого этой эту этим этом эти этих "
+        "текущий текущая текущего текущей текущую текущем текущим",
+    ),
+    **_map_words(
+        _KIND.NEXT,
+        1,
+        "next upcoming следующий следующая следующее следующие следующего следующей следующую следующим "
+        "следующем следующих будущий будущая будущее будущего будущей будущую будущим будущем",
+    ),
+    **_map_words(
+        _KIND.PAST,
+        -1,
+        "past последний последняя последнее последние последнего последней последнюю последнем "
+        "последним последних",
+    ),
+    **_map_words(_KIND.AGO, 0, "ago назад"),
+    **_map_words(_KIND.NOW, 0, "now"),
+    **_map_words(_KIND.BEFORE, -1, "before"),
+    **_map_words(_KIND.BEFORE, 1, "after"),
+    **_map_words(_KIND.EDGE, 0, "beginning start early"),
+    **_map_words(_KIND.EDGE, 1, "middle mid"),
+    **_map_words(_KIND.EDGE, 2, "end late"),
+    **_map_words(_KIND.RUSSIAN_EDGE, 0, "начало начале начала началу"),
+    **_map_words(_KIND.RUSSIAN_EDGE, 1, "середина середине середины середину"),
+    **_map_words(_KIND.RUSSIAN_EDGE, 2, "конец конце конца концу"),
+    **_map_words(_KIND.AFTER_TIME, 0, "через"),
+    **_map_words(_KIND.IN, 0, "in"),
+    **_map_words(
+        _KIND.ON,
+        0,
+        "on at over within в во на за о об про к ко после около",
+    ),
+    **_map_words(_KIND.OF, 0, "of"),
+    **_map_words(_KIND.FROM, 0, "from с со от"),
+    **_map_words(_KIND.TO, 0, "to"),
+    **_map_words(_KIND.UNTIL, 0, "until till through по до"),
+    **_map_words(_KIND.DURING, 0, "by during since throughout"),
+    **_map_words(_KIND.BETWEEN, 0, "between между"),
+    **_map_words(_KIND.AND, 0, "and и"),
+    **_map_words(
+        _KIND.EVERY, 0, "every each any black good каждый каждую каждое каждой каждого черная черную"
+    ),
+}
+
+
+def split_date_words(text: str) -> list[DateWord]:
+    """Return the words and the punctuation of a text with their roles in dates."""
+    words: list[DateWord] = []
+    tens = 0
+    is_may = False
+    for match in _TOKEN.finditer(text):
+        written = match[0]
+        if match.lastgroup == "mark":
+            kind = _MARKS.get(written, _KIND.STOP)
+            is_abbreviated = written == "." and bool(words) and words[-1].kind is _KIND.SHORT_MONTH
+            if kind is not None and not is_abbreviated:
+                words.append(DateWord(kind))
+                tens, is_may = tens if kind is _KIND.DASH else 0, False
+            continue
+        plain = written.lower().replace("ё", "е")
+        if is_may and plain in _WORDS_AFTER_MAY:
+            words[-1] = DateWord(_KIND.OTHER)
+        is_may = plain == "may"
+        word = _read_word(plain) if match.lastgroup == "word" else _read_number(match, plain)
+        if tens and word.kind is _KIND.ORDINAL and isinstance(word.value, int) and word.value < 10:
+            while words[-1].kind is _KIND.DASH:
+                words.pop()
+            words[-1] = DateWord(_KIND.ORDINAL, tens + word.value)
+        else:
+            words.append(word)
+        tens = _TENS.get(plain, 0)
+    return words
+
+
+def _read_word(plain: str) -> DateWord:
+    if _YEAR.fullmatch(plain):
+        return DateWord(_KIND.YEAR, int(plain))
+    if _NUMBER.fullmatch(plain):
+        return DateWord(_KIND.NUMBER, int(plain))
+    return _LEXICON.get(plain, DateWord(_KIND.OTHER))
+
+
+def _read_number(match: re.Match[str], plain: str) -> DateWord:
+    numbers = [int(each) for each in re.findall("[0-9]+", plain)]
+    match match.lastgroup:
+        case "iso":
+            year, month, day = numbers
+            return DateWord(_KIND.DATE, ((year, month, day),))
+        case "dotted":
+            day, month, year = numbers
+            return DateWord(_KIND.DATE, ((year if year > 99 else _CENTURY + year, month, day),))
+        case "slashed":
+            first, second, year = numbers
+            # `21/01` and `01/21` name the same day; `03/05` is read both ways.
+            readings = dict.fromkeys(((year, second, first), (year, first, second)))
+            return DateWord(_KIND.DATE, tuple(each for each in readings if each[1] <= 12))
+        case "iso_month":
+            return DateWord(_KIND.ISO_MONTH, (numbers[0], numbers[1]))
+        case "years":
+            first, last = numbers
+            is_short = last <= 99
+            last = first // 100 * 100 + last if is_short else last
+            if last == first + 1 or (first < last and not is_short):
+                return DateWord(_KIND.SEVERAL_YEARS, (first, last))
+        case "ordinal":
+            return DateWord(_KIND.ORDINAL, numbers[0])
+    return DateWord(_KIND.OTHER)

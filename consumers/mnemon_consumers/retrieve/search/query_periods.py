@@ -1,0 +1,757 @@
+"""Periods that a query names: "last week", "in March 2024", «прошлым летом», "21.01.2024". No I/O, no clock.
+
+A lexicon gives each word its role in dates, and rules match the sequence of roles. The calendar is read
+here: for the phrases of queries, dateparser takes a millisecond each, loads for most of a second, and does
+not know seasons, weekends and parts of a month.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from mnemon_consumers.retrieve.search.period_words import DateWord, Meaning, WordKind, split_date_words
+
+FADING_OF_DAY: Final = timedelta(days=3)
+"""Distance from a short period at which closeness has fallen to 1/e."""
+
+FADING_SHARE: Final = 0.5
+"""The same distance for longer periods, as a share of their length."""
+
+FARTHEST: Final = 5.0
+"""Distance, in units of the fading, from which closeness is 0; it is below 0.01 there."""
+
+
+CACHED_YEARS: Final = 10_000
+"""Maximum number of periods and years whose recurrences a process caches."""
+
+
+class QueryPeriod(NamedTuple):
+    """A period of time that a query names.
+
+    Attributes:
+        start: its first moment.
+        end: the first moment after it.
+        is_yearly: whether the query names no year. The period then recurs in every year; `start` and `end`
+            are those of one year.
+    """
+
+    start: datetime
+    end: datetime
+    is_yearly: bool = False
+
+    def measure_closeness(self, moment: datetime) -> float:
+        """Return 1 for a moment inside the period, less the farther it lies outside, and 0 far away.
+
+        A period that recurs has the closeness of its nearest recurrence.
+        """
+        if not self.is_yearly:
+            return _measure_closeness(self.start, self.end, moment)
+        year = moment.astimezone(self.start.tzinfo).year
+        return max(_measure_closeness(*each, moment) for each in _list_recurrences(self, year))
+
+
+@lru_cache(maxsize=CACHED_YEARS)
+def _list_recurrences(period: QueryPeriod, year: int) -> tuple[tuple[datetime, datetime], ...]:
+    """List starts and ends of a yearly period in a year, the year before it and the year after it.
+
+    A year without 29 February lacks a period that begins on it. Without any recurrence, the period itself is
+    listed.
+    """
+    start, end = period.start, period.end
+    recurrences = []
+    for each in range(max(year - 1, MINYEAR), min(year + 1, MAXYEAR - 1) + 1):
+        try:
+            shifted = start.replace(year=each)
+        except ValueError:
+            continue
+        try:
+            recurrences.append((shifted, end.replace(year=end.year + each - start.year)))
+        except ValueError:
+            recurrences.append((shifted, end.replace(year=end.year + each - start.year, month=3, day=1)))
+    return tuple(recurrences) or ((start, end),)
+
+
+def _measure_closeness(start: datetime, end: datetime, moment: datetime) -> float:
+    if start <= moment < end:
+        return 1.0
+    distance = start - moment if moment < start else moment - end
+    fadings = distance / max(FADING_OF_DAY, (end - start) * FADING_SHARE)
+    return math.exp(-fadings) if fadings < FARTHEST else 0.0
+
+
+def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
+    """Find the periods that a text names, in their order in the text.
+
+    Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
+    the last such day before today. "A week ago" and "in a month" mean a period as long as the unit, around
+    that day. The first week of a month or a year is its first seven days; the beginning, the middle and the
+    end are thirds.
+
+    Args:
+        text: a query.
+        now: the moment to which "yesterday" is relative; its time zone is that of the periods.
+    """
+    words = split_date_words(text)
+    roles = "".join(word.kind for word in words)
+    if _ROLES_OF_DATES.search(roles) is None:
+        return ()
+    found = _join_ranges(_find_spans(_Sentence(words, roles, now)), roles)
+    periods: list[QueryPeriod] = []
+    for each in found:
+        for span in each.spans:
+            start, end = (datetime.combine(day, time(), now.tzinfo) for day in (span.first, span.after))
+            periods.append(QueryPeriod(start, end, span.is_yearly))
+    return tuple(dict.fromkeys(periods))
+
+
+Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "other"]
+
+
+class _Span(NamedTuple):
+    """Days that a phrase names: from `first` until before `after`."""
+
+    first: date
+    after: date
+    unit: Unit = "other"
+    is_yearly: bool = False
+
+
+class _Sentence(NamedTuple):
+    words: Sequence[DateWord]
+    roles: str
+    now: datetime
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+
+class _Match(NamedTuple):
+    """A place at which the pattern of a rule fits."""
+
+    sentence: _Sentence
+    found: re.Match[str]
+
+    @property
+    def today(self) -> date:
+        return self.sentence.today
+
+    def get_value(self, name: str) -> Meaning | None:
+        """Return the value of the word of a group; None if the phrase lacks it."""
+        place = self.found.start(name) if name in self.found.re.groupindex else -1
+        return self.sentence.words[place].value if place >= 0 else None
+
+    def get_number(self, name: str) -> int | None:
+        """Return the value of a word that is a number; None if the phrase lacks it."""
+        value = self.get_value(name)
+        assert value is None or isinstance(value, int)
+        return value
+
+    def get_kind(self, name: str) -> WordKind | None:
+        """Return the kind of the word of a group; None if the phrase lacks it."""
+        place = self.found.start(name) if name in self.found.re.groupindex else -1
+        return self.sentence.words[place].kind if place >= 0 else None
+
+    def get_year(self) -> int | None:
+        """Return the year that follows a day, a month or a season: `2024`, "of last year"."""
+        shift = self.get_number("shift_of_year")
+        return self.get_number("year") if shift is None else self.today.year + shift
+
+
+class _Phrase(NamedTuple):
+    """A phrase from word `start` to before word `end`, and its readings."""
+
+    start: int
+    end: int
+    spans: tuple[_Span, ...]
+
+
+_Reading: TypeAlias = Callable[[_Match], tuple[int, Sequence[_Span]] | None]
+"""Returns the end of a phrase, as a number of words, and the spans that it names."""
+
+
+class _Rule(NamedTuple):
+    pattern: re.Pattern[str]
+    read: _Reading
+
+
+_CLASSES: Final = {
+    "SHIFT": "[LAST THIS NEXT]",
+    "TIME_PREPOSITION": "[IN OF FROM UNTIL DURING BETWEEN BEFORE]",
+    "PREPOSITION": "[IN ON OF FROM TO UNTIL DURING BETWEEN BEFORE]",
+    "ENGLISH_MONTH": "[MONTH AMBIGUOUS_MONTH SHORT_MONTH]",
+    "ANY_MONTH": "[MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH]",
+    "LONG_MONTH": "[MONTH AMBIGUOUS_MONTH RUSSIAN_MONTH]",
+    "ANY_SEASON": "[SEASON IN_SEASON]",
+    "ANY_WEEKDAY": "[WEEKDAY RUSSIAN_WEEKDAY]",
+    "DAY_NUMBER": "[NUMBER ORDINAL]",
+    "COUNTED": "(?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL ARTICLE]) )",
+    "UNIT": "(?P<unit> [DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT])",
+    "LONG_UNIT": "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT])",
+    "OF_YEAR": (
+        "COMMA? [OF IN ON]? THE? (?: (?P<year> YEAR) YEAR_UNIT? | (?P<shift_of_year> SHIFT) YEAR_UNIT )"
+    ),
+    "MAYBE_OF_YEAR": "(?: OF_YEAR )?",
+    "CLAUSE_END": "(?= STOP | COMMA | $ )",
+}
+_NAME: Final = re.compile(r"(?<!<)\b[A-Z][A-Z_]+\b")
+
+
+def _expand(pattern: str) -> str:
+    """Replace the names of classes and kinds in a pattern by the characters of the kinds."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0] in _CLASSES:
+            return _expand(_CLASSES[match[0]])
+        character = WordKind[match[0]].value
+        return character if character.isalpha() else re.escape(character)
+
+    return re.sub(r"\s+", "", _NAME.sub(replace, pattern))
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expand(pattern))
+
+
+_ROLES_OF_DATES: Final = _compile(
+    "[DATE ISO_MONTH SEVERAL_YEARS YEAR MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH SEASON IN_SEASON "
+    "WEEKDAY RUSSIAN_WEEKDAY NAMED_DAY PART_OF_DAY DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT WEEKEND "
+    "HALF_YEAR]"
+)
+"""Without one of these, a text names no period."""
+
+
+def _build_day(day: date, unit: Unit = "day") -> _Span:
+    return _Span(day, day + timedelta(days=1), unit)
+
+
+def _build_week(day: date) -> _Span:
+    first = day - timedelta(days=day.weekday())
+    return _Span(first, first + timedelta(days=7), "week")
+
+
+def _build_weekend(day: date) -> _Span:
+    monday = day - timedelta(days=day.weekday())
+    return _Span(monday + timedelta(days=5), monday + timedelta(days=7))
+
+
+def _build_months(year: int, month: int, count: int, unit: Unit) -> _Span:
+    """Build the span of some months; a month beyond 12 or below 1 lies in another year."""
+    first, after = (
+        date(year + (number - 1) // 12, (number - 1) % 12 + 1, 1) for number in (month, month + count)
+    )
+    return _Span(first, after, unit)
+
+
+def _build_month(year: int, month: int) -> _Span:
+    return _build_months(year, month, 1, "month")
+
+
+def _build_season(year: int, season: int) -> _Span:
+    """Build a season, 1 for spring to 4 for winter, that begins in a year."""
+    return _build_months(year, 3 * season, 3, "season")
+
+
+def _build_year(year: int) -> _Span:
+    return _build_months(year, 1, 12, "year")
+
+
+def _build_unit(kind: WordKind | None, today: date, shift: int) -> _Span:
+    match kind:
+        case WordKind.WEEK_UNIT:
+            return _build_week(today + timedelta(weeks=shift))
+        case WordKind.WEEKEND:
+            return _build_weekend(today + timedelta(weeks=shift))
+        case WordKind.MONTH_UNIT:
+            return _build_month(today.year, today.month + shift)
+        case _:
+            return _build_year(today.year + shift)
+
+
+def _set_year(span: _Span, year: int) -> _Span:
+    """Return a yearly span in a year."""
+    years = year - span.first.year
+    first, after = span.first.replace(year=year), span.after.replace(year=span.after.year + years)
+    if span.unit == "month":
+        return _build_month(year, first.month)
+    return _Span(first, after, span.unit)
+
+
+def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
+    """Return the day that lies a number of units from today; a shorter month has its last day instead."""
+    match kind:
+        case WordKind.DAY_UNIT:
+            return today + timedelta(days=count)
+        case WordKind.WEEK_UNIT:
+            return today + timedelta(weeks=count)
+        case WordKind.MONTH_UNIT | WordKind.YEAR_UNIT:
+            month = _build_month(today.year, today.month + count * (12 if kind is WordKind.YEAR_UNIT else 1))
+            return min(month.first + timedelta(days=today.day - 1), month.after - timedelta(days=1))
+        case _:
+            raise ValueError("hours are no days")
+
+
+_LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
+"""Days before and after the day that is a week, a month or a year away."""
+
+
+def _read_distance(match: _Match, direction: int) -> tuple[int, list[_Span]] | None:
+    """Read "so many units ago"."""
+    few, count = match.get_number("few"), match.get_number("count")
+    kind = match.get_kind("unit")
+    number = few or count
+    if number is None:
+        if match.get_number("unit") != 1 and kind is not WordKind.TIME_UNIT:
+            return None
+        number = 1
+    if kind is WordKind.TIME_UNIT:
+        minutes = number * (match.get_number("unit") or 0)
+        moment = match.sentence.now + direction * timedelta(minutes=minutes)
+        return match.found.end(), [_build_day(moment.date())]
+    day = _shift_day(match.today, kind, direction * number)
+    around = timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    unit: Unit = "other" if around else "day"
+    return match.found.end(), [_Span(day - around, day + around + timedelta(days=1), unit)]
+
+
+def _read_ago(match: _Match) -> tuple[int, list[_Span]] | None:
+    return _read_distance(match, -1)
+
+
+def _read_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
+    return _read_distance(match, 1)
+
+
+def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
+    day = _shift_day(match.today, WordKind.MONTH_UNIT, -6)
+    around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
+    return match.found.end(), [_Span(day - around, day + around + timedelta(days=1))]
+
+
+def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read "the last two weeks", which end today."""
+    kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
+    number = match.get_number("few") or match.get_number("count")
+    if number is None:
+        # "The past week" has a length, and "the past weeks" has not.
+        is_one = match.get_number("unit") == 1
+        if is_one and kind is WordKind.DAY_UNIT:
+            return None
+        number = 1 if is_one else 3
+    if kind is WordKind.TIME_UNIT or shift not in (-1, 1):
+        return None
+    other = _shift_day(match.today, kind, shift * number)
+    first, last = sorted((other, match.today))
+    return match.found.end(), [_Span(first, last + timedelta(days=1))]
+
+
+def _read_numeric_date(match: _Match) -> tuple[int, list[_Span]] | None:
+    dates = match.get_value("date")
+    assert isinstance(dates, tuple)
+    spans = []
+    for each in dates:
+        assert isinstance(each, tuple)
+        try:
+            spans.append(_build_day(date(*each)))
+        except ValueError:
+            continue
+    return (match.found.end(), spans) if spans else None
+
+
+def _read_pair(match: _Match) -> tuple[int, list[_Span]]:
+    pair = match.get_value("pair")
+    assert isinstance(pair, tuple)
+    first, second = pair
+    assert isinstance(first, int)
+    assert isinstance(second, int)
+    if match.get_kind("pair") is WordKind.ISO_MONTH:
+        return match.found.end(), [_build_month(first, second)]
+    if (season := match.get_number("season")) is not None:
+        return match.found.end(), [_build_season(first, season)]
+    return match.found.end(), [_Span(date(first, 1, 1), date(second + 1, 1, 1))]
+
+
+def _read_year_range(match: _Match) -> tuple[int, list[_Span]] | None:
+    first, last = match.get_number("year"), match.get_number("last_year")
+    assert first is not None
+    assert last is not None
+    return (match.found.end(), [_Span(date(first, 1, 1), date(last + 1, 1, 1))]) if first <= last else None
+
+
+def _read_days_of_month(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read a day of a month, or several, with or without a year."""
+    month, day, last = (match.get_number(name) for name in ("month", "day", "last_day"))
+    assert month is not None
+    assert day is not None
+    year = match.get_year()
+    for each in (year,) if year is not None else _list_years(match.today.year):
+        try:
+            first, final = date(each, month, day), date(each, month, last or day)
+        except ValueError:
+            continue
+        if final < first:
+            return None
+        unit: Unit = "day" if first == final else "other"
+        return match.found.end(), [_Span(first, final + timedelta(days=1), unit, year is None)]
+    return None
+
+
+def _list_years(year: int) -> range:
+    """List the years, latest first, of which one has a 29 February."""
+    return range(year, year - 9, -1)
+
+
+def _read_month(match: _Match) -> tuple[int, list[_Span]]:
+    month, shift, year = match.get_number("month"), match.get_number("shift"), match.get_year()
+    assert month is not None
+    today = match.today
+    if year is not None:
+        return match.found.end(), [_build_month(year, month)]
+    if shift is None:
+        return match.found.end(), [_build_month(today.year, month)._replace(is_yearly=True)]
+    nearest = today.year
+    if shift < 0 and month >= today.month:
+        nearest -= 1
+    elif shift > 0 and month <= today.month:
+        nearest += 1
+    return match.found.end(), [_build_month(nearest + min(shift + 1, 0), month)]
+
+
+def _read_season(match: _Match) -> tuple[int, list[_Span]]:
+    season, shift, year = match.get_number("season"), match.get_number("shift"), match.get_year()
+    assert season is not None
+    today = match.today
+    if year is not None:
+        # The winter of 2023 may begin or end in 2023.
+        years = (year - 1, year) if season == 4 and match.get_number("shift_of_year") is None else (year,)
+        return match.found.end(), [_build_season(each, season) for each in years]
+    if shift is None:
+        return match.found.end(), [_build_season(today.year, season)._replace(is_yearly=True)]
+    nearest = today.year
+    if shift < 0:
+        while _build_season(nearest, season).after > today:
+            nearest -= 1
+        nearest += shift + 1
+    elif shift > 0:
+        while _build_season(nearest, season).first <= today:
+            nearest += 1
+    elif season == 4 and today.month <= 6:
+        nearest -= 1
+    return match.found.end(), [_build_season(nearest, season)]
+
+
+def _read_year(match: _Match) -> tuple[int, list[_Span]]:
+    year = match.get_number("year")
+    assert year is not None
+    return match.found.end(), [_build_year(year)]
+
+
+def _read_unit(match: _Match) -> tuple[int, list[_Span]]:
+    """Read "last week", "the month before last" and "this weekend"."""
+    shift = (match.get_number("shift") or 0) + (match.get_number("before") or 0)
+    return match.found.end(), [_build_unit(match.get_kind("unit"), match.today, shift)]
+
+
+def _read_weekday(match: _Match) -> tuple[int, list[_Span]]:
+    weekday, shift, weeks = (match.get_number(name) for name in ("weekday", "shift", "shift_of_week"))
+    assert weekday is not None
+    if (weeks is None and shift is None) or shift == -1:
+        back = (match.today.weekday() - weekday) % 7 + 1
+        day = match.today - timedelta(days=back)
+    else:
+        weeks = shift if weeks is None else weeks
+        day = _build_week(match.today + timedelta(weeks=weeks or 0)).first + timedelta(days=weekday - 1)
+    return match.found.end(), [_build_day(day, "weekday")]
+
+
+def _read_named_day(match: _Match) -> tuple[int, list[_Span]] | None:
+    days = sum(match.get_number(name) or 0 for name in ("day", "before", "shift"))
+    if match.get_number("shift") is not None and days not in (-1, 0):
+        return None
+    return match.found.end(), [_build_day(match.today + timedelta(days=days))]
+
+
+def _read_this_weekend(match: _Match) -> tuple[int, list[_Span]]:
+    """Read "at the weekend": the present one, or the last."""
+    shift = 0 if match.today.weekday() >= 5 else -1
+    return match.found.end(), [_build_weekend(match.today + timedelta(weeks=shift))]
+
+
+def _read_in_year(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read a year before its month, season or day: "last year in March", «в 2023 году летом»."""
+    year = match.get_year()
+    inner = _read_phrase(match.sentence, match.found.end(), _IN_CONTEXT)
+    if year is None or inner is None or not all(span.is_yearly for span in inner.spans):
+        return None
+    return inner.end, [_set_year(span, year) for span in inner.spans]
+
+
+def _read_whole(match: _Match) -> tuple[int, tuple[_Span, ...]] | None:
+    """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK"."""
+    kind = match.get_kind("unit")
+    if kind is not None:
+        return match.found.end(), (_build_unit(kind, match.today, 0),)
+    inner = _read_phrase(match.sentence, match.found.end(), _INSIDE)
+    if inner is None or any(span.unit not in ("week", "month", "season", "year") for span in inner.spans):
+        return None
+    return inner.end, inner.spans
+
+
+def _cut_span(span: _Span, number: int, parts: int) -> _Span:
+    """Return one of several equal parts of a span, counted from 0, in whole months or in whole days."""
+    months = {"year": 12, "season": 3}.get(span.unit, 0)
+    if months and months % parts == 0:
+        count = months // parts
+        part = _build_months(span.first.year, span.first.month + number * count, count, "other")
+        return part._replace(is_yearly=span.is_yearly)
+    days = (span.after - span.first).days
+    first, after = (
+        span.first + timedelta(days=round(days * place / parts)) for place in (number, number + 1)
+    )
+    return _Span(first, after, "other", span.is_yearly)
+
+
+def _read_edge(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read the beginning, the middle or the end of a period."""
+    whole, edge = _read_whole(match), match.get_number("edge")
+    if whole is None or edge is None:
+        return None
+    return whole[0], [_cut_span(span, edge, 3) for span in whole[1]]
+
+
+def _read_part(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read a day, a week or a half of a period, counted from its beginning or, for "last", from its end."""
+    whole, place, kind = _read_whole(match), match.get_number("place"), match.get_kind("part")
+    if whole is None or place is None:
+        return None
+    if kind is WordKind.HALF:
+        return (whole[0], [_cut_span(span, place % 3 - 1, 2) for span in whole[1]]) if place <= 2 else None
+    days = 7 if kind is WordKind.WEEK_UNIT else 1
+    spans = []
+    for span in whole[1]:
+        ahead = days * (place - 1) if place > 0 else (span.after - span.first).days - days
+        first = span.first + timedelta(days=ahead)
+        after = min(first + timedelta(days=days), span.after)
+        if not span.first <= first < after:
+            return None
+        spans.append(_Span(first, after, "other", span.is_yearly))
+    return whole[0], spans
+
+
+def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_Rule, ...]:
+    return tuple(_Rule(_compile(pattern), read) for pattern, read in rules)
+
+
+_PARTS: Final = _build_rules(
+    (
+        "(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) (?: OF THE? )? LONG_UNIT",
+        _read_part,
+    ),
+    ("(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) [OF IN ON]? THE?", _read_part),
+    ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
+    ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
+    ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
+    ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_in_year),
+    ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_in_year),
+)
+
+_CALENDAR: Final = _build_rules(
+    (
+        (
+            "(?P<day> DAY_NUMBER) [DASH TO UNTIL] THE? (?P<last_day> DAY_NUMBER) OF? (?P<month> ANY_MONTH)"
+            "MAYBE_OF_YEAR"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?: (?<= BETWEEN) | (?<= BETWEEN THE) ) (?P<day> DAY_NUMBER) AND THE? (?P<last_day> DAY_NUMBER)"
+            "OF? (?P<month> ANY_MONTH) MAYBE_OF_YEAR"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) [DASH TO UNTIL] (?P<last_day> DAY_NUMBER)"
+            "MAYBE_OF_YEAR (?! [DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT] )"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?<= BETWEEN) (?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) AND (?P<last_day> DAY_NUMBER)"
+            "MAYBE_OF_YEAR (?! ANY_MONTH )"
+        ),
+        _read_days_of_month,
+    ),
+    ("(?: ANY_WEEKDAY COMMA? THE? )? (?P<date> DATE)", _read_numeric_date),
+    (
+        "(?: ANY_WEEKDAY COMMA? THE? )? (?P<day> DAY_NUMBER) OF? THE? (?P<month> ANY_MONTH) MAYBE_OF_YEAR",
+        _read_days_of_month,
+    ),
+    (
+        "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) MAYBE_OF_YEAR",
+        _read_days_of_month,
+    ),
+    ("(?P<season> ANY_SEASON) OF? (?P<pair> SEVERAL_YEARS)", _read_pair),
+    ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
+    (
+        "(?<= [BETWEEN FROM]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH] (?P<last_year> YEAR) YEAR_UNIT?",
+        _read_year_range,
+    ),
+    ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
+    ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+    ("(?P<shift> [LAST NEXT]) (?P<month> AMBIGUOUS_MONTH)", _read_month),
+    ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
+    ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
+    ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
+    ("(?P<season> IN_SEASON)", _read_season),
+    (
+        "(?P<weekday> ANY_WEEKDAY) COMMA? [OF IN ON]? THE? (?P<shift_of_week> SHIFT) WEEK_UNIT",
+        _read_weekday,
+    ),
+    (
+        "(?P<shift_of_week> SHIFT) WEEK_UNIT COMMA? ON? THE? (?P<weekday> ANY_WEEKDAY)",
+        _read_weekday,
+    ),
+    ("(?P<shift> SHIFT) (?P<weekday> ANY_WEEKDAY)", _read_weekday),
+    ("(?P<shift> SHIFT) (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND])", _read_unit),
+    (
+        "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND]) (?P<before> BEFORE) (?P<shift> [LAST NEXT])",
+        _read_unit,
+    ),
+    ("(?P<day> NAMED_DAY)", _read_named_day),
+    ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
+    ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
+    ("COUNTED? UNIT THE? AGO", _read_ago),
+    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", _read_ago),
+    ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", _read_half_year_ago),
+    ("COUNTED UNIT FROM NOW", _read_ahead),
+    ("AFTER_TIME COUNTED? UNIT", _read_ahead),
+    ("(?<= IN) (?P<count> [NUMBER NUMERAL]) (?! TIME_UNIT ) UNIT (?! AGO )", _read_ahead),
+    ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling),
+    ("(?P<shift> PAST) UNIT", _read_rolling),
+    ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+)
+
+_BARE: Final = _build_rules(
+    ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
+    ("(?P<season> SEASON)", _read_season),
+    ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
+)
+"""Words that name a period only where the words before them do not leave another meaning."""
+
+_GUARDED: Final = _build_rules(
+    (
+        (
+            "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | (?<= LONG_MONTH YEAR [TO DASH]) )"
+            "(?P<month> AMBIGUOUS_MONTH)"
+        ),
+        _read_month,
+    ),
+    (
+        (
+            "(?: (?<= ON) | (?<= ON THE) | (?<= TIME_PREPOSITION) | (?<= TIME_PREPOSITION THE)"
+            "| (?<= ANY_SEASON [AND TO]) ) (?P<season> SEASON)"
+        ),
+        _read_season,
+    ),
+    ("(?P<year> YEAR) YEAR_UNIT", _read_year),
+    ("YEAR_UNIT (?P<year> YEAR)", _read_year),
+    ("(?<= [IN DURING]) (?P<year> YEAR)", _read_year),
+    ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
+    (
+        "(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) | (?<= ANY_WEEKDAY AND) ) (?P<weekday> ANY_WEEKDAY)",
+        _read_weekday,
+    ),
+    ("(?<! EVERY) (?P<weekday> WEEKDAY) CLAUSE_END", _read_weekday),
+    ("(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) ) WEEKEND", _read_this_weekend),
+)
+
+_INSIDE: Final = (*_CALENDAR, *_BARE)
+_IN_CONTEXT: Final = (*_CALENDAR, *_GUARDED)
+_EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
+
+
+def _read_phrase(sentence: _Sentence, start: int, rules: Sequence[_Rule]) -> _Phrase | None:
+    """Read the phrase that begins with a word, by the first rule that fits it."""
+    for rule in rules:
+        found = rule.pattern.match(sentence.roles, start)
+        if found is None:
+            continue
+        try:
+            named = rule.read(_Match(sentence, found))
+        except (OverflowError, ValueError):
+            continue  # 31 February, or a hundred thousand years ago
+        if named is not None:
+            return _Phrase(start, named[0], tuple(named[1]))
+    return None
+
+
+def _find_spans(sentence: _Sentence) -> Iterator[_Phrase]:
+    place = 0
+    while place < len(sentence.words):
+        phrase = None
+        if sentence.words[place].kind is not WordKind.OTHER:
+            phrase = _read_phrase(sentence, place, _EVERYWHERE)
+        if phrase is not None:
+            yield phrase
+        place = phrase.end if phrase is not None else place + 1
+
+
+_RANGE: Final = _compile("(?: [TO UNTIL DASH] | (?P<and> AND) ) PREPOSITION? THE?")
+_BETWEEN: Final = _compile("BETWEEN THE? $")
+
+
+def _join_ranges(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
+    """Join phrases as in "from Monday to Friday" and "between March and May"."""
+    joined: list[_Phrase] = []
+    for phrase in phrases:
+        if joined and (link := _RANGE.fullmatch(roles, joined[-1].end, phrase.start)):
+            before = roles[max(0, joined[-1].start - 2) : joined[-1].start]
+            if link["and"] is not None and not _BETWEEN.search(before):
+                joined[-1] = _share_year(joined[-1], phrase)
+            else:
+                span = _join_spans(joined[-1], phrase)
+                if span is not None:
+                    joined[-1] = _Phrase(joined[-1].start, phrase.end, (span,))
+                    continue
+        joined.append(phrase)
+    return joined
+
+
+def _share_year(one: _Phrase, other: _Phrase) -> _Phrase:
+    """Give a phrase the year of another, as in "in June and July 2023"."""
+    year, last = other.spans[0].first.year, other.spans[0]
+    if last.is_yearly or last.unit not in ("day", "month", "season"):
+        return one
+    try:
+        spans = tuple(_set_year(span, year) if span.is_yearly else span for span in one.spans)
+    except (OverflowError, ValueError):
+        return one
+    return one._replace(spans=spans)
+
+
+def _join_spans(one: _Phrase, other: _Phrase) -> _Span | None:
+    """Return the span from the beginning of one phrase to the end of another; None if they have no order."""
+    if len(one.spans) != 1 or len(other.spans) != 1:
+        return None
+    first, last = one.spans[0], other.spans[0]
+    try:
+        if first.is_yearly and not last.is_yearly:
+            first = _set_year(first, last.first.year)
+            if first.first > last.first:
+                first = _set_year(one.spans[0], last.first.year - 1)
+        elif last.is_yearly:
+            is_in_next_year = (last.first.month, last.first.day) <= (first.first.month, first.first.day)
+            last = _set_year(last, first.first.year + is_in_next_year)
+        elif first.first >= last.first and last.unit == "weekday":
+            last = last._replace(first=last.first + timedelta(days=7), after=last.after + timedelta(days=7))
+    except (OverflowError, ValueError):
+        return None
+    if first.first >= last.after:
+        return None
+    return _Span(first.first, last.after, "other", one.spans[0].is_yearly and other.spans[0].is_yearly)

@@ -1,0 +1,457 @@
+"""Periods that a query names, relative to a moment."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
+
+SATURDAY: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+ENGLISH: Final = (
+    ("What did I say today?", "2026-11-21"),
+    ("what did we discuss yesterday", "2026-11-20"),
+    ("What did I eat the day before yesterday?", "2026-11-19"),
+    ("what do I have to do tomorrow", "2026-11-22"),
+    ("plans for the day after tomorrow", "2026-11-23"),
+    ("What did we talk about last night?", "2026-11-20"),
+    ("what did I tell you this morning", "2026-11-21"),
+    ("three days ago I was ill", "2026-11-18"),
+    ("Where was I 10 days ago?", "2026-11-11"),
+    ("a week ago", "2026-11-11/2026-11-17"),
+    ("two weeks ago", "2026-11-04/2026-11-10"),
+    ("a couple of weeks ago", "2026-11-04/2026-11-10"),
+    ("a few days ago", "2026-11-18"),
+    ("one month ago", "2026-10-06/2026-11-05"),
+    ("three months ago", "2026-08-06/2026-09-05"),
+    ("a year ago", "2025-05-23/2026-05-22"),
+    ("two years ago", "2024-05-23/2025-05-22"),
+    ("half a year ago", "2026-05-06/2026-06-05"),
+    ("5 hours ago", "2026-11-21"),
+    ("in 3 days", "2026-11-24"),
+    ("two weeks from now", "2026-12-02/2026-12-08"),
+    ("What did I do last week?", "2026-11-09/2026-11-15"),
+    ("this week", "2026-11-16/2026-11-22"),
+    ("next week", "2026-11-23/2026-11-29"),
+    ("the week before last", "2026-11-02/2026-11-08"),
+    ("last month", "2026-10-01/2026-10-31"),
+    ("this month", "2026-11-01/2026-11-30"),
+    ("next month", "2026-12-01/2026-12-31"),
+    ("last year", "2025-01-01/2025-12-31"),
+    ("this year", "2026-01-01/2026-12-31"),
+    ("the year before last", "2024-01-01/2024-12-31"),
+    ("last weekend", "2026-11-14/2026-11-15"),
+    ("this weekend", "2026-11-21/2026-11-22"),
+    ("Where were we at the weekend?", "2026-11-21/2026-11-22"),
+    ("What did we say on Monday?", "2026-11-16"),
+    ("what happened Friday?", "2026-11-20"),
+    ("last Friday", "2026-11-20"),
+    ("last Saturday", "2026-11-14"),
+    ("this Monday", "2026-11-16"),
+    ("next Friday", "2026-11-27"),
+    ("on Tuesday last week", "2026-11-10"),
+    ("last week on Tuesday", "2026-11-10"),
+    ("in the last two weeks", "2026-11-07/2026-11-21"),
+    ("over the past month", "2026-10-21/2026-11-21"),
+    ("the past 3 days", "2026-11-18/2026-11-21"),
+    ("during the last few days", "2026-11-18/2026-11-21"),
+    ("next two weeks", "2026-11-21/2026-12-05"),
+    ("where was I in March", "2026-03-01/2026-03-31 yearly"),
+    ("in May", "2026-05-01/2026-05-31 yearly"),
+    ("last March", "2026-03-01/2026-03-31"),
+    ("last December", "2025-12-01/2025-12-31"),
+    ("next January", "2027-01-01/2027-01-31"),
+    ("in March last year", "2025-03-01/2025-03-31"),
+    ("in May of this year", "2026-05-01/2026-05-31"),
+    ("last year in March", "2025-03-01/2025-03-31"),
+    ("March 2024", "2024-03-01/2024-03-31"),
+    ("in Sept. 2023", "2023-09-01/2023-09-30"),
+    ("in 2023", "2023-01-01/2023-12-31"),
+    ("since 2019", "2019-01-01/2019-12-31"),
+    ("2024-03", "2024-03-01/2024-03-31"),
+    ("the year 2021", "2021-01-01/2021-12-31"),
+    ("on 8 May 2023", "2023-05-08"),
+    ("May 3, 2023", "2023-05-03"),
+    ("on the 3rd of may", "2026-05-03 yearly"),
+    ("the third of May 2024", "2024-05-03"),
+    ("the twenty-first of June", "2026-06-21 yearly"),
+    ("Feb 29", "2024-02-29 yearly"),
+    ("on Friday, 6 March 2026", "2026-03-06"),
+    ("2024-01-21", "2024-01-21"),
+    ("21.01.2024", "2024-01-21"),
+    ("21/01/2024", "2024-01-21"),
+    ("03/05/2024", "2024-05-03, 2024-03-05"),
+    ("in the first week of 2024", "2024-01-01/2024-01-07"),
+    ("the last week of March 2024", "2024-03-25/2024-03-31"),
+    ("the first week of this month", "2026-11-01/2026-11-07"),
+    ("the second week of May", "2026-05-08/2026-05-14 yearly"),
+    ("the last day of February 2024", "2024-02-29"),
+    ("the first half of 2025", "2025-01-01/2025-06-30"),
+    ("at the beginning of the year", "2026-01-01/2026-04-30"),
+    ("at the end of last month", "2026-10-22/2026-10-31"),
+    ("early March 2025", "2025-03-01/2025-03-10"),
+    ("mid-June 2024", "2024-06-11/2024-06-20"),
+    ("late 2023", "2023-09-01/2023-12-31"),
+    ("at the end of the week", "2026-11-21/2026-11-22"),
+    ("last summer", "2026-06-01/2026-08-31"),
+    ("this winter", "2026-12-01/2027-02-28"),
+    ("in the summer of 2023", "2023-06-01/2023-08-31"),
+    ("winter 2023", "2022-12-01/2023-02-28, 2023-12-01/2024-02-29"),
+    ("winter 2023/24", "2023-12-01/2024-02-29"),
+    ("in autumn", "2026-09-01/2026-11-30 yearly"),
+    ("between March and May", "2026-03-01/2026-05-31 yearly"),
+    ("between 3 and 10 May 2024", "2024-05-03/2024-05-10"),
+    ("from 3 to 10 May", "2026-05-03/2026-05-10 yearly"),
+    ("May 3-10, 2024", "2024-05-03/2024-05-10"),
+    ("between 2020 and 2022", "2020-01-01/2022-12-31"),
+    ("from November to February", "2026-11-01/2027-02-28 yearly"),
+    ("from March 2024 to May", "2024-03-01/2024-05-31"),
+    ("from Monday to Wednesday", "2026-11-16/2026-11-18"),
+    ("2019-2021", "2019-01-01/2021-12-31"),
+    ("between 28 December 2024 and 3 January 2025", "2024-12-28/2025-01-03"),
+    ("What did I do in March and in July 2024?", "2024-03-01/2024-03-31, 2024-07-01/2024-07-31"),
+)
+RUSSIAN: Final = (
+    ("Что я говорил сегодня?", "2026-11-21"),
+    ("о чём говорили вчера", "2026-11-20"),
+    ("Что было позавчера?", "2026-11-19"),
+    ("что мне делать завтра", "2026-11-22"),
+    ("планы на послезавтра", "2026-11-23"),
+    ("О чём мы говорили прошлой ночью?", "2026-11-20"),
+    ("что я сказал сегодня утром", "2026-11-21"),
+    ("три дня назад я болел", "2026-11-18"),
+    ("Где я был 10 дней назад?", "2026-11-11"),
+    ("неделю назад", "2026-11-11/2026-11-17"),
+    ("две недели назад", "2026-11-04/2026-11-10"),
+    ("пару недель назад", "2026-11-04/2026-11-10"),
+    ("несколько дней назад", "2026-11-18"),
+    ("месяц назад", "2026-10-06/2026-11-05"),
+    ("три месяца назад", "2026-08-06/2026-09-05"),
+    ("год назад", "2025-05-23/2026-05-22"),
+    ("два года назад", "2024-05-23/2025-05-22"),
+    ("год тому назад", "2025-05-23/2026-05-22"),
+    ("20 дек. 2024", "2024-12-20"),
+    ("полгода назад", "2026-05-06/2026-06-05"),
+    ("5 часов назад", "2026-11-21"),
+    ("дня три назад", "2026-11-18"),
+    ("через 3 дня", "2026-11-24"),
+    ("через неделю", "2026-11-25/2026-12-01"),
+    ("что я делал на прошлой неделе", "2026-11-09/2026-11-15"),
+    ("на этой неделе", "2026-11-16/2026-11-22"),
+    ("на следующей неделе", "2026-11-23/2026-11-29"),
+    ("на позапрошлой неделе", "2026-11-02/2026-11-08"),
+    ("что я делал в прошлом месяце", "2026-10-01/2026-10-31"),
+    ("в этом месяце", "2026-11-01/2026-11-30"),
+    ("в будущем месяце", "2026-12-01/2026-12-31"),
+    ("в прошлом году", "2025-01-01/2025-12-31"),
+    ("в текущем году", "2026-01-01/2026-12-31"),
+    ("в позапрошлом году", "2024-01-01/2024-12-31"),
+    ("в прошлые выходные", "2026-11-14/2026-11-15"),
+    ("в эти выходные", "2026-11-21/2026-11-22"),
+    ("Где мы были на выходных?", "2026-11-21/2026-11-22"),
+    ("Что мы решили в понедельник?", "2026-11-16"),
+    ("что было во вторник", "2026-11-17"),
+    ("в прошлую пятницу", "2026-11-20"),
+    ("в прошлую субботу", "2026-11-14"),
+    ("в этот понедельник", "2026-11-16"),
+    ("в следующую пятницу", "2026-11-27"),
+    ("во вторник на прошлой неделе", "2026-11-10"),
+    ("на прошлой неделе во вторник", "2026-11-10"),
+    ("за последние две недели", "2026-11-07/2026-11-21"),
+    ("за последний месяц", "2026-10-21/2026-11-21"),
+    ("за последние 3 дня", "2026-11-18/2026-11-21"),
+    ("в последние дни", "2026-11-18/2026-11-21"),
+    ("следующие две недели", "2026-11-21/2026-12-05"),
+    ("где я был в марте", "2026-03-01/2026-03-31 yearly"),
+    ("Куда мы ездили в мае?", "2026-05-01/2026-05-31 yearly"),
+    ("в прошлом марте", "2026-03-01/2026-03-31"),
+    ("в прошлом декабре", "2025-12-01/2025-12-31"),
+    ("в следующем январе", "2027-01-01/2027-01-31"),
+    ("в марте прошлого года", "2025-03-01/2025-03-31"),
+    ("в мае этого года", "2026-05-01/2026-05-31"),
+    ("в прошлом году летом", "2025-06-01/2025-08-31"),
+    ("Что купили в сентябре 2024?", "2024-09-01/2024-09-30"),
+    ("март 2024", "2024-03-01/2024-03-31"),
+    ("в 2023 году", "2023-01-01/2023-12-31"),
+    ("с 2019 года", "2019-01-01/2019-12-31"),
+    ("за 2021 год", "2021-01-01/2021-12-31"),
+    ("Что было 8 мая 2023 года?", "2023-05-08"),
+    ("3 мая", "2026-05-03 yearly"),
+    ("3-го мая", "2026-05-03 yearly"),
+    ("третьего мая 2024", "2024-05-03"),
+    ("двадцать первого июня", "2026-06-21 yearly"),
+    ("29 февраля", "2024-02-29 yearly"),
+    ("в пятницу, 6 марта 2026", "2026-03-06"),
+    ("12 мая прошлого года", "2025-05-12"),
+    ("21.01.2024", "2024-01-21"),
+    ("21.01.24", "2024-01-21"),
+    ("2024-01-21", "2024-01-21"),
+    ("в первую неделю 2024 года", "2024-01-01/2024-01-07"),
+    ("в последнюю неделю марта 2024", "2024-03-25/2024-03-31"),
+    ("в первую неделю этого месяца", "2026-11-01/2026-11-07"),
+    ("на второй неделе мая", "2026-05-08/2026-05-14 yearly"),
+    ("последний день февраля 2024", "2024-02-29"),
+    ("в первой половине 2025 года", "2025-01-01/2025-06-30"),
+    ("в начале года", "2026-01-01/2026-04-30"),
+    ("в конце прошлого месяца", "2026-10-22/2026-10-31"),
+    ("в начале марта 2025", "2025-03-01/2025-03-10"),
+    ("в середине июня 2024", "2024-06-11/2024-06-20"),
+    ("в конце 2023 года", "2023-09-01/2023-12-31"),
+    ("в конце недели", "2026-11-21/2026-11-22"),
+    ("прошлым летом", "2026-06-01/2026-08-31"),
+    ("этой зимой", "2026-12-01/2027-02-28"),
+    ("летом 2023", "2023-06-01/2023-08-31"),
+    ("зимой 2023 года", "2022-12-01/2023-02-28, 2023-12-01/2024-02-29"),
+    ("зимой 2023/24", "2023-12-01/2024-02-29"),
+    ("осенью", "2026-09-01/2026-11-30 yearly"),
+    ("летом прошлого года", "2025-06-01/2025-08-31"),
+    ("за лето", "2026-06-01/2026-08-31 yearly"),
+    ("между мартом и маем", "2026-03-01/2026-05-31 yearly"),
+    ("между 3 и 10 мая 2024", "2024-05-03/2024-05-10"),
+    ("с 3 по 10 мая", "2026-05-03/2026-05-10 yearly"),
+    ("3–10 мая 2024 года", "2024-05-03/2024-05-10"),
+    ("между 2020 и 2022 годом", "2020-01-01/2022-12-31"),
+    ("с 2020 по 2022 год", "2020-01-01/2022-12-31"),
+    ("с ноября по февраль", "2026-11-01/2027-02-28 yearly"),
+    ("с марта 2024 по май", "2024-03-01/2024-05-31"),
+    ("с понедельника по среду", "2026-11-16/2026-11-18"),
+    ("с 28 декабря 2024 по 3 января 2025", "2024-12-28/2025-01-03"),
+    ("Что я делал в марте и в июле 2024?", "2024-03-01/2024-03-31, 2024-07-01/2024-07-31"),
+)
+
+FALSE_FRIENDS: Final = (
+    "May I ask something?",
+    "Hi! May I ask something?",
+    "What may Anna like? They march on.",
+    "12 may be enough",
+    "What does April like?",
+    "They want to march to Rome",
+    "this may help",
+    "Who is the last on the list?",
+    "What is my last name?",
+    "wait a second",
+    "the second question",
+    "I did fall in love",
+    "a hot spring",
+    "I like to fall asleep",
+    "My 12 cats and 3.5 kg of fish",
+    "It costs 2000 euros",
+    "a crowd of 2000 people",
+    "room 2023",
+    "Python 3.11.12",
+    "ping 8.8.8.8",
+    "call at 10:30",
+    "every Monday",
+    "what do I do on Mondays",
+    "Black Friday deals",
+    "Sunday school",
+    "in the end",
+    "the first day at work",
+    "I am 30 years old",
+    "How many days are in it?",
+    "in two words",
+    "bake it in 30 minutes",
+    "the next step",
+    "the day we met",
+    "what happened in 99.99.9999",
+    "2023-13-45",
+    "весна красна",
+    "люблю лето",
+    "среда разработки",
+    "в рабочей среде",
+    "Мне 30 лет",
+    "через дорогу",
+    "день рождения",
+    "в последний день рождения",
+    "в конце концов",
+    "начало игры",
+    "по понедельникам",
+    "каждый понедельник",
+    "по выходным",
+    "за 2000 рублей",
+    "в 2000 км",
+    "последний раз",
+    "прошлый раз",
+    "первый раз",
+    "второй вопрос",
+    "на неделю",
+    "сто лет",
+    "полгода",
+    "дважды два",
+    "моя фамилия Маев",
+    "назад",
+    "вперёд и назад",
+)
+
+
+def show_periods(text: str, now: datetime = SATURDAY) -> str:
+    """Write periods as first and last day, as in `2026-11-16/2026-11-22`."""
+    return ", ".join(_show_period(period) for period in find_periods(text, now))
+
+
+def _show_period(period: QueryPeriod) -> str:
+    assert period.start.timetz() == period.end.timetz()
+    first, last = period.start.date(), period.end.date() - timedelta(days=1)
+    shown = f"{first}" if first == last else f"{first}/{last}"
+    return f"{shown} yearly" if period.is_yearly else shown
+
+
+@pytest.mark.parametrize(("text", "shown"), ENGLISH)
+def test_english_phrase_names_period(text: str, shown: str) -> None:
+    assert show_periods(text) == shown
+
+
+@pytest.mark.parametrize(("text", "shown"), RUSSIAN)
+def test_russian_phrase_names_period(text: str, shown: str) -> None:
+    assert show_periods(text) == shown
+
+
+@pytest.mark.parametrize("text", FALSE_FRIENDS)
+def test_other_words_name_no_period(text: str) -> None:
+    assert find_periods(text, SATURDAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "shown"),
+    [
+        ("a month ago", datetime(2026, 3, 31, tzinfo=UTC), "2026-02-13/2026-03-15"),
+        ("last month", datetime(2026, 1, 15, tzinfo=UTC), "2025-12-01/2025-12-31"),
+        ("last week", datetime(2026, 1, 1, tzinfo=UTC), "2025-12-22/2025-12-28"),
+        ("last March", datetime(2026, 3, 15, tzinfo=UTC), "2025-03-01/2025-03-31"),
+        ("last winter", datetime(2026, 1, 15, tzinfo=UTC), "2024-12-01/2025-02-28"),
+        ("last winter", datetime(2026, 3, 15, tzinfo=UTC), "2025-12-01/2026-02-28"),
+        ("this winter", datetime(2026, 1, 15, tzinfo=UTC), "2025-12-01/2026-02-28"),
+        ("at the weekend", datetime(2026, 11, 23, tzinfo=UTC), "2026-11-21/2026-11-22"),
+        ("on Monday", datetime(2026, 11, 23, tzinfo=UTC), "2026-11-16"),
+        ("from Monday to Wednesday", datetime(2026, 11, 24, tzinfo=UTC), "2026-11-23/2026-11-25"),
+        ("с 28 декабря по 3 января 2025", SATURDAY, "2024-12-28/2025-01-03"),
+        ("two hours ago", datetime(2026, 11, 21, 1, tzinfo=UTC), "2026-11-20"),
+    ],
+)
+def test_period_depends_on_the_day_of_the_query(text: str, now: datetime, shown: str) -> None:
+    assert show_periods(text, now) == shown
+
+
+def test_days_begin_in_the_zone_of_now() -> None:
+    moscow = ZoneInfo("Europe/Moscow")
+    (period,) = find_periods("вчера", datetime(2026, 11, 21, 1, tzinfo=moscow))
+
+    assert period.start == datetime(2026, 11, 19, 21, tzinfo=UTC)
+    assert period.end == datetime(2026, 11, 20, 21, tzinfo=UTC)
+
+
+def measure(text: str, moment: datetime) -> float:
+    (period,) = find_periods(text, SATURDAY)
+    return period.measure_closeness(moment)
+
+
+def test_closeness_fades_within_days_of_a_day() -> None:
+    assert measure("2024-05-08", datetime(2024, 5, 8, tzinfo=UTC)) == 1
+    assert measure("2024-05-08", datetime(2024, 5, 8, 23, 59, tzinfo=UTC)) == 1
+    assert measure("2024-05-08", datetime(2024, 5, 12, tzinfo=UTC)) == pytest.approx(0.368, abs=0.001)
+    assert measure("2024-05-08", datetime(2024, 5, 5, tzinfo=UTC)) == pytest.approx(0.368, abs=0.001)
+    assert measure("2024-05-08", datetime(2024, 6, 8, tzinfo=UTC)) == 0
+
+
+def test_closeness_fades_slower_for_a_longer_period() -> None:
+    moment = datetime(2024, 8, 1, tzinfo=UTC) + timedelta(days=15.5)
+    assert measure("July 2024", moment) == pytest.approx(0.368, abs=0.001)
+    assert measure("31 July 2024", moment) == 0
+    assert measure("2023-2024", datetime(2025, 6, 1, tzinfo=UTC)) > 0.6
+
+
+def test_date_without_year_recurs_in_every_year() -> None:
+    for year in (1999, 2024, 2026, 2031):
+        assert measure("8 May", datetime(year, 5, 8, 12, tzinfo=UTC)) == 1
+        assert measure("28 февраля", datetime(year, 2, 28, 23, tzinfo=UTC)) == 1
+        assert measure("в феврале", datetime(year, 3, 2, tzinfo=UTC)) < 1
+        assert measure("зимой", datetime(year, 1, 15, tzinfo=UTC)) == 1
+        assert measure("1 January", datetime(year, 12, 31, tzinfo=UTC)) > 0.7
+    assert measure("8 May 2024", datetime(2023, 5, 8, tzinfo=UTC)) == 0
+
+
+def test_leap_day_recurs_in_leap_years() -> None:
+    assert measure("29 February", datetime(2028, 2, 29, 12, tzinfo=UTC)) == 1
+    assert measure("29 February", datetime(2026, 3, 1, 12, tzinfo=UTC)) == 0
+
+
+def test_closeness_is_measured_at_the_ends_of_the_calendar() -> None:
+    for year in (1, 9999):
+        assert measure("in winter", datetime(year, 7, 1, tzinfo=UTC)) < 1
+
+
+def test_28_february_of_a_leap_year_recurs_in_other_years() -> None:
+    (period,) = find_periods("28 February", datetime(2028, 6, 1, tzinfo=UTC))
+    assert period.measure_closeness(datetime(2026, 2, 28, 12, tzinfo=UTC)) == 1
+
+
+FRAGMENTS: Final = (
+    *(word for text, _ in (*ENGLISH, *RUSSIAN) for word in text.split()),
+    *(
+        "9999",
+        "0001-01-01",
+        "31.12.9999",
+        "999 years",
+        "лет назад",
+        "-",
+        "—",
+        ",",
+        "2000/01",
+        "'",
+        "³",
+        "٣",
+        "İ",
+    ),
+)
+MOMENTS: Final = st.datetimes(timezones=st.just(UTC))
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(" ".join), MOMENTS, MOMENTS)
+def test_any_words_name_ordered_periods(text: str, now: datetime, moment: datetime) -> None:
+    for period in find_periods(text, now):
+        assert period.start < period.end
+        assert 0 <= period.measure_closeness(moment) <= 1
+        if period.start.year > 1:
+            assert period.measure_closeness(period.start) == 1
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_searched(text: str) -> None:
+    assert len(find_periods(text, SATURDAY)) <= len(text)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "last ",
+        "1-",
+        "2024-",
+        "first week of ",
+        "with ",
+        "3 мая по ",
+        "between 2020 and ",
+        "a ",
+        "1.",
+        "9",
+        "March, ",
+    ],
+)
+def test_long_text_takes_bounded_time(fragment: str) -> None:
+    text = (fragment * 10_000)[:10_000]
+    began = time.process_time()
+    find_periods(text, SATURDAY)
+    assert time.process_time() - began < 1.0
+
+
+def test_usual_query_takes_less_than_a_millisecond() -> None:
+    texts = [text for text, _ in (*ENGLISH, *RUSSIAN)]
+    find_periods(texts[0], SATURDAY)
+    began = time.process_time()
+    for text in texts:
+        find_periods(text, SATURDAY)
+    assert (time.process_time() - began) / len(texts) < 0.001
