@@ -32,8 +32,8 @@ class MessageFeatures(NamedTuple):
     """Features of one message; a feature that does not apply is 0.
 
     Attributes:
-        words: score by words, relative to the other candidates, 0 to 1.
-        similarity: cosine with the query; the lowest cosine found, if meaning did not find the message.
+        terms: score by words, relative to the other candidates, 0 to 1.
+        cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
@@ -46,8 +46,8 @@ class MessageFeatures(NamedTuple):
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
     """
 
-    words: float
-    similarity: float
+    terms: float
+    cosine: float
     coverage: float
     neighbours: float
     answer: float
@@ -93,8 +93,8 @@ def extract_features(
         candidate = found[seq]
         is_named = message.name in named or message.role in named
         return MessageFeatures(
-            words=candidate.words if candidate else 0.0,
-            similarity=(candidate.similarity or lowest) if candidate else lowest,
+            terms=candidate.words if candidate else 0.0,
+            cosine=(candidate.similarity or lowest) if candidate else lowest,
             coverage=sum(rarity[term] for term in intent.terms & text.terms) / total,
             neighbours=near[seq],
             answer=answers[seq],

@@ -141,7 +141,7 @@ def test_message_without_a_cosine_has_the_lowest_one() -> None:
     candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.4), "e3": found(0.3, None)}
     messages = around(*map(said, range(1, 5)))
     rows = extract_features(candidates, messages, QueryIntent("?"), NO_STATISTICS)
-    assert [each.similarity for _, each in rows] == [0.7, 0.4, 0.4, 0.4]
+    assert [each.cosine for _, each in rows] == [0.7, 0.4, 0.4, 0.4]
 
 
 def test_statistics_of_texts_count_each_text_once() -> None:
