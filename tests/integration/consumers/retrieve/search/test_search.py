@@ -75,7 +75,7 @@ async def test_explain_returns_the_parts_of_a_score(stock: Stock, mnemon_with_ve
 
     assert "parts" not in plain
     assert {"words", "meaning", "similarity"} <= explained["parts"].keys()
-    assert {"terms", "cosine", "coverage", "speaker", "time", "session"} <= explained["parts"].keys()
+    assert {"terms", "cosine", "coverage", "speaker", "session"} <= explained["parts"].keys()
     assert 0 < plain["score"] <= 1
 
 
