@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.search import hit_reranker
+from mnemon_consumers.retrieve.verbs import context as context_verb
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from tests.support.servers.embedding_server import Answer, refusal
@@ -130,6 +131,11 @@ async def test_context_uses_the_reranker(reranking: RerankerServer, stock: Stock
     shown = "\n".join(message["content"] for message in context["messages"])
     assert shown.index(FACTS["plain"]) < shown.index(FACTS["best"])
 
+
+async def test_slow_reranker_takes_no_hits_from_a_context(
+    reranking: RerankerServer, stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context_verb, "ANSWER_SECONDS", 1.0)
     reranking.released.clear()
     context = await stock.ask("context", conversation="new", query=QUERY)
     assert context["degraded"] == ["reranker"]
