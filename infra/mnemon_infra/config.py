@@ -5,6 +5,7 @@ import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -48,6 +49,11 @@ class Deployment(BaseSettings):
         default=None,
         validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
     )
+    reranker_url: str | None = Field(
+        default=None,
+        description="Address to which requests to a reranker are posted, such as http://host:8080/rerank.",
+    )
+    reranker_api_key: SecretStr | None = Field(default=None, description="API key of the reranker.")
 
     model_url: str | None = Field(
         default=None,
@@ -188,6 +194,21 @@ class Deployment(BaseSettings):
             return url
         raise ValueError("expected an address such as http://host:11434/v1")
 
+    @field_validator("reranker_url")
+    @classmethod
+    def _can_be_posted_to(cls, url: str | None) -> str | None:
+        if url is None or _is_http_address(url):
+            return url
+        raise ValueError("expected an address such as http://host:8080/rerank")
+
+    @field_validator("reranker_api_key")
+    @classmethod
+    def _can_be_sent(cls, key: SecretStr | None) -> SecretStr | None:
+        stripped = "" if key is None else key.get_secret_value().strip()
+        if stripped.isascii() and stripped.isprintable():
+            return SecretStr(stripped) if stripped else None
+        raise ValueError("expected printable ASCII characters only: set the key again")
+
     @field_validator("replicas")
     @classmethod
     def _can_have_a_majority(cls, replicas: int) -> int:
@@ -234,6 +255,14 @@ class Deployment(BaseSettings):
         if host.startswith("/"):  # the folder of a socket
             return URL.create(*login, database=database, query={"host": host, "port": str(port)})
         return URL.create(*login, host, port, database)
+
+
+def _is_http_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _plain(value: object) -> str:

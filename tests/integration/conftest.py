@@ -20,7 +20,8 @@ from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.schemas import create_schema
-from tests.support.servers.embedding_server import Endpoint, serve_embeddings
+from tests.support.servers.embedding_server import Endpoint, serve_embeddings, serve_endpoint
+from tests.support.servers.reranker_server import RerankerServer
 from tests.support.stock_client import Stock
 
 AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
@@ -84,6 +85,13 @@ def provider() -> Iterator[ProviderServer]:
 def embedding_endpoint() -> Iterator[Endpoint]:
     """A local server that embeds."""
     with serve_embeddings() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def reranker_endpoint() -> Iterator[RerankerServer]:
+    """A local server that reranks."""
+    with serve_endpoint(RerankerServer()) as endpoint:
         yield endpoint
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotResolver
@@ -29,6 +30,7 @@ from mnemon_infra.broker.service import AskService
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.watch import watch_switches
+from mnemon_infra.models.reranker import RerankerEndpoint
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -45,8 +47,10 @@ class RetrieveConsumer:
         self._settings = settings = LiveSettings()
         self._memory = memory = Memory(database, settings, deployment.cached_users)
         self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.drop_all)
-        self._search = search = Search(database, memory, vector_index)
-        self._snapshots = SnapshotPool(deployment, settings, vector_index)
+        self._reranker = RerankerEndpoint(deployment)
+        reranker = HitReranker(self._reranker)
+        self._search = search = Search(database, memory, vector_index, reranker)
+        self._snapshots = SnapshotPool(deployment, settings, vector_index, reranker)
         log = UserLog(broker)
         projection = EagerProjection(broker, database, memory)
         query = FactQuery(memory, search, settings)
@@ -79,6 +83,7 @@ class RetrieveConsumer:
             # Requests are answered only after the subscription to changes.
             await self._memory.follow(connection)
             async with (
+                self._reranker.open(),
                 self._snapshots.open(),
                 self._service.complete_requests(),
                 self.broker.run(),

@@ -9,6 +9,7 @@ from typing import Final, Self
 import structlog
 
 from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -58,12 +59,17 @@ class SnapshotPool:
     """Opens snapshots on request, and closes snapshots without requests."""
 
     def __init__(
-        self, deployment: Deployment, settings: LiveSettings, vector_index: VectorIndex | None
+        self,
+        deployment: Deployment,
+        settings: LiveSettings,
+        vector_index: VectorIndex | None,
+        reranker: HitReranker | None = None,
     ) -> None:
         """Create the pool; `vector_index` is the live vector index. Without it snapshots have no search."""
         self._deployment = deployment
         self._settings = settings
         self._vector_index = vector_index
+        self._reranker = reranker
         self._open: dict[int, _OpenSnapshot] = {}
         self._opening = asyncio.Lock()
 
@@ -125,7 +131,7 @@ class SnapshotPool:
             except _VECTOR_ERRORS as error:
                 log.warning("snapshot vectors not opened", position=position, error=str(error))
                 return
-            snapshot.search = Search(snapshot.database, snapshot.memory, vector_index)
+            snapshot.search = Search(snapshot.database, snapshot.memory, vector_index, self._reranker)
             snapshot.has_vectors = True
 
     async def _close_unused_snapshots(self) -> None:

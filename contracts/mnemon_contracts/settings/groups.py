@@ -235,6 +235,24 @@ class Retrieval(Settings):
         description="Days after which the score of an archived fact has decayed to 1/e.",
     )
     decay: bool = Field(default=True, description="Lower the score of archived facts as they age.")
+    reranker: Text | None = Field(
+        default=None,
+        description="Model at `MNEMON_RERANKER_URL` that orders the best hits again. It reads the query and "
+        "the texts of these hits. Default: no reranking by a model.",
+    )
+    reranker_timeout_ms: int = Field(
+        default=300,
+        ge=10,
+        le=2000,
+        description="Maximum time that a search waits for the reranker, in milliseconds; after it, the "
+        "order of the hits stays.",
+    )
+    reranker_candidates: int = Field(
+        default=20,
+        ge=1,
+        le=100,
+        description="Maximum number of hits of a search that the reranker orders, the best hits first.",
+    )
 
 
 class Sections(Settings):

@@ -129,7 +129,11 @@ class SearchReplyV2(Reply):
     """Hits, best first."""
 
     hits: tuple[SearchHitV2, ...] = Field(default=(), description="Hits, best first.")
-    degraded: tuple[Text, ...] = Field(default=(), description="Scopes that could not be searched.")
+    degraded: tuple[Text, ...] = Field(
+        default=(),
+        description="Scopes that could not be searched; `embedding` if the search used words only, and "
+        "`reranker` if a reranker did not order the hits.",
+    )
 
 
 class SearchReplyV1(SearchReplyV2):

@@ -27,7 +27,7 @@ REASONS: Final = (
 
 PARTS: Final = (
     *("facts", "working", "user_data", "summaries", "recent", "relevant", "conversation", "embedding"),
-    *("memories", "messages", "documents"),
+    *("memories", "messages", "documents", "reranker"),
 )
 """Parts that a degraded reply may lack."""
 
@@ -116,6 +116,12 @@ EMBEDDING_SECONDS = Histogram(
     "mnemon_embedding_call_seconds", "Time of a request to an embedding endpoint, in seconds", _SHORT
 )
 EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that an embedding endpoint embedded")
+RERANKER_CALLS = Counter(
+    "mnemon_reranker_calls", "Requests to the reranker", outcome=("answered", "unavailable", "refused")
+)
+RERANKER_SECONDS = Histogram(
+    "mnemon_reranker_call_seconds", "Time of a request to the reranker, in seconds", _SHORT
+)
 
 BUDGET_USED = Gauge("mnemon_budget_used_ratio", "Largest used share of a tenant's daily budget")
 BUDGETS_SPENT = Gauge(

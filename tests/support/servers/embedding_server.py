@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ KEY = "sk-one-that-must-not-be-seen"
 DIMENSION = 8
 
 Body = dict[str, Any]
+EndpointT = TypeVar("EndpointT", bound="Endpoint")
 
 
 def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
@@ -56,6 +57,8 @@ def refusal(status: int, headers: Mapping[str, str] | None = None) -> Answer:
 
 class Endpoint:
     """A server on a free port. `faults` are its next answers; after them it answers right."""
+
+    path = "/v1/embeddings"
 
     def __init__(self) -> None:
         self.faults: list[Callable[[Body], Answer]] = []
@@ -99,13 +102,17 @@ class Endpoint:
             self.keys.append(key)
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
-            fault = self.faults.pop(0) if self.faults else right
+            fault = self.faults.pop(0) if self.faults else self.build_answer
         try:
             self.released.wait(10)
-            return fault(request) if path == "/v1/embeddings" else refusal(404)
+            return fault(request) if path == self.path else refusal(404)
         finally:
             with self._lock:
                 self.in_flight -= 1
+
+    def build_answer(self, request: Body) -> Answer:
+        """Return the answer without a fault."""
+        return right(request)
 
     @property
     def deployment(self) -> Deployment:
@@ -115,7 +122,13 @@ class Endpoint:
 @contextmanager
 def serve_embeddings() -> Iterator[Endpoint]:
     """Run an endpoint in a thread."""
-    endpoint = Endpoint()
+    with serve_endpoint(Endpoint()) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def serve_endpoint(endpoint: EndpointT) -> Iterator[EndpointT]:
+    """Run an endpoint in a thread until the block ends."""
     serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
     serving.start()
     yield endpoint

@@ -20,6 +20,29 @@ def test_an_unusable_address_is_refused_at_once(
         Deployment()
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:80", "reranker", "http:///rerank", "http://[::1/rerank", "http://host:99999/", "file://a/b"],
+)
+def test_unusable_address_of_reranker_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("MNEMON_RERANKER_URL", address)
+    with pytest.raises(ValidationError, match="expected an address such as http://host:8080/rerank"):
+        Deployment()
+
+
+@pytest.mark.parametrize(("key", "expected"), [(" one\n", "one"), (" ", None)])
+def test_key_of_reranker_is_stripped(monkeypatch: pytest.MonkeyPatch, key: str, expected: str | None) -> None:
+    monkeypatch.setenv("MNEMON_RERANKER_API_KEY", key)
+    found = Deployment().reranker_api_key
+    assert (found and found.get_secret_value()) == expected
+
+
+def test_key_of_reranker_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMON_RERANKER_API_KEY", "ключ")
+    with pytest.raises(ValidationError, match="expected printable ASCII characters only"):
+        Deployment()
+
+
 def test_the_command_says_which_it_is_and_repeats_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MNEMON_NATS_URL", "nats://127.0.0.1:1")
     monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none")

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, find_candidates
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
+from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
     NO_WINDOW,
     WHOLE,
@@ -78,7 +80,8 @@ class SearchResult:
 
     Attributes:
         hits: hits; their scores are comparable across scopes, see `compute_relevance`.
-        degraded: scopes that could not be searched, and `embedding` if the search used words only.
+        degraded: scopes that could not be searched, `embedding` if the search used words only, and
+            `reranker` if the hits should have been reranked by a model, and were not.
         seq: the log position that the hits reflect; 0 if nothing could be read.
     """
 
@@ -110,8 +113,15 @@ _Answer: TypeAlias = tuple[list[RankedHit], int]
 class Search:
     """Finds facts, messages, documents and summaries."""
 
-    def __init__(self, database: Database, memory: Memory, vector_index: VectorIndex | None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        memory: Memory,
+        vector_index: VectorIndex | None,
+        reranker: HitReranker | None = None,
+    ) -> None:
         """Create the search; without `vector_index` no scope can be searched."""
+        self._reranker = reranker
         self._memory = memory
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
@@ -140,6 +150,7 @@ class Search:
         min_seq: int | None = None,
         documents: Mapping[str, str] | None = None,
         window: RecentWindow = NO_WINDOW,
+        until: float | None = None,
     ) -> SearchResult:
         """Return items that are relevant to a query.
 
@@ -155,21 +166,24 @@ class Search:
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
+            until: time of the event loop at which the caller stops waiting; a reranker has until then.
         """
         query = query[:LOOKED_AT]
         statistics = self._statistics.get_statistics(owner[0])
         meaning, degraded = await self._embed_query(query, statistics.tokens)
         parts = resolve_parts(scopes)
+        reranker = self._reranker if settings.reranker else None
+        pool = max(limit, settings.reranker_candidates) if reranker else limit
         question = MemorySearch(
             owner,
             QueryIntent(query, now),
             meaning,
             statistics.terms,
-            limit,
+            pool,
             settings,
             now,
             min_seq,
-            choose_breadth(limit),
+            choose_breadth(pool),
             documents or {},
             parts,
             window,
@@ -178,6 +192,7 @@ class Search:
             *(self._scopes[scope](question) for scope in parts), return_exceptions=True
         )
         hits: list[RankedHit] = []
+        candidates: list[RankedHit] = []
         seqs: list[int] = []
         for scope, answer in zip(parts, answers, strict=True):
             match answer:
@@ -188,9 +203,17 @@ class Search:
                     raise answer
                 case some, seq:
                     hits += some[:limit]
+                    candidates += some[:pool]
                     seqs.append(seq)
-        hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
         hits.sort(key=lambda hit: -hit.score)
+        if reranker and candidates:
+            candidates.sort(key=lambda hit: -hit.score)
+            reranked = await _rerank_hits(reranker, query, candidates, settings, until)
+            if reranked is None:
+                degraded.append("reranker")
+            else:
+                hits = _limit_scopes(reranked, limit)
+        hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
     async def _embed_query(
@@ -358,6 +381,52 @@ class Search:
             for each, document, text in shown
         ]
         return hits, seen.seq
+
+
+async def _rerank_hits(
+    reranker: HitReranker, query: str, hits: Sequence[RankedHit], settings: Retrieval, until: float | None
+) -> list[RankedHit] | None:
+    """Return the hits in the order of the reranker, and below them the hits that it has not read.
+
+    Args:
+        reranker: the model.
+        query: the query.
+        hits: hits of all scopes, best first.
+        settings: settings of the tenant.
+        until: time of the event loop at which the caller stops waiting.
+
+    Returns:
+        None if the reranker gave no answer in time.
+    """
+    # Some endpoints refuse a request with a blank text.
+    places = [place for place, hit in enumerate(hits) if hit.text.strip()][: settings.reranker_candidates]
+    if not places:
+        return list(hits)
+    scores = await reranker.score_texts(query, [hits[place].text for place in places], settings, until)
+    if scores is None:
+        return None
+    ranked = sorted(zip(places, scores, strict=True), key=lambda each: -each[1])
+    # Scores outside of 0 to 1 keep their order.
+    best = [_replace_score(hits[place], min(1.0, max(0.0, score))) for place, score in ranked]
+    read, lowest = frozenset(places), best[-1].score
+    return best + [
+        hit._replace(score=min(hit.score, lowest)) for place, hit in enumerate(hits) if place not in read
+    ]
+
+
+def _replace_score(hit: RankedHit, relevance: float) -> RankedHit:
+    return hit._replace(score=relevance, parts={**hit.parts, "reranker": relevance})
+
+
+def _limit_scopes(hits: Sequence[RankedHit], limit: int) -> list[RankedHit]:
+    """Return the first hits of each scope, in the same order."""
+    counts: Counter[FoundScope] = Counter()
+    kept = []
+    for hit in hits:
+        counts[hit.scope] += 1
+        if counts[hit.scope] <= limit:
+            kept.append(hit)
+    return kept
 
 
 def _cut_chunk(text: str, chunk: FusedCandidate) -> str:

@@ -132,17 +132,22 @@ class ContextVerb:
         if not any(parts[:4]):
             raise missing["recent"]
         # The search starts after the reads: it needs the last message, and would slow down the reads.
-        found_by = min(time() + SEARCH_TIMEOUT, started + ANSWER_SECONDS)
+        retrieval = turn.settings.retrieval
+        reranking = retrieval.reranker_timeout_ms / 1000 if retrieval.reranker else 0.0
+        found_by = min(time() + SEARCH_TIMEOUT + reranking, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
-            read_in_time(_search_turn(turn, parts), found_by, missing, *sections),
+            read_in_time(_search_turn(turn, parts, found_by), found_by, missing, *sections),
             read_tail(turn, parts, read_by, missing),
         )
         return _build_reply(turn, parts, found, missing)
 
 
-async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
-    """Search memory for the turn; return None if there is no query, no scope or no search."""
+async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> SearchResult | None:
+    """Search memory for the turn; return None if there is no query, no scope or no search.
+
+    The caller waits until a time of the event loop, `until`.
+    """
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
         return None
@@ -159,7 +164,15 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult |
     # Other sections may show some of the hits, so the limit is raised by their number.
     limit = max(retrieval.limit + listed, shown.conversation_hits + _count_recent(turn, parts))
     return await search.find(
-        owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
+        owner,
+        query,
+        turn.scopes,
+        limit,
+        retrieval.threshold,
+        retrieval,
+        moment,
+        request.min_seq,
+        until=until,
     )
 
 
@@ -183,7 +196,8 @@ def _build_reply(
         facts=parts.facts.value if parts.facts else (),
         summaries=parts.summaries.value if parts.summaries else (),
         hits=result.hits if result else (),
-        incomplete=bool(degraded),
+        # Without the reranker, hits have another order, and none is missing.
+        incomplete=any(part != "reranker" for part in degraded),
     )
     context = decide.build_context(known, settings, turn.now)
     layouts = TYPED_LAYOUTS if settings.context.fact_types else LAYOUTS_BY_LANGUAGE
@@ -218,4 +232,4 @@ def _build_reply(
 def _list_degraded(turn: ContextTurn, result: SearchResult | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else result.degraded if result else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
-    return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
+    return tuple(sorted(named, key=(*SECTIONS, "embedding", "reranker").index))

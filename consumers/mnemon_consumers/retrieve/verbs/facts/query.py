@@ -73,7 +73,8 @@ class FactQuery:
         Raises:
             Refusal: no fact fits the query, or facts cannot be searched now.
         """
-        settings = self._settings.get_settings(owner[0]).retrieval
+        # The words of the query decide, so a reranker is not asked.
+        settings = self._settings.get_settings(owner[0]).retrieval.model_copy(update={"reranker": None})
         found = await self._search.find(
             owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, now()
         )

@@ -1,0 +1,41 @@
+"""A server that reranks as Jina, Cohere and vLLM do on the wire, and fails as it is told to."""
+
+from mnemon_infra.config import Deployment
+from tests.support.servers.embedding_server import KEY, Answer, Body, Endpoint
+
+
+def score_text(text: str) -> float:
+    """Return the server's score of a text: the share of the letter `z` among its first ten characters."""
+    return text[:10].count("z") / 10
+
+
+def build_results(request: Body) -> list[Body]:
+    """Return one result for each text, best first."""
+    scores = enumerate(map(score_text, request["documents"]))
+    results = [{"index": index, "relevance_score": score} for index, score in scores]
+    return sorted(results, key=lambda result: -result["relevance_score"])
+
+
+def build_tei_answer(request: Body) -> Answer:
+    """Answer as text-embeddings-inference, which does not know `documents`."""
+    if "texts" not in request:
+        return Answer(422, b"Failed to deserialize the JSON body: missing field `texts`")
+    results = build_results({"documents": request["texts"]})
+    return Answer(200, [{"index": each["index"], "score": each["relevance_score"]} for each in results])
+
+
+class RerankerServer(Endpoint):
+    """A server on a free port that scores texts by `score_text`."""
+
+    path = "/v1/rerank"
+
+    def build_answer(self, request: Body) -> Answer:
+        return Answer(200, {"id": "1", "model": request["model"], "results": build_results(request)})
+
+    @property
+    def address(self) -> str:
+        return f"{self.url}/rerank"
+
+    @property
+    def deployment(self) -> Deployment:
+        return Deployment(reranker_url=self.address, reranker_api_key=KEY)
