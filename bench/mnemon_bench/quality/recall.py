@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple
@@ -39,6 +39,16 @@ TARGETS: Final = {
     "at_least": {"recall@5": 0.70, "recall@10": 0.78},
     "at_most": {"search_p50_ms": 5.0},
 }
+DIALOGUE: Final = Path(__file__).with_name("russian_dialogue.json")
+"""The Russian conversation with questions that mnemon ships."""
+
+DIALOGUE_LANGUAGES: Final = {"russian": frozenset({1, 2, 4}), "english": frozenset({3})}
+"""The categories of the questions in each language, in `DIALOGUE`."""
+
+DIALOGUE_TARGETS: Final = {
+    "at_least": {"recall@5_russian": 0.75, "recall@5_english": 0.40},
+    "at_most": {"search_p50_ms": 5.0},
+}
 ADVERSARIAL: Final = 5
 """The category of questions without an answer, which are counted separately."""
 
@@ -67,10 +77,19 @@ Method = Callable[[LabelledQuestion], Awaitable[list[str]]]
 
 
 class Data(NamedTuple):
-    """Conversations, and the questions about them that have usable evidence."""
+    """Conversations, and the questions about them that have usable evidence.
+
+    Attributes:
+        conversations: the conversations to import.
+        questions: the questions to ask.
+        languages: for each language that is also counted separately, the categories of its questions.
+        targets: bounds of the figures.
+    """
 
     conversations: Sequence[LocomoConversation]
     questions: Sequence[LabelledQuestion]
+    languages: Mapping[str, frozenset[int]] = {}
+    targets: Mapping[str, Mapping[str, float]] = TARGETS
 
 
 async def run(
@@ -85,13 +104,14 @@ async def run(
 
     Returns:
         `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
-        categories 1 to 4, of each category, and of the adversarial ones; times in ms. `full` is `search` as a
-        bot uses it; `bm25`, `dense` and `fused` are its candidates before ranking.
+        categories 1 to 4, of each category, of the adversarial ones, and of each language of the data; times
+        in ms. `full` is `search` as a bot uses it; `bm25`, `dense` and `fused` are its candidates before
+        ranking.
 
     Raises:
         RuntimeError: a search fails.
     """
-    conversations, questions = data
+    conversations, questions = data.conversations, data.questions
     async with spawn_consumers(["persist", "index", "retrieve"], deployment):
         connection = await connect_deployment(deployment, name="bench")
         try:
@@ -104,20 +124,26 @@ async def run(
             await connection.close()
     report(f"{len(questions):,} questions asked")
     answered |= await _ask_candidates(deployment, questions)
-    methods = {name: summarise(each) for name, each in answered.items()}
+    methods = {name: summarise(each, data.languages) for name, each in answered.items()}
     full = methods["full"]
     return {
         "ratios": {
             f"full_to_{name}@10": round(full["recall@10"] / methods[name]["recall@10"], 3)
             for name in ("bm25", "dense", "fused")
         },
-        "targets": TARGETS,
+        "targets": data.targets,
         "recall@5": full["recall@5"],
         "recall@10": full["recall@10"],
+        **{f"recall@5_{language}": part["recall@5"] for language, part in full["languages"].items()},
         "search_p50_ms": full["milliseconds"]["p50"],
         "methods": methods,
         "turns": sum(each.turns for each in conversations),
     }
+
+
+def load_dialogue() -> Data:
+    """Load the Russian conversation that mnemon ships, with targets for each language of its questions."""
+    return load_data(DIALOGUE)._replace(languages=DIALOGUE_LANGUAGES, targets=DIALOGUE_TARGETS)
 
 
 def load_data(path: Path) -> Data:
@@ -227,8 +253,15 @@ def _turn_id(event_id: str) -> str:
     return ":".join(event_id.rsplit(":", 2)[1:])
 
 
-def summarise(answered: Sequence[RankedTurns]) -> dict[str, Any]:
-    """Return the recall of a method and its times."""
+def summarise(
+    answered: Sequence[RankedTurns], languages: Mapping[str, frozenset[int]] | None = None
+) -> dict[str, Any]:
+    """Return the recall of a method and its times.
+
+    Args:
+        answered: the questions with the turns that the method has found.
+        languages: for each language to count separately, the categories of its questions.
+    """
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})
     p50, p99 = np.percentile([each.seconds * 1000 for each in answered], (50, 99))
@@ -239,6 +272,10 @@ def summarise(answered: Sequence[RankedTurns]) -> dict[str, Any]:
                 [each for each in answered if each.question.category == category]
             )
             for category in categories
+        },
+        "languages": {
+            language: _summarise_recall([each for each in answered if each.question.category in spoken])
+            for language, spoken in (languages or {}).items()
         },
         "milliseconds": {"p50": round(float(p50), 2), "p99": round(float(p99), 2)},
     }

@@ -50,8 +50,8 @@ def bench(
             exists=True,
             help="Input of the bench. For recall: a LoCoMo file, or a folder of LoCoMo files. "
             "For secrets: labelled sentences; for dedupe-quality: labelled pairs of facts; "
-            "both with one JSON object per line. Default for secrets and dedupe-quality: "
-            "the lists that mnemon contains.",
+            "both with one JSON object per line. Default: the Russian dialogue and the lists "
+            "that mnemon contains.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -70,19 +70,22 @@ def bench(
     if name is BenchName.DEDUPE_QUALITY:
         perform_command(_bench_dedupe_quality(data, as_json))
         return
-    if (name is BenchName.RECALL) != (data is not None):
+    if data is not None and name is not BenchName.RECALL:
         refuse(
             ExitCode.USAGE_ERROR,
-            "--data is required by recall (conversations), optional for secrets (sentences) and "
-            "dedupe-quality (pairs), and not accepted by other benches",
+            "--data is accepted by recall (conversations), secrets (sentences) and dedupe-quality (pairs), "
+            "and by no other bench",
         )
-    perform_command(_run_bench(name, _load_conversations(data) if data else None, as_json))
+    conversations = _load_conversations(data) if name is BenchName.RECALL else None
+    perform_command(_run_bench(name, conversations, as_json))
 
 
-def _load_conversations(path: Path) -> "Data":
-    from mnemon_bench.quality.recall import load_data
+def _load_conversations(path: Path | None) -> "Data":
+    from mnemon_bench.quality.recall import load_data, load_dialogue
     from mnemon_producers.locomo import NotLocomo
 
+    if path is None:
+        return load_dialogue()
     try:
         return load_data(path)
     except OSError as error:
@@ -230,15 +233,15 @@ def _show_figures(measured: dict[str, Any]) -> None:
 
 
 def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
-    """Show the results of each method: over all questions that have an answer, then by category."""
+    """Show the results of each method: over all questions that have an answer, by category, by language."""
     columns = "recall@5", "recall@10", "recall@20", "hit@10", "mrr"
     rows = []
     for name, found in methods.items():
         taken = found["milliseconds"]
         rows.append((name, "1-4", *(f"{found[each]:.3f}" for each in columns), taken["p50"], taken["p99"]))
-        for category, part in found["categories"].items():
-            rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
-    show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+        for group, part in (found["categories"] | found["languages"]).items():
+            rows.append(("", group, *(f"{part[each]:.3f}" for each in columns), "", ""))
+    show_table(("method", "questions", *columns, "p50 ms", "p99 ms"), rows)
     typer.echo()
 
 

@@ -77,3 +77,15 @@ def test_questions_without_an_answer_count_apart() -> None:
     )
     assert counted["categories"]["5"]["recall@20"] == 0.0
     assert counted["milliseconds"]["p50"] == 3.0
+
+
+def test_languages_count_separately() -> None:
+    russian = RankedTurns(LabelledQuestion("talk", "Кто?", frozenset({"D1:1"}), 4), ["D1:1"], 0.002)
+    english = RankedTurns(LabelledQuestion("talk", "Who?", frozenset({"D1:1"}), 3), ["D1:2"], 0.002)
+
+    counted = summarise([russian, english], {"russian": frozenset({1, 4}), "english": frozenset({3})})
+
+    found = {
+        language: (part["recall@5"], part["questions"]) for language, part in counted["languages"].items()
+    }
+    assert found == {"russian": (1.0, 1), "english": (0.0, 1)}
