@@ -193,7 +193,7 @@ def _short(identifier: str) -> str:
 
 
 def check_text(field: str, text: str) -> str:
-    """Check a text outside of a body, such as in a form, and return it.
+    """Check a text outside of a body, for example in a form, and return it.
 
     Raises:
         InvalidBody: the text holds U+0000 or is not valid Unicode. The error names the field.
@@ -202,7 +202,7 @@ def check_text(field: str, text: str) -> str:
 
 
 def check_identifier(field: str, identifier: str) -> str:
-    """Check an id outside of a body, such as in a header, and return it.
+    """Check an id outside of a body, for example in a header, and return it.
 
     Raises:
         InvalidBody: the id is too long, holds U+0000 or is not valid Unicode. The error names the field.

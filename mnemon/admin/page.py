@@ -145,7 +145,12 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
             for name, text in (await read_form(request)).items():
                 form[name] = text if name in _IDS else text.strip()
             if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
-                why = PageError(403, "The form was refused", SESSION_OVER, "Go back and reload the page.")
+                why = PageError(
+                    403,
+                    "The form was refused",
+                    "The form does not belong to the current session; nothing was changed.",
+                    "Go back, reload the page and send the form again.",
+                )
                 return visit.render_error(why)
         visit = Visit(request, session, section, query, form)
         return await _await_page(handler(visit))

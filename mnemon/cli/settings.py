@@ -129,8 +129,9 @@ def find_preset(
 def unset(
     names: Names, tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Restore defaults: a tenant's setting to that of all tenants, a setting of all tenants to the built-in
-    value.
+    """Restore the defaults of settings.
+
+    With --tenant, the value of all tenants applies again; without it, the built-in value.
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """

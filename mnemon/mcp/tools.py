@@ -30,8 +30,8 @@ class ConversationTool(FunctionTool):
 
 NEW_CONVERSATION: Final = ConversationTool(
     "new_conversation",
-    "Begin a new conversation, when the user asks for it, such as by /new. All earlier messages, in every "
-    "conversation, are removed from memory; facts stay. It cannot be undone.",
+    "Begin a new conversation, when the user asks for it, for example by /new. All earlier messages, in "
+    "every conversation, are removed from memory; facts stay. It cannot be undone.",
     "started",
     fixed={"discard_previous": True},
 )

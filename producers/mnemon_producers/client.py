@@ -179,7 +179,7 @@ class MemoryClient(MemoryTools):
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
-        """Add many events, in their order, in atomic batches, such as for an import.
+        """Add many events, in their order, in atomic batches, for example for an import.
 
         Events may come from any iterable, also from an asynchronous iterable. The client reads them at the
         rate at which the log accepts them.

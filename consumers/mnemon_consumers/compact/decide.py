@@ -36,7 +36,7 @@ class SummaryStep:
 
     @property
     def name(self) -> str:
-        """Return a name that is the same for every summary that begins with the first of these messages."""
+        """Return the key of this step, made from its first message; a repeated step has the same key."""
         return f"from {self.messages[0].seq}"
 
 
@@ -52,7 +52,7 @@ class MergeStep:
 
     @property
     def name(self) -> str:
-        """Return a name that is the same for every summary that replaces the first of these summaries."""
+        """Return the key of this step, made from its first summary; a repeated step has the same key."""
         return f"instead of {self.summaries[0].id}"
 
 

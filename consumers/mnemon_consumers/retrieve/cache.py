@@ -124,7 +124,7 @@ class CountCache:
         return counted if counted and counted.is_usable(view, edges) else None
 
     def keep(self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int) -> None:
-        """Keep counts of settled messages: no event at or below the log position `settled` can follow."""
+        """Cache the counts if all counted messages are settled: at or below the log position `settled`."""
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted
 

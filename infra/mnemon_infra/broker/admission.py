@@ -48,7 +48,7 @@ class Admission:
     """Counts unanswered requests, and refuses requests beyond the limits.
 
     Args:
-        bounds: returns the present limits of a tenant.
+        bounds: returns the current limits of a tenant.
         clock: returns the seconds of a monotonic clock.
     """
 

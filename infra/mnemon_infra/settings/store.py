@@ -56,7 +56,7 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The present settings: `value` has the default, and `get_settings` returns the settings of a tenant.
+    """The current settings: `value` has the default, and `get_settings` returns the settings of a tenant.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
     entry is invalid, or no longer fits the default, has the default.
@@ -255,7 +255,7 @@ async def change_settings(
 
     Args:
         connection: connection to the server.
-        edit: makes the new document from the present one; called again if another writer has changed the
+        edit: makes the new document from the current one; called again if another writer has changed the
             settings.
         tenant: the tenant whose settings change; None for the default.
 

@@ -51,7 +51,7 @@ def _build_logger(name: str = "") -> logging.Logger:
 
 
 def _add_trace(_: object, __: str, line: EventDict) -> EventDict:
-    """Add the ids of the present trace and span, if there are any, to a log line."""
+    """Add the ids of the current trace and span, if there are any, to a log line."""
     return {**build_log_fields(), **line}
 
 

@@ -45,11 +45,11 @@ class SpanFactory:
         return result.decision is Decision.RECORD_AND_SAMPLE
 
     def current(self) -> str | None:
-        """Return the `traceparent` of the present span."""
+        """Return the `traceparent` of the current span."""
         return _format_traceparent(get_current_span())
 
     def logged(self) -> dict[str, str]:
-        """Return the ids of the present trace and span for a log line."""
+        """Return the ids of the current trace and span for a log line."""
         of = get_current_span().get_span_context()
         return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
 

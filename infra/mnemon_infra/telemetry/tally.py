@@ -57,11 +57,11 @@ class Gauge(Metric):
         self.values: dict[Values, float] = {}
 
     def set(self, value: float, *labels: str) -> None:
-        """Set the present value."""
+        """Set the current value."""
         self.values[self.bounded(labels)] = value
 
     def replace(self, values: Mapping[str, float]) -> None:
-        """Set the present value for each value of the only label, and remove all other series."""
+        """Set the current value for each value of the only label, and remove all other series."""
         self.values = {self.bounded((label,)): value for label, value in values.items()}
 
 
@@ -94,7 +94,7 @@ class Histogram(Metric):
 
         Args:
             times: the moments in seconds, in order; a moment out of order is counted with its neighbours.
-            now: the present time in seconds, by the same clock.
+            now: the current time in seconds, by the same clock.
             labels: as in `observe`.
         """
         distribution = self._of(labels)

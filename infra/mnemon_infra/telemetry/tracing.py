@@ -79,13 +79,13 @@ def current_traceparent() -> str | None:
 
 
 def build_headers() -> dict[str, str]:
-    """Return the present trace as headers of a message."""
+    """Return the current trace as headers of a message."""
     traceparent = current_traceparent()
     return {} if traceparent is None else {TRACEPARENT: traceparent}
 
 
 def build_log_fields() -> dict[str, str]:
-    """Return the present trace as fields of a log line."""
+    """Return the current trace as fields of a log line."""
     return {} if _spans is None else _spans.logged()
 
 

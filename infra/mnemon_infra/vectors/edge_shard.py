@@ -206,7 +206,7 @@ class Shard:
             with translate_errors():
                 self.engine.flush()
         except VectorsUnavailable as error:
-            log.warning("vector flush failed", error=str(error))
+            log.warning("vector flush failed", collection=self.folder.name, error=str(error))
 
     def _due(self) -> bool:
         new = self._unorganised
@@ -217,9 +217,13 @@ class Shard:
             while self._due():
                 await self._organise()
         except VectorsUnavailable as error:
-            log.warning("vector optimisation failed, searches are slower", error=str(error))
+            log.warning(
+                "vector optimisation failed, searches are slower",
+                collection=self.folder.name,
+                error=str(error),
+            )
         except Exception:
-            log.exception("vector optimisation failed, searches are slower")
+            log.exception("vector optimisation failed, searches are slower", collection=self.folder.name)
         finally:
             self._organising = None
 

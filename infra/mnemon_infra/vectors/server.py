@@ -58,6 +58,9 @@ _PASSING = {
 _BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 
+_NEXT_STEP = "Start the server, or check MNEMON_QDRANT_URL"
+
+
 @contextmanager
 def translate_errors() -> Iterator[None]:
     """Raise `VectorsUnavailable` for errors of the server that may be temporary."""
@@ -66,13 +69,15 @@ def translate_errors() -> Iterator[None]:
     except grpc.RpcError as error:
         if error.code() not in _PASSING:
             raise
-        raise VectorsUnavailable(f"Qdrant failed: {error.code().name}: {error.details()}") from error
+        raise VectorsUnavailable(
+            f"Qdrant does not answer: {error.code().name}: {error.details()}. {_NEXT_STEP}"
+        ) from error
     except UnexpectedResponse as error:
         if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
             raise
-        raise VectorsUnavailable(f"Qdrant failed: {error}") from error
+        raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
-        raise VectorsUnavailable(f"Qdrant failed: {error}") from error
+        raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
 
 
 def alias_of(schema: str, collection: Collection) -> str:

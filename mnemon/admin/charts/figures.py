@@ -83,7 +83,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """Return the present state of each consumer."""
+    """Return the current state of each consumer."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
         compute_lags(before.consumers, now.consumers),

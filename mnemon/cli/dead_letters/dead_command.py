@@ -108,11 +108,11 @@ def redrive(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Redrive dead letters, such as after a fix, and remove the letters.
+    """Redrive dead letters, for example after a fix, and delete each redriven letter.
 
     Each event is published again under its original id and takes a new position at the end of the log. An
-    event that still cannot be handled becomes a dead letter again. For a window that was given up, a model is
-    asked once more.
+    event that still cannot be handled becomes a dead letter again. For a window that `extract` gave up,
+    `extract` asks a model once more.
 
     Exits with code 0 if all letters are redriven, 1 if some letters remain, 2 if no letter has the id.
 

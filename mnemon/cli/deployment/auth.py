@@ -64,7 +64,7 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 
 @app.command("operator")
 def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Create a login for an operator with all permissions, such as for `mnemon provision`.
+    """Create a login for an operator with all permissions, for example for `mnemon provision`.
 
     Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
     """
@@ -91,7 +91,9 @@ def limit(
     data: FolderOption = None,
     file: FileOption = None,
 ) -> None:
-    """Set limits of a tenant at NATS. Without an option, the general limit of the server applies.
+    """Replace the limits of a tenant at NATS.
+
+    A limit whose option is absent returns to the general limit of the server.
 
     Exits with code 1 if the tenant has no login.
 

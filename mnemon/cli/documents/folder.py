@@ -75,7 +75,7 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
                 )
             sent = 0 if request.dry_run else await _send_changes(memory, request, reading, changes)
     except (InvalidBody, InvalidId) as error:
-        refuse(ExitCode.USAGE_ERROR, str(error))
+        refuse(ExitCode.USAGE_ERROR, str(error), "Check --tenant, --user and --collection")
     except AskFailed as failed:
         again = "Run the same command again: it does not send unchanged files twice"
         refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, str(failed), again)

@@ -157,7 +157,7 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
         refuse(
             ExitCode.USAGE_ERROR,
             f"{file} cannot be read: {error.strerror}",
-            "Check the path and the rights of the file",
+            "Check the path and the permissions of the file",
         )
     except NotLocomo as error:
         refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")

@@ -53,7 +53,7 @@ class ImportFiles:
             refuse(
                 ExitCode.USAGE_ERROR,
                 f"{error.filename} cannot be read: {error.strerror}",
-                "Check the path and the rights of the file",
+                "Check the path and the permissions of the file",
             )
 
     @property
@@ -80,7 +80,7 @@ class ImportFiles:
                 refuse(
                     ExitCode.USAGE_ERROR,
                     f"{path} cannot be read: {error.strerror}",
-                    "Check the path and the rights of the file",
+                    "Check the path and the permissions of the file",
                 )
             except NotReadable as error:
                 again = (

@@ -92,7 +92,7 @@ def _load_conversations(path: Path | None) -> "Data":
         refuse(
             ExitCode.USAGE_ERROR,
             f"{path} cannot be read: {error.strerror}",
-            "Check the path and the rights of the file",
+            "Check the path and the permissions of the file",
         )
     except NotLocomo as error:
         refuse(

@@ -24,7 +24,7 @@ def reindex(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove all vectors and index the log again, such as after a change of the embedding model.
+    """Remove all vectors and index the log again, for example after a change of the embedding model.
 
     Stop the consumers first. `index` then starts at the beginning of the log the next time it runs; rows and
     the log are not touched. Searches find less until `index` has caught up.

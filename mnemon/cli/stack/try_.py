@@ -36,7 +36,7 @@ def try_(
     query: Annotated[
         str | None,
         typer.Option(
-            help="Query to search for. Default: a question about the default fact, or the text of the fact."
+            help=f"Query to search for. Default: the text of --text; for the default fact, {QUESTION!r}."
         ),
     ] = None,
     file: Annotated[

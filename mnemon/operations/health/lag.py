@@ -47,7 +47,7 @@ class Lag(BaseModel):
     grows_per_second: float | None = None
     """Growth of the lag in messages per second; negative if it shrinks."""
     seconds_left: float | None = None
-    """Seconds until no message is pending, at the present rate; None if the lag does not shrink."""
+    """Seconds until no message is pending, at the current rate; None if the lag does not shrink."""
 
     @property
     def waiting(self) -> int:

@@ -62,7 +62,7 @@ class BrokerState(_FrozenState):
     drift: dict[str, str] = {}
     """Differences from the configuration that `mnemon provision` would create."""
     events_per_second: dict[str, float] = {}
-    """Present rate of chat events, by tenant."""
+    """Current rate of chat events, by tenant."""
     events_meant: dict[str, float] = {}
     """The setting `rates.events_per_second` of each tenant that exceeds it."""
 

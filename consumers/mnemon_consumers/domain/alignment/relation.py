@@ -911,7 +911,7 @@ class _Comparison:
         )
 
     def _is_person_narrowed(self) -> bool:
-        """Return whether a word behind a person tells which person is meant: "the neighbour upstairs"."""
+        """Return whether a word after a person says which person is meant: "the neighbour upstairs"."""
         people = {
             (side, pair[side].place)
             for pair in self.alignment.pairs

@@ -92,7 +92,7 @@ _PREPOSITIONS: Final = (
 """Words that may follow a value."""
 
 _COMPLEMENTS: Final = ("на", "в", "во", "к", "ко", "от", "для", "до", "из", "с", "со", "о", "об")
-"""Prepositions that put a complement behind a noun."""
+"""Prepositions that put a complement after a noun."""
 
 _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly", "dates yearly"))
 """Keys of frequencies."""
@@ -512,7 +512,7 @@ class Replacement:
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
-        """Return whether Russian prepositions put another complement behind a noun: "подписка на «Окко»"."""
+        """Return whether Russian prepositions put another complement after a noun: "подписка на «Окко»"."""
         if self.new.is_changed:
             return False
         behind = [
@@ -599,7 +599,7 @@ class Replacement:
         return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
 
     def _is_next_model(self) -> bool:
-        """Return whether the number behind the same name has changed: "Pixel 6", "Pixel 8"."""
+        """Return whether the number after the same name has changed: "Pixel 6", "Pixel 8"."""
         left = self.alignment
         is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
         if not (

@@ -68,7 +68,7 @@ def head_length(tokens: Sequence[Token]) -> int:
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
-    """Move the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
+    """Move the particle of an English verb after the verb: "gave the chickens away", "called it off"."""
     phrasal = load_lexicon().grammar["phrasal"]
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):

@@ -150,7 +150,7 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
 
 
 def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
-    """Return the event of a window that has nothing left to read."""
+    """Return the event with the outcome `gone`, for a window whose messages were removed."""
     return build_answered_event(convert_window(window), "gone", batch_id=batch_id)
 
 

@@ -35,7 +35,7 @@ class _Pool:
 
     Attributes:
         most: maximum number of lines of the batch.
-        is_due: whether windows of a tenant have waited for the setting `pool_seconds`.
+        is_due: whether the windows of at least one tenant have waited `pool_seconds` or longer.
     """
 
     provider: Provider

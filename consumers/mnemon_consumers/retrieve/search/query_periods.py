@@ -475,7 +475,7 @@ def _read_named_day(match: _Match) -> tuple[int, list[_Span]] | None:
 
 
 def _read_this_weekend(match: _Match) -> tuple[int, list[_Span]]:
-    """Read "at the weekend": the present one, or the last."""
+    """Read "at the weekend": the current one, or the last."""
     shift = 0 if match.today.weekday() >= 5 else -1
     return match.found.end(), [_build_weekend(match.today + timedelta(weeks=shift))]
 

@@ -358,7 +358,7 @@ class Search:
         found = await self._find_candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
         seen = await self._memory.load_documents_by_id(question.owner, ids, question.min_seq)
-        # The places of a chunk of a former version do not apply to the present text, so such chunks are
+        # The places of a chunk of a former version do not apply to the current text, so such chunks are
         # skipped.
         documents = {document.event_id: document for document in seen.value}
         shown = [

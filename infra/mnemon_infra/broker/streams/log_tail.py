@@ -125,7 +125,7 @@ class _Arrivals:
         return page
 
     def _events(self, message: Msg) -> list[Delivery]:
-        """Return the event in a message as a list, which is empty for a status."""
+        """Count a message, and return its event in a list; empty for a status or after a lost delivery."""
         if not message.reply:
             status = (message.headers or {}).get(Header.STATUS)
             if status != _HEARTBEAT:

@@ -127,7 +127,7 @@ async def lock_windows_of_users(
     Args:
         connection: connection in a transaction, which holds the locks until it ends.
         users: each user with True for all windows, or False for only the windows that are marked online.
-        now: the present time; windows that are due by this time count as due.
+        now: the current time; windows that are due by this time count as due.
         at_most: maximum number of windows of each user.
     """
     wanted = [

@@ -30,7 +30,13 @@ _FILLER: Final = compile_pattern(
 
 
 def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
-    """Return whether a text begins with a value, after "is", a dash or, when `follows_colon`, a colon."""
+    """Return whether the text after a connector such as "is" or ":" begins with a value.
+
+    Args:
+        text: the text after the connector.
+        is_russian: whether the sentence is Russian.
+        follows_colon: whether the connector has ":", "=" or "→".
+    """
     text = text.strip()
     while filler := _FILLER.match(text):
         text = text[filler.end() :]

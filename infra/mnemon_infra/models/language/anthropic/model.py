@@ -91,7 +91,8 @@ class AnthropicModel:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
             raise ModelRefused(
-                f"{error}, also without its text: check the key and the account of {self.model}"
+                f"{error}. A test request with minimal text was refused too: check the key and the account of "
+                f"{self.model}"
             ) from None
 
 

@@ -84,7 +84,10 @@ class GoogleModel:
             try:
                 checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
-                raise ModelRefused(f"{error}, also without its text: check the key and the account") from None
+                raise ModelRefused(
+                    f"{error}. A test request with minimal text was refused too: "
+                    "check the key and the account"
+                ) from None
             raise refused.add_explanation(request, checked.usage) from None
 
     async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
