@@ -91,8 +91,8 @@ class AnthropicModel:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
             raise ModelRefused(
-                f"{error}. A test request with minimal text was refused too: check the key and the account of "
-                f"{self.model}"
+                f"{error}. A test request with minimal text was refused too: "
+                f"check the key and the account of {self.model}"
             ) from None
 
 

@@ -113,8 +113,8 @@ class OpenAIModel:
             return (await self._post(body)).usage
         except ParameterRefused:
             raise ModelRefused(
-                f"{refused}. A test request with minimal text was refused too: check the key and the account of "
-                f"{self.model}"
+                f"{refused}. A test request with minimal text was refused too: "
+                f"check the key and the account of {self.model}"
             ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
