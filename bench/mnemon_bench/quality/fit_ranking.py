@@ -28,7 +28,7 @@ from mnemon_consumers.retrieve.search import rerank
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
 from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
-from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage

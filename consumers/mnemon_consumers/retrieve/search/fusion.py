@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.models import bm25
 from mnemon_infra.vectors.port import PointHit

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
-from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import TextProperties, describe_text
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage

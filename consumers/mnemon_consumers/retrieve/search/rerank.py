@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
-from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 

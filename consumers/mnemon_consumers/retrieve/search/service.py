@@ -25,7 +25,7 @@ from mnemon_consumers.retrieve.search.levels import (
     filter_messages,
     resolve_parts,
 )
-from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, QueryIntent
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, speaks_of_others, tells_time
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, speaks_of_others, tells_time
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000

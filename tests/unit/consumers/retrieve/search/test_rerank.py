@@ -3,7 +3,7 @@
 import pytest
 
 from mnemon_consumers.retrieve.search.message_features import MessageFeatures
-from mnemon_consumers.retrieve.search.query_intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.rerank import RankedMessage, load_weights, rerank_messages
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS
 from mnemon_infra.database.messages.lookup import Surroundings

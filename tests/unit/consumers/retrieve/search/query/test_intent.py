@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon_consumers.retrieve.search.fusion import measure_word_share
-from mnemon_consumers.retrieve.search.query_intent import (
+from mnemon_consumers.retrieve.search.query.intent import (
     LOOKED_AT,
     QueryIntent,
     speaks_of_others,
     split_words,
     tells_time,
 )
-from mnemon_consumers.retrieve.search.query_periods import QueryPeriod
+from mnemon_consumers.retrieve.search.query.periods import QueryPeriod
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

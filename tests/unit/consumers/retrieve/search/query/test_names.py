@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.names import find_named, is_same_name
+from mnemon_consumers.retrieve.search.query.names import find_named, is_same_name
 
 SAME_ENGLISH = """
 Kate Katherine | Kate Catherine | Katie Kate | Kathryn Katherine | Cathy Catherine | Akib Aqib

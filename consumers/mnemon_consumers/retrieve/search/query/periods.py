@@ -12,7 +12,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from mnemon_consumers.retrieve.search.period_words import DateWord, Meaning, WordKind, split_date_words
+from mnemon_consumers.retrieve.search.query.period_words import DateWord, Meaning, WordKind, split_date_words
 
 FADING_OF_DAY: Final = timedelta(days=3)
 """Distance from a short period at which closeness has fallen to 1/e."""

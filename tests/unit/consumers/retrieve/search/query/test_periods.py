@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
+from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
 
 SATURDAY: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from mnemon_consumers.retrieve.search.names import find_named
-from mnemon_consumers.retrieve.search.query_periods import QueryPeriod, find_periods
+from mnemon_consumers.retrieve.search.query.names import find_named
+from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
 from mnemon_infra.models import bm25
 
 LOOKED_AT: Final = 10_000
