@@ -44,7 +44,10 @@ january february april june july august september october november december
 января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре
 """
-_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_NUMBER_OF_TIME: Final = re.compile(
+    r"\b(?:(?:19|20)\d\d|[0-3]?\d(?:st|nd|rd|th)|[0-3]?\d-?(?:го|е|му)|[0-2]?\d:[0-5]\d)\b", re.IGNORECASE
+)
+"""A year, a day of a month as "21st" or "21-го", or a time of day."""
 
 FIRST_PERSON: Final = frozenset(_I.split())
 SECOND_PERSON: Final = frozenset(_YOU.split())
@@ -111,7 +114,7 @@ def split_words(text: str) -> frozenset[str]:
 
 def tells_time(text: str) -> bool:
     """Return whether a text names a time."""
-    return not TIMES.isdisjoint(split_words(text)) or _YEAR.search(text) is not None
+    return not TIMES.isdisjoint(split_words(text)) or _NUMBER_OF_TIME.search(text) is not None
 
 
 def speaks_of_others(text: str) -> bool:

@@ -110,6 +110,10 @@ def test_message_intent_names_dates_and_people() -> None:
     assert tells_time("It was in 2019")
     assert not tells_time("It costs 20190 roubles")
     assert not tells_time("We may go there")
+    assert tells_time("She stays till the 24th")
+    assert tells_time("Приедет 21-го")
+    assert tells_time("The train is at 9:40")
+    assert not tells_time("Four days of 24 hours")
 
     assert speaks_of_others("Your painting is so vivid!")
     assert speaks_of_others("Как ты это сделал?")
