@@ -46,7 +46,9 @@ async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> No
     async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=IMPATIENT) as other:
         async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
             assert await client.publish("u", role="user", content="as long as it may be")
-            with pytest.raises(NotConnected, match="maximum account active connections"):
+            with pytest.raises(
+                NotConnected, match=r"maximum account active connections|closed the connection"
+            ):
                 async with MemoryClient.connect(addresses["A"], tenant="A"):
                     pass
             with pytest.raises(PublishFailed, match="more bytes than this login may send") as refused:

@@ -1,5 +1,6 @@
 """Reranking by an endpoint: a local server speaks the wire formats, with their faults."""
 
+import gc
 import socket
 import traceback
 from collections.abc import AsyncIterator, Callable
@@ -131,6 +132,8 @@ async def test_slow_server_times_out(reranker_endpoint: RerankerServer, reranker
     assert await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS) == SCORES
 
 
+# The HTTP library leaves the socket of a cancelled handshake to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_limit_covers_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # The server accepts, and says nothing of the encryption that the client waits for.
@@ -140,6 +143,7 @@ async def test_limit_covers_the_connection() -> None:
         async with reranker.open():
             with pytest.raises(RerankerUnavailable, match=r"did not answer within 0\.1 s"):
                 await reranker.score_texts(MODEL, "quiz", TEXTS, 0.1)
+    gc.collect()
 
 
 async def test_unreachable_server_is_reported(
