@@ -1,5 +1,6 @@
 """Reranking by an endpoint: a local server speaks the wire formats, with their faults."""
 
+import asyncio
 import gc
 import socket
 import traceback
@@ -134,15 +135,18 @@ async def test_slow_server_times_out(reranker_endpoint: RerankerServer, reranker
 
 # The HTTP library leaves the socket of a cancelled handshake to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_limit_covers_the_connection() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        # The server accepts, and says nothing of the encryption that the client waits for.
-        reranker = RerankerEndpoint(
-            Deployment(reranker_url=f"https://127.0.0.1:{silent.getsockname()[1]}/rerank")
-        )
-        async with reranker.open():
-            with pytest.raises(RerankerUnavailable, match=r"did not answer within 0\.1 s"):
-                await reranker.score_texts(MODEL, "quiz", TEXTS, 0.1)
+def test_limit_covers_the_connection() -> None:
+    async def ask_silent_server() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            # The server accepts, and says nothing of the encryption that the client waits for.
+            reranker = RerankerEndpoint(
+                Deployment(reranker_url=f"https://127.0.0.1:{silent.getsockname()[1]}/rerank")
+            )
+            async with reranker.open():
+                with pytest.raises(RerankerUnavailable, match=r"did not answer within 0\.1 s"):
+                    await reranker.score_texts(MODEL, "quiz", TEXTS, 0.1)
+
+    asyncio.run(ask_silent_server())
     gc.collect()
 
 
