@@ -12,6 +12,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from numpy.typing import NDArray
 
+from mnemon_consumers.dedupe import processor
 from mnemon_consumers.dedupe.decide import derive_decision_id
 from mnemon_consumers.dedupe.processor import ProposalProcessor
 from mnemon_consumers.dedupe.state.user import TURN
@@ -69,7 +70,10 @@ async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncI
         yield Anna(connection, vector_index, settings, ProposalProcessor(database, vector_index, settings))
 
 
-async def test_unfinished_proposals_of_a_turn_stay_undecided(anna: Anna) -> None:
+async def test_unfinished_proposals_of_a_turn_stay_undecided(
+    anna: Anna, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "TURN_SECONDS", 600)
     last = await anna.propose(*(f"Has read book number {each}" for each in range(TURN + 1)))
 
     waits = await anna.decide()
