@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
 
     from mnemon_contracts.settings.document import Document
+    from mnemon_infra.config import Deployment
     from mnemon_infra.settings.history import Revision, SettingChange
 
 app = typer.Typer(
@@ -170,20 +171,20 @@ SettingsCommand = Callable[["Client"], Coroutine[Any, Any, None]]
 
 def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
     deployment = require_deployment(data, "broker")
-    perform_command(_run_connected(command, str(deployment.nats_url)))
+    perform_command(_run_connected(command, deployment))
 
 
-async def _run_connected(command: SettingsCommand, url: str) -> ExitCode:
+async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.settings.history import NoSuchRevision
     from mnemon_infra.settings.store import SettingsContended
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     try:
-        async with await connect(url, name="mnemon-settings") as connection:
+        async with await connect_deployment(deployment, name="mnemon-settings") as connection:
             await command(connection)
     except InvalidBody as error:
         refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get")
