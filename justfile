@@ -57,7 +57,7 @@ bench *arguments:
 
 # Fit the weights of the ranking on folders of conversations with questions: DATA [DATA ...] --write
 fit-ranking *arguments:
-    uv run python -m mnemon_bench.quality.fit_ranking {{ arguments }}
+    uv run python -m mnemon_bench.quality.ranking_fit {{ arguments }}
 
 # Account for every event of the log, and compare the database with it
 audit *arguments:

@@ -205,7 +205,7 @@ def _make_search(connection: Client) -> Method:
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
             raise RuntimeError(f"search: {answer.data.decode()}")
-        return [_turn_id(hit.id) for hit in reply.hits]
+        return [turn_id(hit.id) for hit in reply.hits]
 
     return search
 
@@ -245,10 +245,10 @@ async def _ask_candidates(
 
 
 def _turn_ids(hits: Iterable[Any]) -> list[str]:
-    return [_turn_id(str(each.payload["event_id"])) for each in hits][: max(DEPTHS)]
+    return [turn_id(str(each.payload["event_id"])) for each in hits][: max(DEPTHS)]
 
 
-def _turn_id(event_id: str) -> str:
+def turn_id(event_id: str) -> str:
     """Return the id of a turn from the end of its event's id: `D1:3` from `locomo:...:D1:3`."""
     return ":".join(event_id.rsplit(":", 2)[1:])
 

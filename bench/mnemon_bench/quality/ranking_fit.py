@@ -1,6 +1,6 @@
 """Fit of the ranking's weights on conversations with questions; `just fit-ranking` runs it.
 
-    uv run python -m mnemon_bench.quality.fit_ranking DATA [DATA ...] [--write]
+    uv run python -m mnemon_bench.quality.ranking_fit DATA [DATA ...] [--write]
 
 Each DATA is a folder of conversations in the form of LoCoMo. The candidates are computed in this process,
 with the same vectors and term weights as in the engine, so that a fit takes seconds and needs no server. The
@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data
+from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, turn_id
 from mnemon_consumers.index.texts import build_message_texts
 from mnemon_consumers.retrieve.search import rerank
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
@@ -76,11 +76,11 @@ class Conversation:
     def __init__(self, messages: Sequence[VisibleMessage]) -> None:
         """Index the messages."""
         self.messages = messages
-        texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
-        self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in texts])))
+        self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
+        self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
         self.points = [uuid4() for _ in messages]
         self.weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for place, text in enumerate(texts):
+        for place, text in enumerate(self.texts):
             sparse = bm25.weigh_document(text.words)
             for term, weight in zip(sparse.indices, sparse.values, strict=True):
                 self.weights[term].append((place, weight))
@@ -128,11 +128,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
     texts = [": ".join(filter(None, (each.name, each.content))) for said in messages for each in said]
     tokens = asyncio.run(load_wordllama().statistics(texts))
     indexed = TermStatistics.of_texts(
-        [
-            build_message_texts(each.content, each.name, each.sent_at).words
-            for said in messages
-            for each in said
-        ]
+        [text.words for conversation in conversations.values() for text in conversation.texts]
     )
     statistics = TermStatistics.of_texts(texts)
     for question in data.questions:
@@ -163,7 +159,7 @@ def _read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
 
 
 def _is_evidence(message: VisibleMessage, question: LabelledQuestion) -> bool:
-    return ":".join(message.event_id.rsplit(":", 2)[1:]) in question.evidence
+    return turn_id(message.event_id) in question.evidence
 
 
 def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
