@@ -76,7 +76,7 @@ class DurableConsumer:
 
     @property
     def consumer(self) -> str:
-        """The process role that handles the durable."""
+        """Return the process role that handles the durable."""
         return self.name.partition("-")[0]
 
     def batch_policy(self, deployment: Deployment) -> BatchPolicy:
