@@ -34,7 +34,7 @@ def _calls(folder: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def calls_by_consumer() -> Mapping[str, set[str]]:
-    """What each consumer calls. Not a constant: every worker imports this module to collect its tests."""
+    """The functions that each consumer calls; a fixture, because every worker imports this module."""
     return {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
 
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
+from nats.aio.client import Client
 from nats.js.api import StreamInfo
 
 from mnemon.operations.audit.ledger import Audit, FaultKind
@@ -20,6 +21,18 @@ TIMEOUT = 30.0
 FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}
 
 
+async def list_sweeps(connection: Client) -> StreamInfo:
+    """Return the triggers of sweeps that have not ended."""
+    return await connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
+
+
+async def wait_until_swept(connection: Client) -> None:
+    """Wait until every sweep has ended."""
+    async with asyncio.timeout(TIMEOUT):
+        while (await list_sweeps(connection)).state.subjects:
+            await asyncio.sleep(0.02)
+
+
 @dataclass(frozen=True)
 class AuditedLog:
     """A deployment that is audited, and where faults are made."""
@@ -34,11 +47,10 @@ class AuditedLog:
         end = await read_log_end(jetstream)
         async with asyncio.timeout(TIMEOUT):
             assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
-            while (await self.sweeps()).state.subjects:
-                await asyncio.sleep(0.02)
+            await wait_until_swept(self.stock.connection)
 
     async def sweeps(self) -> StreamInfo:
-        return await self.stock.connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
+        return await list_sweeps(self.stock.connection)
 
     async def found(self, every: int = 1) -> Audit:
         return await run_audit(self.stock.connection, self.database, UserSample(every), lambda *_: None)

@@ -32,6 +32,16 @@ def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(
     assert limits() == {"subscriptions": 10}
 
 
+async def read_refusal(address: str) -> str:
+    """Return the reason of a refused connection; connect again if the connection ends before the reason."""
+    while True:
+        with pytest.raises(NotConnected) as refused:
+            async with MemoryClient.connect(address, tenant="A"):
+                pass
+        if "reset by peer" not in str(refused.value):
+            return str(refused.value)
+
+
 async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit() as users:
         logins = {tenant: users.issue_tenant(tenant) for tenant in "AB"}
@@ -46,11 +56,7 @@ async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> No
     async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=IMPATIENT) as other:
         async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
             assert await client.publish("u", role="user", content="as long as it may be")
-            with pytest.raises(
-                NotConnected, match=r"maximum account active connections|closed the connection"
-            ):
-                async with MemoryClient.connect(addresses["A"], tenant="A"):
-                    pass
+            assert "maximum account active connections" in await read_refusal(addresses["A"])
             with pytest.raises(PublishFailed, match="more bytes than this login may send") as refused:
                 await client.publish("u", role="user", content="x" * 5000)
             assert not refused.value.retryable

@@ -17,6 +17,7 @@ from mnemon_infra.models.reranker import (
     RerankerRefused,
     RerankerUnavailable,
 )
+from tests.support.ports import free_port
 from tests.support.servers.embedding_server import KEY, Answer, Body, refusal
 from tests.support.servers.reranker_server import RerankerServer, build_results, build_tei_answer
 
@@ -150,12 +151,11 @@ def test_limit_covers_the_connection() -> None:
     gc.collect()
 
 
-async def test_unreachable_server_is_reported(
-    reranker_endpoint: RerankerServer, reranker: RerankerEndpoint
-) -> None:
-    reranker_endpoint.server.server_close()
-    with pytest.raises(RerankerUnavailable, match=r"127\.0\.0\.1 does not answer: (Connect|Read)Error"):
-        await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)
+async def test_unreachable_server_is_reported() -> None:
+    reranker = RerankerEndpoint(Deployment(reranker_url=f"http://127.0.0.1:{free_port()}/rerank"))
+    async with reranker.open():
+        with pytest.raises(RerankerUnavailable, match=r"127\.0\.0\.1 does not answer: ConnectError"):
+            await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)
 
 
 async def test_address_that_cannot_be_asked_is_reported() -> None:

@@ -1,6 +1,5 @@
 """Summaries are found by `search`, and its scopes name the levels of memory: short, medium and long."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -15,7 +14,6 @@ from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import run_audit
 from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.streams import WORK
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
@@ -24,6 +22,7 @@ from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_producers.client import MemoryClient
+from tests.support.log.audited_log import wait_until_swept
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -83,15 +82,6 @@ async def audited(connection: Client, deployment: Deployment) -> Audit:
         return await run_audit(connection, place.database, UserSample(), lambda *_: None, pages)
 
 
-async def swept(connection: Client) -> None:
-    """Wait until removed rows are swept."""
-    async with asyncio.timeout(30):
-        while (
-            await connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
-        ).state.subjects:
-            await asyncio.sleep(0.02)
-
-
 async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     stock: Stock, mnemon_with_short_window: Deployment, connection: Client
 ) -> None:
@@ -106,7 +96,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     await indexed(stock, merged)
     assert await found(stock, "trip to Lisbon", "summaries") == ["s3"]
     assert await summary_points(stock) == 1
-    await swept(connection)
+    await wait_until_swept(connection)
     assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
     await indexed(stock, await stock.publish("chat.acme.u1.c.cleared.v1"))
