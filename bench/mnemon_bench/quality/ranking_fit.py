@@ -13,7 +13,7 @@ import argparse
 import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -97,6 +97,13 @@ class Conversation:
         by_words = [each for each in self._best(scores, limit) if each.score > 0]
         return by_words, self._best((self.meanings @ meaning).astype(np.float64), limit)
 
+    def match(self, question: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
+        """Return how well the tokens of messages match the question's, by log position."""
+        places = [seq - 1 for seq in seqs]
+        texts = [self.texts[place].meaning for place in places]
+        matches = asyncio.run(load_wordllama().match_tokens(question, texts, tokens))
+        return dict(zip(seqs, matches.tolist(), strict=True))
+
     def surround(self, found: Sequence[str], anchors: int) -> Surroundings:
         """Return the found messages, and those around the first of them."""
         place_of = {each.event_id: place for place, each in enumerate(self.messages)}
@@ -141,7 +148,8 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
             fused = fuse_rankings(by_words, by_meaning, breadth.candidates)[: breadth.reranked]
             found = {str(each.payload["event_id"]): each for each in fused}
             around = conversation.surround(tuple(found), breadth.anchors)
-            rows = extract_features(found, around, intent, statistics)
+            matches = conversation.match(question.text, around.messages, tokens)
+            rows = extract_features(found, around, intent, statistics, matches)
             yield Labelled(
                 name,
                 question.user,

@@ -26,7 +26,7 @@ class Breadth(NamedTuple):
 
 def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for a number of hits. More candidates take longer and hardly improve the hits."""
-    return Breadth(candidates=max(32, limit), reranked=max(24, limit), anchors=8)
+    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=8)
 
 
 async def find_candidates(

@@ -43,6 +43,7 @@ class MessageFeatures(NamedTuple):
         speaker_on_others: 1 for such messages that are about the person addressed.
         time: 1 for messages that name a time, if the query asks for one.
         date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
+        tokens: how well its tokens match the tokens of the query, 0 to 1; 0 if token vectors are missing.
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
     """
 
@@ -56,6 +57,7 @@ class MessageFeatures(NamedTuple):
     speaker_on_others: float
     time: float
     date: float
+    tokens: float
     length: float
 
 
@@ -64,6 +66,7 @@ def extract_features(
     around: Surroundings,
     intent: QueryIntent,
     statistics: TermStatistics,
+    matches: Mapping[int, float],
 ) -> list[tuple[VisibleMessage, MessageFeatures]]:
     """Return the messages that were found and their neighbours with their features, by log position.
 
@@ -74,6 +77,7 @@ def extract_features(
         around: the messages of `candidates` that may be shown, and their neighbours.
         intent: the query.
         statistics: rarity of the tenant's words.
+        matches: how well the tokens of each message match the query's, 0 to 1, by log position.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     texts = {each.seq: describe_text(each.content) for each in messages}
@@ -103,6 +107,7 @@ def extract_features(
             speaker_on_others=float(is_named and text.speaks_of_others),
             time=float(intent.for_time and text.tells_time),
             date=max((each.measure_closeness(message.sent_at) for each in intent.periods), default=0.0),
+            tokens=matches.get(seq, 0.0),
             length=0.0 if has_assistant else math.log1p(len(message.content)),
         )
 

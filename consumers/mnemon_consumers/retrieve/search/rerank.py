@@ -29,6 +29,7 @@ def rerank_messages(
     around: Surroundings,
     intent: QueryIntent,
     statistics: TermStatistics,
+    matches: Mapping[int, float],
     limit: int,
 ) -> list[RankedMessage]:
     """Return the found messages and their neighbours, best first; of equals, the newer first.
@@ -41,12 +42,13 @@ def rerank_messages(
         around: the messages of `candidates` that may be shown, and their neighbours.
         intent: the query.
         statistics: rarity of the tenant's words.
+        matches: how well the tokens of each message match the query's, 0 to 1, by log position.
         limit: maximum number of messages to return.
     """
     weights = load_weights()
     ranked = [
         _score_message(message, features, weights)
-        for message, features in extract_features(candidates, around, intent, statistics)
+        for message, features in extract_features(candidates, around, intent, statistics, matches)
     ]
     ranked.sort(key=lambda each: (-each.score, -each.message.seq))
     return ranked[:limit]

@@ -27,8 +27,7 @@ from mnemon_consumers.retrieve.search.levels import (
 )
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
-from mnemon_consumers.retrieve.search.statistics import Statistics
-from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_contracts.subjects import Owner
@@ -39,6 +38,7 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
+from mnemon_infra.models.wordllama import find_wordllama
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -96,7 +96,7 @@ class MemorySearch(NamedTuple):
     owner: Owner
     intent: QueryIntent
     meaning: Dense | None
-    statistics: TermStatistics
+    statistics: WordStatistics
     limit: int
     settings: Retrieval
     now: datetime
@@ -125,6 +125,7 @@ class Search:
         self._memory = memory
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
+        self._token_model = find_wordllama()
         self._statistics = Statistics(database, self._embedder, memory.revision)
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
@@ -178,7 +179,7 @@ class Search:
             owner,
             QueryIntent(query, now),
             meaning,
-            statistics.terms,
+            statistics,
             pool,
             settings,
             now,
@@ -295,7 +296,10 @@ class Search:
         around = seen.value
         if ids is not None:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
-        ranked = rerank_messages(found, around, question.intent, question.statistics, question.limit)
+        matches = await self._match_tokens(question, list(around.messages.values()))
+        ranked = rerank_messages(
+            found, around, question.intent, question.statistics.terms, matches, question.limit
+        )
         if not ranked:
             return [], seen.seq
         shown = [
@@ -320,6 +324,16 @@ class Search:
             for message, score, parts in ranked
         ]
         return hits, seen.seq
+
+    async def _match_tokens(
+        self, question: MemorySearch, messages: Sequence[VisibleMessage]
+    ) -> dict[int, float]:
+        """Return how well the tokens of each message match the query's, by log position."""
+        if self._token_model is None:
+            return {}
+        texts = [f"{each.name}: {each.content}" if each.name else each.content for each in messages]
+        matches = await self._token_model.match_tokens(question.intent.text, texts, question.statistics.tokens)
+        return {each.seq: match for each, match in zip(messages, matches.tolist(), strict=True)}
 
     async def _read_recent(self, question: MemorySearch) -> frozenset[str]:
         """Return the event ids of the recent messages.

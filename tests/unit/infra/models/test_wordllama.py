@@ -80,6 +80,28 @@ async def test_empty_statistics_equal_the_defaults(model: WordLlama) -> None:
     )
 
 
+async def test_tokens_match_the_texts_that_have_them(model: WordLlama) -> None:
+    texts = ["Anna adopted a dog", "Anna adopted a puppy", "It rains in Paris", "", "Anna adopted a dog"]
+    dog, puppy, rain, empty, again = await model.match_tokens("dog", texts)
+    assert dog == again == pytest.approx(1.0)
+    assert rain < puppy < dog
+    assert empty == 0.0
+    assert not (await model.match_tokens("", texts)).any()
+    assert (await model.match_tokens("dog", [])).shape == (0,)
+
+
+async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_match(model: WordLlama) -> None:
+    statistics = await model.statistics(["Melanie went to the market"] * 500)
+    market, rare = await model.match_tokens("Melanie zebra", ["Melanie", "zebra"], statistics)
+    assert market < 0.3 < 0.7 < rare
+
+
+async def test_of_a_long_text_only_the_begin_is_matched(model: WordLlama) -> None:
+    text = "tea " * 1000 + "zebra"
+    (alone,) = await model.match_tokens("zebra", ["tea"])
+    assert await model.match_tokens("zebra", [text]) == pytest.approx(alone)
+
+
 async def test_many_texts_do_not_hold_up_the_event_loop(model: WordLlama) -> None:
     texts = [f"Caroline: I went to a support group on day {number}, so powerful." for number in range(10_000)]
     beats = 0

@@ -46,7 +46,7 @@ def features(
     statistics: TermStatistics = NO_STATISTICS,
 ) -> dict[int, MessageFeatures]:
     candidates = {name: found(score) for name, score in scores.items()}
-    rows = extract_features(candidates, surroundings, QueryIntent(query, BEGAN), statistics)
+    rows = extract_features(candidates, surroundings, QueryIntent(query, BEGAN), statistics, {})
     return {message.seq: each for message, each in rows}
 
 
@@ -140,8 +140,14 @@ def test_date_in_the_query_and_time_in_the_text() -> None:
 def test_message_without_a_cosine_has_the_lowest_one() -> None:
     candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.4), "e3": found(0.3, None)}
     messages = around(*map(said, range(1, 5)))
-    rows = extract_features(candidates, messages, QueryIntent("?"), NO_STATISTICS)
+    rows = extract_features(candidates, messages, QueryIntent("?"), NO_STATISTICS, {})
     assert [each.cosine for _, each in rows] == [0.7, 0.4, 0.4, 0.4]
+
+
+def test_match_of_tokens_is_taken_over_for_neighbours_too() -> None:
+    messages = around(*map(said, range(1, 4)))
+    rows = extract_features({"e2": found(0.9)}, messages, QueryIntent("?"), NO_STATISTICS, {1: 0.2, 2: 0.8})
+    assert [each.tokens for _, each in rows] == [0.2, 0.8, 0.0]
 
 
 def test_statistics_of_texts_count_each_text_once() -> None:

@@ -14,7 +14,7 @@ def rank(
     scores: dict[str, float], surroundings: Surroundings, query: str = "?", limit: int = 100
 ) -> list[RankedMessage]:
     candidates = {name: found(score) for name, score in scores.items()}
-    return rerank_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, limit)
+    return rerank_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}, limit)
 
 
 def places(ranked: list[RankedMessage]) -> list[int]:
