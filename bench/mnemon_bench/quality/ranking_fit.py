@@ -13,7 +13,7 @@ import argparse
 import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,7 +32,7 @@ from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
-from mnemon_infra.models import bm25
+from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import CorpusStatistics
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
@@ -79,20 +79,22 @@ class Conversation:
         self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
         self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
         self.points = [uuid4() for _ in messages]
+        self.sparse = [concepts.weigh_document(each.words) for each in self.texts]
         self.weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for place, text in enumerate(self.texts):
-            sparse = bm25.weigh_document(text.words)
+        for place, sparse in enumerate(self.sparse):
             for term, weight in zip(sparse.indices, sparse.values, strict=True):
                 self.weights[term].append((place, weight))
 
     def find(
-        self, question: str, rarity: Mapping[int, float], tokens: CorpusStatistics, limit: int
+        self, question: str, indexed: TermStatistics, tokens: CorpusStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the hits by words and by meaning, as the engine does."""
         scores = np.zeros(len(self.messages))
-        for term, value in rarity.items():
+        asked = concepts.weigh_query(question)
+        rarity = indexed.weigh_terms(asked.indices)
+        for term, value in zip(asked.indices, asked.values, strict=True):
             for place, weight in self.weights.get(term, ()):
-                scores[place] += value * weight
+                scores[place] += value * rarity[term] * weight
         meaning = asyncio.run(load_wordllama().embed_query(question, tokens))
         by_words = [each for each in self._best(scores, limit) if each.score > 0]
         return by_words, self._best((self.meanings @ meaning).astype(np.float64), limit)
@@ -134,17 +136,15 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
     }
     texts = [": ".join(filter(None, (each.name, each.content))) for said in messages for each in said]
     tokens = asyncio.run(load_wordllama().statistics(texts))
-    indexed = TermStatistics.of_texts(
-        [text.words for conversation in conversations.values() for text in conversation.texts]
+    indexed = TermStatistics.of_terms(
+        [sparse.indices for conversation in conversations.values() for sparse in conversation.sparse]
     )
     statistics = TermStatistics.of_texts(texts)
     for question in data.questions:
         if question.category != ADVERSARIAL:
             conversation = conversations[question.user]
             intent = QueryIntent(question.text, conversation.messages[-1].sent_at)
-            by_words, by_meaning = conversation.find(
-                question.text, indexed.weigh_terms(intent.terms), tokens, breadth.candidates
-            )
+            by_words, by_meaning = conversation.find(question.text, indexed, tokens, breadth.candidates)
             fused = fuse_rankings(by_words, by_meaning, breadth.candidates)[: breadth.reranked]
             found = {str(each.payload["event_id"]): each for each in fused}
             around = conversation.surround(tuple(found), breadth.anchors)

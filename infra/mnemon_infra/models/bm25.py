@@ -26,8 +26,8 @@ searches find as much with any b from 0.1 to 0.9."""
 USUAL_WORDS = 50.0
 """Number of words of an average text, without stop words."""
 
-VERSION = 2
-"""Version of the term weights. Increase it with `K`, `B`, `USUAL_WORDS` or the stop words."""
+VERSION = 3
+"""Version of the term weights. Increase it with `K`, `B`, `USUAL_WORDS`, the stop words or the concepts."""
 
 RUSSIAN_STOP_WORDS = """
 ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей вашем ваши вашу вообще всем всеми

@@ -13,7 +13,7 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
-from mnemon_infra.models import bm25
+from mnemon_infra.models import concepts
 from mnemon_infra.models.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.process.gate import Gate
@@ -105,9 +105,9 @@ async def build_points(
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     if len(items) <= IN_PLACE:
-        sparse = [bm25.weigh_document(each.words) for each in items]
+        sparse = [concepts.weigh_document(each.words) for each in items]
     else:
-        sparse = await asyncio.to_thread(lambda: [bm25.weigh_document(each.words) for each in items])
+        sparse = await asyncio.to_thread(lambda: [concepts.weigh_document(each.words) for each in items])
     if vector_index.embedder is None:
         return [
             Point(each.id, each.owner, each.payload, words) for each, words in zip(items, sparse, strict=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.models import bm25
+from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
@@ -26,7 +26,7 @@ class Breadth(NamedTuple):
 
 def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for a number of hits. More candidates take longer and hardly improve the hits."""
-    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=8)
+    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12)
 
 
 async def find_candidates(
@@ -48,7 +48,7 @@ async def find_candidates(
     """
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []
-    words = bm25.weigh_query(query)
+    words = concepts.weigh_query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
     return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)

@@ -332,7 +332,9 @@ class Search:
         if self._token_model is None:
             return {}
         texts = [f"{each.name}: {each.content}" if each.name else each.content for each in messages]
-        matches = await self._token_model.match_tokens(question.intent.text, texts, question.statistics.tokens)
+        matches = await self._token_model.match_tokens(
+            question.intent.text, texts, question.statistics.tokens
+        )
         return {each.seq: match for each, match in zip(messages, matches.tolist(), strict=True)}
 
     async def _read_recent(self, question: MemorySearch) -> frozenset[str]:

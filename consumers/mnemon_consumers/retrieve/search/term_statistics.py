@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -29,12 +29,15 @@ class TermStatistics(NamedTuple):
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> Self:
-        """Count the terms of some texts."""
-        found: Counter[int] = Counter()
-        for text in texts:
-            found.update(set(bm25.weigh_document(text[:COUNTED]).indices))
+        """Count the stemmed words of some texts."""
+        return cls.of_terms([bm25.weigh_document(text[:COUNTED]).indices for text in texts])
+
+    @classmethod
+    def of_terms(cls, terms_of: Sequence[Iterable[int]]) -> Self:
+        """Count the terms of some texts, given by the ids of each text's terms."""
+        found = Counter(term for terms in terms_of for term in set(terms))
         terms = np.array(sorted(found), dtype=np.uint32)
-        return cls(len(texts), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
+        return cls(len(terms_of), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
         """Return the inverse document frequency of each term, as BM25 has it."""

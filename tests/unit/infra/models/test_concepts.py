@@ -1,0 +1,71 @@
+"""Concepts join words of one meaning, within and between English and Russian."""
+
+from importlib.resources import files
+
+import pytest
+
+from mnemon_infra.models import bm25, concepts
+
+LINES = (files("mnemon_infra.models") / concepts.CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
+
+
+def find_shared(query: str, text: str) -> set[int]:
+    shared = set(concepts.weigh_query(query).indices) & set(concepts.weigh_document(text).indices)
+    return {each for each in shared if each >= concepts.FIRST_ID}
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Где работает Даша?", "В понедельник вышла в новую контору"),
+        ("Какая машина у Олега?", "Взяли подержанную тачку"),
+        ("What pet has Dasha?", "Взяли кота из приюта"),
+        ("Как зовут её мужа?", "Her husband is called Oleg"),
+        ("When did the doctor call?", "The physician rang at noon"),
+    ],
+)
+def test_words_of_one_meaning_share_a_concept(query: str, text: str) -> None:
+    assert find_shared(query, text)
+
+
+def test_other_words_share_no_concept() -> None:
+    assert not find_shared("Где работает Даша?", "Пельмень уронил ёлку")
+    assert not find_shared("What pet has Dasha?", "It rained in Paris")
+
+
+def test_words_keep_their_weights_and_concepts_weigh_less_in_a_query() -> None:
+    words, both = bm25.weigh_query("Где кот?"), concepts.weigh_query("Где кот?")
+    assert (
+        dict(zip(words.indices, words.values, strict=True)).items() <= dict(zip(*both, strict=True)).items()
+    )
+    added = dict(zip(*both, strict=True)).keys() - set(words.indices)
+    assert added
+    assert {dict(zip(*both, strict=True))[each] for each in added} == {concepts.QUERY_WEIGHT}
+
+
+def test_concepts_of_a_long_text_weigh_less() -> None:
+    short, long = (
+        dict(zip(*concepts.weigh_document(text), strict=True)) for text in ("стул", "стул " + "слово " * 500)
+    )
+    shared = find_shared("стул", "стул")
+    assert shared
+    assert all(long[concept] < short[concept] for concept in shared)
+
+
+def test_text_without_words_has_no_concepts() -> None:
+    assert concepts.weigh_document("👍").indices == []
+
+
+def test_ids_of_words_and_concepts_do_not_meet() -> None:
+    assert all(term < concepts.FIRST_ID for term in concepts.load_concepts())
+    assert concepts.FIRST_ID + len(LINES) < 2**32
+
+
+def test_each_line_has_words_of_both_languages() -> None:
+    for line in LINES:
+        english, russian = (
+            [word.strip() for word in side.split(",")] for side in line.split("|", maxsplit=1)
+        )
+        assert all(word.isascii() and word for word in english), line
+        assert all(word and not word.isascii() for word in russian), line
+        assert not any(" " in word for word in (*english, *russian)), line
