@@ -162,7 +162,8 @@ class Search:
             threshold: minimum score of a hit; None excludes hits with neither a word of the query nor a
                 similarity above the noise of the embedding model.
             settings: settings of the tenant.
-            now: facts that are due by then have expired, and "yesterday" in the query is the day before.
+            now: facts that are due by then have expired, and "yesterday" in the query is the day before, in
+                the time zone of this moment.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.

@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
@@ -76,7 +77,7 @@ async def _search_view(
         limit,
         request.threshold if request.threshold is not None else retrieval.threshold,
         retrieval,
-        view.now,
+        view.now.astimezone(ZoneInfo(settings.time_stamps.zone)),
         min_seq,
         documents,
         RecentWindow(request.conversation, settings.recent_messages),

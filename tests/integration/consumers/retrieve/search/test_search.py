@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
@@ -126,6 +127,29 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
     assert len(by_tool.model_dump()["hits"]) == 2
     await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
     assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
+
+
+async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
+    """At noon of 21 November in UTC, 22 November has begun in Kiritimati."""
+    await indexed(stock, await stock.say("Rex is ill", id="rex", sent_at="2025-11-21T12:00:00Z"))
+    request: dict[str, Any] = {"query": "Who was ill on 22 November 2025?", "scope": ["messages"]}
+
+    async def measure_date() -> float:
+        (hit,) = (await stock.ask("search", **request, explain=True))["hits"]
+        return float(hit["parts"]["date"])
+
+    inside = round(load_weights().date, 4)
+    assert await measure_date() < inside
+
+    await write_settings(
+        stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"})
+    )
+
+    async with asyncio.timeout(30):
+        while await measure_date() != inside:
+            await asyncio.sleep(0.02)
 
 
 async def test_documents_are_found_by_their_pieces(stock: Stock, mnemon_with_vectors: Deployment) -> None:
