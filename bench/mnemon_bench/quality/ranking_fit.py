@@ -33,7 +33,7 @@ from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
 from mnemon_infra.models import bm25
-from mnemon_infra.models.embedding import CorpusStatistics
+from mnemon_infra.models.embedding import CorpusStatistics, Dense
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
 from mnemon_producers.events import ChatEvent
@@ -89,11 +89,16 @@ class Conversation:
         self, question: str, rarity: Mapping[int, float], tokens: CorpusStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the hits by words and by meaning, as the engine does."""
+        return self.rank(rarity, asyncio.run(load_wordllama().embed_query(question, tokens)), limit)
+
+    def rank(
+        self, rarity: Mapping[int, float], meaning: Dense, limit: int
+    ) -> tuple[list[PointHit], list[PointHit]]:
+        """Return the hits by weighted terms and by a vector."""
         scores = np.zeros(len(self.messages))
         for term, value in rarity.items():
             for place, weight in self.weights.get(term, ()):
                 scores[place] += value * weight
-        meaning = asyncio.run(load_wordllama().embed_query(question, tokens))
         by_words = [each for each in self._best(scores, limit) if each.score > 0]
         return by_words, self._best((self.meanings @ meaning).astype(np.float64), limit)
 
@@ -120,7 +125,7 @@ class Conversation:
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
     """Yield the questions of a data set with the features of their candidates."""
-    messages = [list(_read_messages(each.events)) for each in data.conversations]
+    messages = [list(read_messages(each.events)) for each in data.conversations]
     conversations = {
         each.events[0].user: Conversation(said)
         for each, said in zip(data.conversations, messages, strict=True)
@@ -151,7 +156,8 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
             )
 
 
-def _read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+    """Yield the messages of a conversation as a search shows them."""
     said = (each.event for each in events if isinstance(each.event, MessageV1))
     for seq, each in enumerate(said, 1):
         assert each.sent_at is not None

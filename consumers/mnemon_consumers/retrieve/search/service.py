@@ -15,6 +15,7 @@ import structlog
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, find_candidates
+from mnemon_consumers.retrieve.search.follow_up_candidates import find_follow_up_candidates
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
@@ -25,6 +26,7 @@ from mnemon_consumers.retrieve.search.levels import (
     filter_messages,
     resolve_parts,
 )
+from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics
@@ -38,7 +40,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, Embedder, EmbeddingUnavailable
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -49,6 +51,9 @@ EMBEDDING_WAIT: Final = 0.8
 
 SCORE_SPREAD: Final = 5.0
 """Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
+
+EMBEDDED_TURNS: Final = 2
+"""Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
 
 EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
@@ -151,6 +156,7 @@ class Search:
         documents: Mapping[str, str] | None = None,
         window: RecentWindow = NO_WINDOW,
         until: float | None = None,
+        preceding: Sequence[str] = (),
     ) -> SearchResult:
         """Return items that are relevant to a query.
 
@@ -168,18 +174,20 @@ class Search:
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
+            preceding: the messages before the query, oldest first; a query that stands by itself ignores
+                them.
         """
-        query = query[:LOOKED_AT]
+        intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
-        meaning, degraded = await self._embed_query(query, statistics.tokens)
+        meaning, degraded = await self._embed_query(intent, statistics.tokens)
         parts = resolve_parts(scopes)
         reranker = self._reranker if settings.reranker else None
         pool = max(limit, settings.reranker_candidates) if reranker else limit
         question = MemorySearch(
             owner,
-            QueryIntent(query, now),
+            intent,
             meaning,
-            statistics.terms,
+            statistics.terms._replace(weights=intent.term_weights) if intent.turns else statistics.terms,
             pool,
             settings,
             now,
@@ -209,23 +217,25 @@ class Search:
         hits.sort(key=lambda hit: -hit.score)
         if reranker and candidates:
             candidates.sort(key=lambda hit: -hit.score)
-            reranked = await _rerank_hits(reranker, query, candidates, settings, until)
+            reranked = await _rerank_hits(reranker, intent.resolved_text, candidates, settings, until)
             if reranked is None:
                 degraded.append("reranker")
             else:
                 hits = _limit_scopes(reranked, limit)
         hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
+        if intent.turns:
+            hits = [_add_part(hit, "preceding", intent.dependence) for hit in hits]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
     async def _embed_query(
-        self, query: str, statistics: CorpusStatistics | None
+        self, intent: QueryIntent, statistics: CorpusStatistics | None
     ) -> tuple[Dense | None, list[str]]:
         if self._embedder is None:
             return None, []
         if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await self._embedder.embed_query(query, statistics), []
+                    return await _embed_intent(self._embedder, intent, statistics), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
@@ -238,16 +248,14 @@ class Search:
     ) -> list[FusedCandidate]:
         if self._vectors is None:
             raise VectorsUnavailable("this process has no vector index")
-        found = await find_candidates(
-            self._vectors,
-            collection,
-            question.owner,
-            question.intent.text,
-            question.meaning,
-            question.breadth.candidates,
-            question.documents if collection is Collection.DOCUMENTS else None,
-            ids,
-        )
+        intent, meaning, limit = question.intent, question.meaning, question.breadth.candidates
+        where = question.documents if collection is Collection.DOCUMENTS else None
+        place = self._vectors, collection, question.owner
+        if intent.turns:
+            weights = intent.term_weights
+            found = await find_follow_up_candidates(*place, weights, meaning, limit, where, ids)
+        else:
+            found = await find_candidates(*place, intent.text, meaning, limit, where, ids)
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
 
@@ -384,6 +392,15 @@ class Search:
         return hits, seen.seq
 
 
+async def _embed_intent(
+    embedder: Embedder, intent: QueryIntent, statistics: CorpusStatistics | None
+) -> Dense:
+    turns = intent.turns[:EMBEDDED_TURNS]
+    texts = (intent.text, *(turn.text for turn in turns))
+    query, *vectors = await asyncio.gather(*(embedder.embed_query(each, statistics) for each in texts))
+    return mix_vectors(query, list(zip(vectors, (turn.weight for turn in turns), strict=True)))
+
+
 async def _rerank_hits(
     reranker: HitReranker, query: str, hits: Sequence[RankedHit], settings: Retrieval, until: float | None
 ) -> list[RankedHit] | None:
@@ -416,7 +433,11 @@ async def _rerank_hits(
 
 
 def _replace_score(hit: RankedHit, relevance: float) -> RankedHit:
-    return hit._replace(score=relevance, parts={**hit.parts, "reranker": relevance})
+    return _add_part(hit, "reranker", relevance)._replace(score=relevance)
+
+
+def _add_part(hit: RankedHit, name: str, value: float) -> RankedHit:
+    return hit._replace(parts={**hit.parts, name: value})
 
 
 def _limit_scopes(hits: Sequence[RankedHit], limit: int) -> list[RankedHit]:
@@ -445,7 +466,11 @@ def _measure_share(question: MemorySearch, candidates: Sequence[tuple[FusedCandi
     if not candidates:
         return 0.0
     best, text = max(candidates, key=lambda each: each[0].overlap)
-    return min(1.0, measure_word_share(question.intent.text, text) / best.overlap) if best.overlap else 0.0
+    return (
+        min(1.0, measure_word_share(question.intent.resolved_text, text) / best.overlap)
+        if best.overlap
+        else 0.0
+    )
 
 
 def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:
