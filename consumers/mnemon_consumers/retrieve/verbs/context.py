@@ -174,6 +174,7 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> 
         moment.astimezone(ZoneInfo(settings.time_stamps.zone)),
         request.min_seq,
         until=until,
+        preceding=request.preceding or (),
     )
 
 

@@ -81,6 +81,7 @@ async def _search_view(
         min_seq,
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
+        preceding=request.preceding or (),
     )
     # A snapshot has a fixed position, even if it could not be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)

@@ -20,9 +20,9 @@ FADING: Final = 0.5
 """Weight of the last preceding message for a query without content, where the query's own words have 1. The
 message before it has half of that weight, and so on."""
 
-USUAL_TERMS: Final = 8
-"""Number of terms up to which each term of a preceding message has the weight of the message. The terms of a
-longer message share the weight of so many terms, so that they do not outweigh a short question."""
+USUAL_TERMS: Final = 6
+"""Number of terms of a preceding message up to which its weight does not depend on its length. A message with
+twice as many terms has half the weight, so that a long answer does not outweigh the question before it."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -88,9 +88,10 @@ def weigh_turns(query: str, preceding: Sequence[str]) -> tuple[PrecedingTurn, ..
     dependence = measure_dependence(query) if preceding else 0.0
     if dependence == 0:
         return ()
+    texts = [text[:LONGEST_TURN] for text in reversed(preceding)]
     return tuple(
-        PrecedingTurn(text[:LONGEST_TURN], dependence * FADING**distance)
-        for distance, text in enumerate(reversed(preceding), 1)
+        PrecedingTurn(text, dependence * FADING**distance * _weigh_length(text))
+        for distance, text in enumerate(texts, 1)
         if text.strip()
     )
 
@@ -118,10 +119,8 @@ def weigh_terms(query: str, turns: Sequence[PrecedingTurn]) -> dict[int, float]:
     """Return the weight of each term of a query and of the messages that it depends on."""
     weights: dict[int, float] = {}
     for turn in turns:
-        terms = bm25.weigh_query(turn.text).indices
-        share = turn.weight * min(1.0, USUAL_TERMS / max(len(terms), 1))
-        for term in terms:
-            weights[term] = max(weights.get(term, 0.0), share)
+        for term in bm25.weigh_query(turn.text).indices:
+            weights[term] = max(weights.get(term, 0.0), turn.weight)
     return weights | dict.fromkeys(bm25.weigh_query(query).indices, 1.0)
 
 
@@ -154,6 +153,10 @@ def _count_names(query: str) -> int:
             and _SENTENCE_END.search(query[: match.start()]) is None
         }
     )
+
+
+def _weigh_length(text: str) -> float:
+    return min(1.0, USUAL_TERMS / max(1, len(bm25.weigh_query(text).indices)))
 
 
 def _limit(share: float) -> float:
