@@ -9,6 +9,7 @@ import pytest
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.search.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
+from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -150,6 +151,51 @@ async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
     async with asyncio.timeout(30):
         while await measure_date() != inside:
             await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "unrelated"),
+    [
+        (
+            "and when was that?",
+            ["Did Anna pass her driving test?", "Yes, she did."],
+            "Where does Boris cook?",
+        ),
+        ("а когда это было?", ["Анна сдала экзамен на права?", "Да, сдала."], "Где Борис варит борщ?"),
+    ],
+)
+async def test_follow_up_is_resolved_by_the_messages_before_it(
+    stock: Stock, mnemon_with_vectors: Deployment, query: str, before: list[str], unrelated: str
+) -> None:
+    texts = {
+        "test": ("Anna passed her driving test in February", "В феврале Анна сдала экзамен на права"),
+        "soup": ("Boris cooks soup on Sundays", "По воскресеньям Борис варит борщ"),
+        "trip": ("The ferry to Riga leaves in the morning", "Паром в Ригу уходит утром"),
+    }
+    for name, spoken in texts.items():
+        await saved(stock, f"pf_{name}", " / ".join(spoken))
+        await stock.say(" / ".join(spoken), id=name)
+    seq = await stock.publish(
+        f"{SPACE}.document.added.v1", {"document_id": "d1", "text": " / ".join(texts["test"])}
+    )
+    await indexed(stock, seq)
+    memory = MemoryClient(stock.connection, tenant="acme")
+
+    async def ask(query: str, preceding: list[str]) -> SearchReplyV2:
+        return await memory.search(
+            "u1", query, scope=("memories", "messages", "documents"), preceding=preceding, explain=True
+        )
+
+    found, alone = await ask(query, before), await ask(query, [])
+
+    best = {hit.scope: hit.id for hit in reversed(found.hits)}
+    assert best == {"memories": "pf_test", "messages": "test", "documents": "d1"}
+    assert {hit.parts["preceding"] for hit in found.hits if hit.parts} == {1.0}
+    assert found.hits[0].score > max((hit.score for hit in alone.hits), default=0.0)
+    assert all("preceding" not in (hit.parts or ()) for hit in alone.hits)
+
+    whole = " ".join(before)
+    assert (await ask(whole, [unrelated])).hits == (await ask(whole, [])).hits
 
 
 async def test_documents_are_found_by_their_pieces(stock: Stock, mnemon_with_vectors: Deployment) -> None:
