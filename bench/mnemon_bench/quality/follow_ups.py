@@ -25,7 +25,7 @@ from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
-from mnemon_consumers.retrieve.search.service import EMBEDDED_TURNS
+from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_infra.models.embedding import Dense
 from mnemon_infra.models.wordllama import load_wordllama
@@ -79,8 +79,11 @@ class InProcessSearch:
         return [turn_id(each.message.event_id) for each in ranked]
 
     async def _embed(self, intent: QueryIntent) -> Dense:
-        model, turns = load_wordllama(), intent.turns[:EMBEDDED_TURNS]
-        vectors = [(await model.embed_query(turn.text, self._tokens), turn.weight) for turn in turns]
+        model, antecedents = load_wordllama(), intent.antecedents[:EMBEDDED_ANTECEDENTS]
+        vectors = [
+            (await model.embed_query(antecedent.text, self._tokens), antecedent.weight)
+            for antecedent in antecedents
+        ]
         return mix_vectors(await model.embed_query(intent.text, self._tokens), vectors)
 
 

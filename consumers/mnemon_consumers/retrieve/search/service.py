@@ -52,7 +52,7 @@ EMBEDDING_WAIT: Final = 0.8
 SCORE_SPREAD: Final = 5.0
 """Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
 
-EMBEDDED_TURNS: Final = 2
+EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
 
 EMBEDDING_PAUSE: Final = 5.0
@@ -187,7 +187,9 @@ class Search:
             owner,
             intent,
             meaning,
-            statistics.terms._replace(weights=intent.term_weights) if intent.turns else statistics.terms,
+            statistics.terms._replace(weights=intent.term_weights)
+            if intent.antecedents
+            else statistics.terms,
             pool,
             settings,
             now,
@@ -223,7 +225,7 @@ class Search:
             else:
                 hits = _limit_scopes(reranked, limit)
         hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
-        if intent.turns:
+        if intent.antecedents:
             hits = [_add_part(hit, "preceding", intent.dependence) for hit in hits]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
@@ -251,7 +253,7 @@ class Search:
         intent, meaning, limit = question.intent, question.meaning, question.breadth.candidates
         where = question.documents if collection is Collection.DOCUMENTS else None
         place = self._vectors, collection, question.owner
-        if intent.turns:
+        if intent.antecedents:
             weights = intent.term_weights
             found = await find_follow_up_candidates(*place, weights, meaning, limit, where, ids)
         else:
@@ -395,10 +397,12 @@ class Search:
 async def _embed_intent(
     embedder: Embedder, intent: QueryIntent, statistics: CorpusStatistics | None
 ) -> Dense:
-    turns = intent.turns[:EMBEDDED_TURNS]
-    texts = (intent.text, *(turn.text for turn in turns))
+    antecedents = intent.antecedents[:EMBEDDED_ANTECEDENTS]
+    texts = (intent.text, *(antecedent.text for antecedent in antecedents))
     query, *vectors = await asyncio.gather(*(embedder.embed_query(each, statistics) for each in texts))
-    return mix_vectors(query, list(zip(vectors, (turn.weight for turn in turns), strict=True)))
+    return mix_vectors(
+        query, list(zip(vectors, (antecedent.weight for antecedent in antecedents), strict=True))
+    )
 
 
 async def _rerank_hits(

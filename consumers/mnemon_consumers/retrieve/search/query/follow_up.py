@@ -13,8 +13,11 @@ import numpy as np
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, normalise_length
 
-LONGEST_TURN: Final = 400
+LONGEST_ANTECEDENT: Final = 400
 """Maximum number of characters of a preceding message to read; the beginning of a message tells its topic."""
+
+LONGEST_FOLLOW_UP: Final = 400
+"""Number of characters above which a query stands by itself."""
 
 FADING: Final = 0.5
 """Weight of the last preceding message for a query without content, where the query's own words have 1. The
@@ -68,17 +71,18 @@ do not."""
 _CONTINUING: Final = re.compile(
     r"^\W*(?:(?:and|but|or|so|also|then|what about|how about|а|и|но|или|ну|так|тогда|потом)\b)", re.IGNORECASE
 )
-_SENTENCE_END: Final = re.compile(r"[.!?…]\W*$")
+_SENTENCE_ENDS: Final = ".!?…"
+_OPENING: Final = " \t\n\"'«»„“”(—–-"
 
 
-class PrecedingTurn(NamedTuple):
+class Antecedent(NamedTuple):
     """The beginning of a message before the query, with its weight; the query's own words have 1."""
 
     text: str
     weight: float
 
 
-def weigh_turns(query: str, preceding: Sequence[str]) -> tuple[PrecedingTurn, ...]:
+def weigh_antecedents(query: str, preceding: Sequence[str]) -> tuple[Antecedent, ...]:
     """Return the preceding messages that count for a query, newest first.
 
     Args:
@@ -88,9 +92,9 @@ def weigh_turns(query: str, preceding: Sequence[str]) -> tuple[PrecedingTurn, ..
     dependence = measure_dependence(query) if preceding else 0.0
     if dependence == 0:
         return ()
-    texts = [text[:LONGEST_TURN] for text in reversed(preceding)]
+    texts = [text[:LONGEST_ANTECEDENT] for text in reversed(preceding)]
     return tuple(
-        PrecedingTurn(text, dependence * FADING**distance * _weigh_length(text))
+        Antecedent(text, dependence * FADING**distance * _weigh_length(text))
         for distance, text in enumerate(texts, 1)
         if text.strip()
     )
@@ -102,6 +106,8 @@ def measure_dependence(query: str) -> float:
     Content decides, and names count twice: a pronoun, or a conjunction at the beginning, tells little in a
     query that has a topic of its own. A single word is a search for this word, unless it is a question.
     """
+    if len(query) > LONGEST_FOLLOW_UP:
+        return 0.0
     words = [each.lower() for each in _WORD.findall(query)]
     names = _count_names(query)
     content = len(frozenset(bm25.weigh_query(" ".join(set(words) - _FILLER_WORDS)).indices)) + names
@@ -115,26 +121,26 @@ def measure_dependence(query: str) -> float:
     return _limit((2 - content) / 2) if "?" in query else 0.0
 
 
-def weigh_terms(query: str, turns: Sequence[PrecedingTurn]) -> dict[int, float]:
+def weigh_terms(query: str, antecedents: Sequence[Antecedent]) -> dict[int, float]:
     """Return the weight of each term of a query and of the messages that it depends on."""
     weights: dict[int, float] = {}
-    for turn in turns:
-        for term in bm25.weigh_query(turn.text).indices:
-            weights[term] = max(weights.get(term, 0.0), turn.weight)
+    for antecedent in antecedents:
+        for term in bm25.weigh_query(antecedent.text).indices:
+            weights[term] = max(weights.get(term, 0.0), antecedent.weight)
     return weights | dict.fromkeys(bm25.weigh_query(query).indices, 1.0)
 
 
-def mix_vectors(query: Dense, turns: Sequence[tuple[Dense, float]]) -> Dense:
+def mix_vectors(query: Dense, antecedents: Sequence[tuple[Dense, float]]) -> Dense:
     """Return the weighted mean of the vectors of a query and of the messages before it, of length 1.
 
     Args:
         query: vector of the query, with weight 1.
-        turns: vectors of preceding messages, each with its weight.
+        antecedents: vectors of preceding messages, each with its weight.
     """
-    if not turns:
+    if not antecedents:
         return query
     mixed = query.copy()
-    for vector, weight in turns:
+    for vector, weight in antecedents:
         mixed += np.float32(weight) * vector
     return normalise_length(mixed)
 
@@ -143,16 +149,12 @@ def _count_names(query: str) -> int:
     """Return the number of words with a capital letter within a sentence; 0 if all words have one."""
     if query.isupper() or query.islower():
         return 0
-    return len(
-        {
-            match[0].lower()
-            for match in _WORD.finditer(query)
-            if match[0][0].isupper()
-            and match[0] != "I"
-            and query[: match.start()].strip("\"'«»„“”(—- ")
-            and _SENTENCE_END.search(query[: match.start()]) is None
-        }
-    )
+    names = set()
+    for match in _WORD.finditer(query):
+        before = query[: match.start()].rstrip(_OPENING)
+        if match[0][0].isupper() and match[0] != "I" and before and before[-1] not in _SENTENCE_ENDS:
+            names.add(match[0].lower())
+    return len(names)
 
 
 def _weigh_length(text: str) -> float:

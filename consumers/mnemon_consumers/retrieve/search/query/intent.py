@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Final
 
 from mnemon_consumers.retrieve.search.query.follow_up import (
-    PrecedingTurn,
+    Antecedent,
     measure_dependence,
+    weigh_antecedents,
     weigh_terms,
-    weigh_turns,
 )
 from mnemon_consumers.retrieve.search.query.names import find_named
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
@@ -86,24 +86,24 @@ class QueryIntent:
     @property
     def dependence(self) -> float:
         """Return how far the query depends on the preceding messages, 0 to 1."""
-        return measure_dependence(self.text) if self.turns else 0.0
+        return measure_dependence(self.text) if self.antecedents else 0.0
 
     @cached_property
-    def turns(self) -> tuple[PrecedingTurn, ...]:
+    def antecedents(self) -> tuple[Antecedent, ...]:
         """Return the preceding messages that count, newest first; none if the query stands by itself."""
-        return weigh_turns(self.text, self.preceding)
+        return weigh_antecedents(self.text, self.preceding)
 
     @cached_property
     def resolved_text(self) -> str:
         """Return the query after the preceding messages that count, oldest first."""
-        return "\n".join([*(turn.text for turn in reversed(self.turns)), self.text])
+        return "\n".join([*(antecedent.text for antecedent in reversed(self.antecedents)), self.text])
 
     @cached_property
     def periods(self) -> tuple[QueryPeriod, ...]:
         """Return the periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
         if self.now is None:
             return ()
-        texts = (self.text[:LOOKED_AT], *(turn.text for turn in self.turns))
+        texts = (self.text[:LOOKED_AT], *(antecedent.text for antecedent in self.antecedents))
         return next(filter(None, (find_periods(text, self.now) for text in texts)), ())
 
     @cached_property
@@ -124,7 +124,7 @@ class QueryIntent:
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
         """Return the names that the query has, also a word of a name, a short form or another case."""
         known = frozenset(names)
-        texts = (self.text, *(turn.text for turn in self.turns))
+        texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
         return next(filter(None, (find_named(text, known) for text in texts)), frozenset())
 
     @cached_property
@@ -139,7 +139,7 @@ class QueryIntent:
     @cached_property
     def term_weights(self) -> dict[int, float]:
         """The weight of each term: 1 for words of the query, less for words of preceding messages."""
-        return weigh_terms(self.text, self.turns)
+        return weigh_terms(self.text, self.antecedents)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -5,12 +5,12 @@ import pytest
 
 from mnemon_consumers.retrieve.search.query.follow_up import (
     FADING,
-    LONGEST_TURN,
+    LONGEST_ANTECEDENT,
     USUAL_TERMS,
     measure_dependence,
     mix_vectors,
+    weigh_antecedents,
     weigh_terms,
-    weigh_turns,
 )
 from mnemon_infra.models import bm25
 
@@ -67,6 +67,7 @@ def test_query_without_a_topic_depends_on_the_messages_before_it(query: str) -> 
         "поезд или самолёт?",
         "🙂",
         "",
+        "and when was that? " * 40,
     ],
 )
 def test_query_with_a_topic_stands_by_itself(query: str) -> None:
@@ -88,19 +89,19 @@ def test_content_lowers_the_dependence(shorter: str, longer: str) -> None:
 
 def test_words_of_earlier_messages_fade() -> None:
     before = ["Katya paints", "Boris cooks"]
-    turns = weigh_turns("and when was that?", before)
+    antecedents = weigh_antecedents("and when was that?", before)
 
-    weights = weigh_terms("and when was that?", turns)
+    weights = weigh_terms("and when was that?", antecedents)
 
     (paint,), (cook,) = bm25.weigh_query("paints").indices, bm25.weigh_query("cooks").indices
-    assert [turn.text for turn in turns] == ["Boris cooks", "Katya paints"]
+    assert [antecedent.text for antecedent in antecedents] == ["Boris cooks", "Katya paints"]
     assert (weights[cook], weights[paint]) == (FADING, FADING**2)
 
 
 def test_own_words_count_fully_and_a_repeated_word_once() -> None:
-    turns = weigh_turns("And what did she cook?", ["Anna cooks", "Boris cooks"])
+    antecedents = weigh_antecedents("And what did she cook?", ["Anna cooks", "Boris cooks"])
 
-    weights = weigh_terms("And what did she cook?", turns)
+    weights = weigh_terms("And what did she cook?", antecedents)
 
     (cook,) = bm25.weigh_query("cook").indices
     assert weights[cook] == 1.0
@@ -110,21 +111,21 @@ def test_own_words_count_fully_and_a_repeated_word_once() -> None:
 def test_a_long_message_weighs_less_and_counts_from_its_beginning() -> None:
     words = [f"word{number}" for number in range(2 * USUAL_TERMS)]
 
-    (turn,) = weigh_turns("and when?", [" ".join(words)])
-    (huge,) = weigh_turns("and when?", ["x" * (LONGEST_TURN + 1)])
+    (antecedent,) = weigh_antecedents("and when?", [" ".join(words)])
+    (huge,) = weigh_antecedents("and when?", ["x" * (LONGEST_ANTECEDENT + 1)])
 
-    assert turn.weight == FADING / 2
-    assert len(huge.text) == LONGEST_TURN
+    assert antecedent.weight == FADING / 2
+    assert len(huge.text) == LONGEST_ANTECEDENT
 
 
 def test_blank_messages_and_self_contained_queries_add_nothing() -> None:
-    assert weigh_turns("and when?", ["", " "]) == ()
-    assert weigh_turns("Where does Anna live?", ["Boris cooks"]) == ()
-    assert weigh_turns("and when?", []) == ()
+    assert weigh_antecedents("and when?", ["", " "]) == ()
+    assert weigh_antecedents("Where does Anna live?", ["Boris cooks"]) == ()
+    assert weigh_antecedents("and when?", []) == ()
 
 
 def test_vectors_are_mixed_by_weight() -> None:
-    query, turn = np.array([1, 0], dtype=np.float32), np.array([0, 1], dtype=np.float32)
+    query, antecedent = np.array([1, 0], dtype=np.float32), np.array([0, 1], dtype=np.float32)
 
     assert mix_vectors(query, []) is query
-    assert mix_vectors(query, [(turn, 0.5)]) == pytest.approx(np.array([2, 1]) / 5**0.5)
+    assert mix_vectors(query, [(antecedent, 0.5)]) == pytest.approx(np.array([2, 1]) / 5**0.5)

@@ -97,7 +97,7 @@ def test_query_that_stands_by_itself_ignores_the_messages_before_it() -> None:
 
     intent = QueryIntent(query, NOW, before)
 
-    assert (intent.turns, intent.dependence, intent.periods) == ((), 0.0, ())
+    assert (intent.antecedents, intent.dependence, intent.periods) == ((), 0.0, ())
     assert intent.find_names(["Katya", "Igor"]) == {"Igor"}
     assert intent.terms == QueryIntent(query).terms
     assert intent.resolved_text == query
