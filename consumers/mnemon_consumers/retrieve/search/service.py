@@ -40,7 +40,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models.embedding import CorpusStatistics, Dense, Embedder, EmbeddingUnavailable
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -179,6 +179,9 @@ class Search:
         """
         intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
+        if intent.antecedents:
+            weighted = statistics.terms._replace(weights=intent.term_weights)
+            statistics = statistics._replace(terms=weighted)
         meaning, degraded = await self._embed_query(intent, statistics.tokens)
         parts = resolve_parts(scopes)
         reranker = self._reranker if settings.reranker else None
@@ -187,9 +190,7 @@ class Search:
             owner,
             intent,
             meaning,
-            statistics.terms._replace(weights=intent.term_weights)
-            if intent.antecedents
-            else statistics.terms,
+            statistics.terms,
             pool,
             settings,
             now,
@@ -234,10 +235,16 @@ class Search:
     ) -> tuple[Dense | None, list[str]]:
         if self._embedder is None:
             return None, []
+        antecedents = intent.antecedents[:EMBEDDED_ANTECEDENTS]
+        texts = (intent.text, *(each.text for each in antecedents))
         if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await _embed_intent(self._embedder, intent, statistics), []
+                    query, *vectors = await asyncio.gather(
+                        *(self._embedder.embed_query(text, statistics) for text in texts)
+                    )
+                weights = [each.weight for each in antecedents]
+                return mix_vectors(query, list(zip(vectors, weights, strict=True))), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
@@ -392,17 +399,6 @@ class Search:
             for each, document, text in shown
         ]
         return hits, seen.seq
-
-
-async def _embed_intent(
-    embedder: Embedder, intent: QueryIntent, statistics: CorpusStatistics | None
-) -> Dense:
-    antecedents = intent.antecedents[:EMBEDDED_ANTECEDENTS]
-    texts = (intent.text, *(antecedent.text for antecedent in antecedents))
-    query, *vectors = await asyncio.gather(*(embedder.embed_query(each, statistics) for each in texts))
-    return mix_vectors(
-        query, list(zip(vectors, (antecedent.weight for antecedent in antecedents), strict=True))
-    )
 
 
 async def _rerank_hits(
