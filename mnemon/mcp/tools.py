@@ -13,7 +13,7 @@ CONTEXT: Final = FunctionTool(
     "Get the memory of the user before you answer: facts, the user's data, summaries, the latest messages, "
     "and items that fit the query. Call this tool first, with the user's message.",
     "context",
-    ("query", "budget"),
+    ("query", "preceding", "budget"),
     fixed={"format": "markdown"},
     changes=False,
 )

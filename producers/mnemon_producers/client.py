@@ -243,6 +243,7 @@ class MemoryClient(MemoryTools):
         as_of: datetime | int | None = None,
         task_id: str | None = None,
         conversation: str | None = None,
+        preceding: Iterable[str] = (),
     ) -> ContextReplyV1:
         """Return the context to put before a model for its next answer to the user.
 
@@ -259,6 +260,8 @@ class MemoryClient(MemoryTools):
                 needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
             task_id: the task whose results shape the query.
             conversation: None means the user's current conversation.
+            preceding: the last messages before the query, oldest first, at most four. A query that stands by
+                itself ignores them.
         """
         try:
             request = ContextV1.create_strict(
@@ -269,6 +272,7 @@ class MemoryClient(MemoryTools):
                 as_of=as_of,
                 task_id=task_id,
                 conversation=conversation,
+                preceding=tuple(preceding) or None,
             )
             return await self._questioner.ask(user, "context", request, ContextReplyV1)
         except AskFailed as failed:

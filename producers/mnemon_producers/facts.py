@@ -128,11 +128,13 @@ class FactTools:
         collection: str | None = None,
         origin: Origin | None = None,
         conversation: str | None = None,
+        preceding: Iterable[str] = (),
     ) -> SearchReplyV2:
         """Search facts, messages, documents and summaries, best hit first.
 
             found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
             found = await memory.search("u42", "what did we settle?", scope=["medium"])
+            found = await memory.search("u42", "and when was that?", preceding=["Anna moved to Rome"])
 
         Args:
             user: the user whose memory it is.
@@ -150,6 +152,8 @@ class FactTools:
             origin: search only documents that were indexed with a `folder` or a `repository`.
             conversation: the conversation whose newest messages `short` finds and `long` leaves out; None
                 means the current conversation.
+            preceding: the last messages before the query, oldest first, at most four. A query that stands by
+                itself ignores them.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -163,6 +167,7 @@ class FactTools:
             "origin": origin,
             "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
             "conversation": conversation,
+            "preceding": tuple(preceding) or None,
         }
         request = SearchV2.create_strict(
             query=query,

@@ -33,7 +33,7 @@ from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
 from mnemon_infra.models import concepts
-from mnemon_infra.models.embedding import CorpusStatistics
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
 from mnemon_producers.events import ChatEvent
@@ -86,16 +86,14 @@ class Conversation:
                 self.weights[term].append((place, weight))
 
     def find(
-        self, question: str, indexed: TermStatistics, tokens: CorpusStatistics, limit: int
+        self, words: Sparse, meaning: Dense, indexed: TermStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the hits by words and by meaning, as the engine does."""
         scores = np.zeros(len(self.messages))
-        asked = concepts.weigh_query(question)
-        rarity = indexed.weigh_terms(asked.indices)
-        for term, value in zip(asked.indices, asked.values, strict=True):
-            for place, weight in self.weights.get(term, ()):
-                scores[place] += value * rarity[term] * weight
-        meaning = asyncio.run(load_wordllama().embed_query(question, tokens))
+        rarity = indexed.weigh_terms(words.indices)
+        for term, weight in zip(words.indices, words.values, strict=True):
+            for place, value in self.weights.get(term, ()):
+                scores[place] += weight * rarity[term] * value
         by_words = [each for each in self._best(scores, limit) if each.score > 0]
         return by_words, self._best((self.meanings @ meaning).astype(np.float64), limit)
 
@@ -129,7 +127,7 @@ class Conversation:
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
     """Yield the questions of a data set with the features of their candidates."""
-    messages = [list(_read_messages(each.events)) for each in data.conversations]
+    messages = [list(read_messages(each.events)) for each in data.conversations]
     conversations = {
         each.events[0].user: Conversation(said)
         for each, said in zip(data.conversations, messages, strict=True)
@@ -144,7 +142,9 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
         if question.category != ADVERSARIAL:
             conversation = conversations[question.user]
             intent = QueryIntent(question.text, conversation.messages[-1].sent_at)
-            by_words, by_meaning = conversation.find(question.text, indexed, tokens, breadth.candidates)
+            words = concepts.add_to_query(intent.term_weights)
+            meaning = asyncio.run(load_wordllama().embed_query(question.text, tokens))
+            by_words, by_meaning = conversation.find(words, meaning, indexed, breadth.candidates)
             fused = fuse_rankings(by_words, by_meaning, breadth.candidates)[: breadth.reranked]
             found = {str(each.payload["event_id"]): each for each in fused}
             around = conversation.surround(tuple(found), breadth.anchors)
@@ -159,7 +159,8 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
             )
 
 
-def _read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+    """Yield the messages of a conversation as a search shows them."""
     said = (each.event for each in events if isinstance(each.event, MessageV1))
     for seq, each in enumerate(said, 1):
         assert each.sent_at is not None

@@ -72,7 +72,9 @@ class TimeStamps(Settings):
         default="%Y-%m-%d %H:%M", description="Format of the time, in the notation of Python's `strftime`."
     )
     zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
-        default="UTC", description="Time zone of the time stamp, such as `Europe/Moscow`."
+        default="UTC",
+        description="Time zone of the time stamp, and of the days that a query names, such as "
+        "`Europe/Moscow`.",
     )
 
 

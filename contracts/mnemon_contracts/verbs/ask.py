@@ -16,6 +16,9 @@ Format = Literal["messages", "xml", "blocks", "markdown"]
 
 MAX_HISTORY = 1000
 
+MAX_PRECEDING = 4
+"""Maximum number of messages before a query that a request may carry."""
+
 
 class AskError(Contract):
     """The error of a request that has no result."""
@@ -92,6 +95,13 @@ class ContextV1(Contract):
     )
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
+    )
+    preceding: tuple[Text, ...] | None = Field(
+        default=None,
+        max_length=MAX_PRECEDING,
+        description="Last messages before the query, oldest first, at most four. A query that depends on "
+        "them, such as `and when was that?`, is searched with their words too. The first 400 "
+        "characters of each count.",
     )
 
 

@@ -95,7 +95,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
             "memory_search",
             "Search the user's memory for a question, in any language. Without scope, facts are searched.",
             "search",
-            ("query", "limit", "scope"),
+            ("query", "limit", "scope", "preceding"),
             changes=False,
         ),
         FunctionTool(

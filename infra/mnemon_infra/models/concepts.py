@@ -5,7 +5,7 @@ the message `office` or `контора`. Static vectors bridge such words in En
 sparse vectors, beside the words, so that the engine weighs them by rarity too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -25,18 +25,19 @@ QUERY_WEIGHT: Final = 0.3
 
 def weigh_document(text: str) -> Sparse:
     """Return the weights of a text's words and concepts."""
-    return _add_concepts(bm25.weigh_document(text))
+    words = bm25.weigh_document(text)
+    return _add_concepts(dict(zip(words.indices, words.values, strict=True)), 1.0)
 
 
 def weigh_query(text: str) -> Sparse:
     """Return the weights of a query's words and concepts."""
-    return _add_concepts(bm25.weigh_query(text), QUERY_WEIGHT)
+    words = bm25.weigh_query(text)
+    return add_to_query(dict(zip(words.indices, words.values, strict=True)))
 
 
-def find_concepts(terms: Iterable[int]) -> frozenset[int]:
-    """Return the ids of the concepts of words, given by the ids of their stems."""
-    concepts_of = load_concepts()
-    return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
+def add_to_query(words: Mapping[int, float]) -> Sparse:
+    """Return the weights of a query's words, given by the ids of their stems, and of their concepts."""
+    return _add_concepts(words, QUERY_WEIGHT)
 
 
 @cache
@@ -50,11 +51,11 @@ def load_concepts() -> Mapping[int, frozenset[int]]:
     return {term: frozenset(concepts) for term, concepts in concepts_of.items()}
 
 
-def _add_concepts(words: Sparse, share: float = 1.0) -> Sparse:
+def _add_concepts(words: Mapping[int, float], share: float) -> Sparse:
     """Add the concepts of the words, each with this share of the weight of its weightiest word."""
     concepts_of = load_concepts()
-    weights: dict[int, float] = {}
-    for term, weight in zip(words.indices, words.values, strict=True):
+    weights = dict(words)
+    for term, weight in words.items():
         for concept in concepts_of.get(term, ()):
             weights[concept] = max(weights.get(concept, 0.0), share * weight)
-    return Sparse([*words.indices, *weights], [*words.values, *weights.values()])
+    return Sparse(list(weights), list(weights.values()))

@@ -1,8 +1,7 @@
 """Embedder that runs transformers in this process with the package `fastembed` (extra `fastembed`).
 
-The package downloads a model on first use. The environment in which mnemon is tested allows neither the
-download nor the run: this module is checked against the documented interface of the package, and has not been
-run with the package.
+The package downloads a model on first use. The tests run the package with a small model that they build; none
+of its published models is downloaded in a test.
 """
 
 import asyncio

@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, MinSeqOption, parse_as_of
+from mnemon.cli.memory.requests import (
+    AsOfOption,
+    MemoryRequest,
+    MinSeqOption,
+    PrecedingOption,
+    parse_as_of,
+)
 from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.text import make_printable
 
@@ -21,6 +27,7 @@ def context(
             help="User's message, for which relevant memory is found. Default: the user's last message."
         ),
     ] = None,
+    preceding: PrecedingOption = None,
     format_: Annotated[
         str, typer.Option("--format", help="Format of the context: messages, xml, blocks or markdown.")
     ] = "messages",
@@ -43,6 +50,7 @@ def context(
     """
     wanted: dict[str, Any] = {
         "query": query,
+        "preceding": preceding or None,
         "format": format_,
         "budget": budget,
         "conversation": conversation,

@@ -13,6 +13,7 @@ from mnemon.cli.memory.requests import (
     KindOption,
     MemoryRequest,
     MinSeqOption,
+    PrecedingOption,
     TierOption,
     parse_as_of,
     parse_importance,
@@ -116,6 +117,7 @@ def search(
         float | None, typer.Option(min=0, max=1, help="Minimum score of a hit, 0 to 1.")
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Search only documents of this collection.")] = None,
+    preceding: PrecedingOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
@@ -131,6 +133,7 @@ def search(
         "limit": limit,
         "threshold": threshold,
         "explain": explain,
+        "preceding": preceding or (),
         "min_seq": min_seq,
         "as_of": parse_as_of(as_of_),
     }

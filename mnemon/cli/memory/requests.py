@@ -27,6 +27,14 @@ MinSeqOption = Annotated[
     int | None,
     typer.Option("--min-seq", min=0, help="Wait until memory reflects the log up to this position."),
 ]
+PrecedingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Message before the query. Repeat the option for several, oldest first, at most four. A query "
+        "that depends on them, such as `and when was that?`, is searched with their words too.",
+    ),
+]
 AsOfOption = Annotated[
     str | None,
     typer.Option(

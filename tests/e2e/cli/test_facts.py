@@ -133,6 +133,10 @@ async def test_search_takes_a_memory_level_as_scope(
             deployment, "search", "Lisbon", "--scope", "short", "--conversation", "c", "--json"
         )
         assert [hit["text"] for hit in json.loads(recent.out)["hits"]] == ["Let us fly to Lisbon"]
+        before = ("--preceding", "Where does Anna travel?", "--preceding", "To Lisbon")
+        resolved = await asked(deployment, "search", "and when?", *before, "--scope", "medium", "--explain")
+        assert text in resolved.out
+        assert "preceding" in resolved.out
         whole = await asked(deployment, "get", "s1", "--scope", "summaries")
         assert whole.out.endswith(f"  messages at positions 1 to 1 of c  {text}\n")
         unknown = await asked(deployment, "search", "Lisbon", "--scope", "medium-rare")

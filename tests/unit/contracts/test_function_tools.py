@@ -141,6 +141,8 @@ def test_a_call_is_a_request() -> None:
     assert asked == SearchV2(query="tea", scope=("documents",), collection="shop", origin="repository")
     asked = TOOLS["memory_search"].build_request({"query": "tea", "scope": ["medium", "short"]})
     assert asked == SearchV2(query="tea", scope=("medium", "short"))
+    asked = TOOLS["memory_search"].build_request({"query": "and when?", "preceding": ["Anna moved to Rome"]})
+    assert asked == SearchV2(query="and when?", preceding=("Anna moved to Rome",))
     asked = TOOLS["index_document"].build_request({"text": "Tea is brewed at 80 degrees.", "title": "Tea"})
     assert asked == DocumentV1(action="add", text="Tea is brewed at 80 degrees.", title="Tea", limit=0)
     asked = TOOLS["complete_task"].build_request({"task_id": "t1"})
@@ -149,6 +151,7 @@ def test_a_call_is_a_request() -> None:
         ("memory_save", {}, "text"),
         ("memory_save", {"text": "x", "colour": "red"}, "colour"),
         ("memory_save", {"text": "x", "tier": "high"}, "tier"),
+        ("memory_search", {"query": "x", "preceding": ["a", "b", "c", "d", "e"]}, "preceding"),
         ("list_tasks", {"action": "add"}, "action"),
         ("add_task", {"text": None}, "text"),
     ):

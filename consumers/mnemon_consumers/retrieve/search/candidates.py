@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
@@ -33,7 +32,7 @@ async def find_candidates(
     vectors: VectorStore,
     collection: Collection,
     owner: Owner,
-    query: str,
+    words: Sparse,
     meaning: Dense | None,
     limit: int,
     where: Mapping[str, str] | None,
@@ -48,7 +47,6 @@ async def find_candidates(
     """
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []
-    words = concepts.weigh_query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
     return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)

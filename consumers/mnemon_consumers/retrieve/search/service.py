@@ -25,6 +25,7 @@ from mnemon_consumers.retrieve.search.levels import (
     filter_messages,
     resolve_parts,
 )
+from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import rerank_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
@@ -37,6 +38,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
+from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
 from mnemon_infra.models.wordllama import find_wordllama
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
@@ -49,6 +51,9 @@ EMBEDDING_WAIT: Final = 0.8
 
 SCORE_SPREAD: Final = 5.0
 """Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
+
+EMBEDDED_ANTECEDENTS: Final = 2
+"""Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
 
 EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
@@ -152,6 +157,7 @@ class Search:
         documents: Mapping[str, str] | None = None,
         window: RecentWindow = NO_WINDOW,
         until: float | None = None,
+        preceding: Sequence[str] = (),
     ) -> SearchResult:
         """Return items that are relevant to a query.
 
@@ -163,21 +169,27 @@ class Search:
             threshold: minimum score of a hit; None excludes hits with neither a word of the query nor a
                 similarity above the noise of the embedding model.
             settings: settings of the tenant.
-            now: facts that are due by then have expired, and "yesterday" in the query is the day before.
+            now: facts that are due by then have expired, and "yesterday" in the query is the day before, in
+                the time zone of this moment.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
+            preceding: the messages before the query, oldest first; a query that stands by itself ignores
+                them.
         """
-        query = query[:LOOKED_AT]
+        intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
-        meaning, degraded = await self._embed_query(query, statistics.tokens)
+        if intent.antecedents:
+            weighted = statistics.terms._replace(weights=intent.term_weights)
+            statistics = statistics._replace(terms=weighted)
+        meaning, degraded = await self._embed_query(intent, statistics.tokens)
         parts = resolve_parts(scopes)
         reranker = self._reranker if settings.reranker else None
         pool = max(limit, settings.reranker_candidates) if reranker else limit
         question = MemorySearch(
             owner,
-            QueryIntent(query, now),
+            intent,
             meaning,
             statistics,
             pool,
@@ -209,23 +221,31 @@ class Search:
         hits.sort(key=lambda hit: -hit.score)
         if reranker and candidates:
             candidates.sort(key=lambda hit: -hit.score)
-            reranked = await _rerank_hits(reranker, query, candidates, settings, until)
+            reranked = await _rerank_hits(reranker, intent.resolved_text, candidates, settings, until)
             if reranked is None:
                 degraded.append("reranker")
             else:
                 hits = _limit_scopes(reranked, limit)
         hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
+        if intent.antecedents:
+            hits = [_add_part(hit, "preceding", intent.dependence) for hit in hits]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
     async def _embed_query(
-        self, query: str, statistics: CorpusStatistics | None
+        self, intent: QueryIntent, statistics: CorpusStatistics | None
     ) -> tuple[Dense | None, list[str]]:
         if self._embedder is None:
             return None, []
+        antecedents = intent.antecedents[:EMBEDDED_ANTECEDENTS]
+        texts = (intent.text, *(each.text for each in antecedents))
         if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await self._embedder.embed_query(query, statistics), []
+                    query, *vectors = await asyncio.gather(
+                        *(self._embedder.embed_query(text, statistics) for text in texts)
+                    )
+                weights = [each.weight for each in antecedents]
+                return mix_vectors(query, list(zip(vectors, weights, strict=True))), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
@@ -242,7 +262,7 @@ class Search:
             self._vectors,
             collection,
             question.owner,
-            question.intent.text,
+            concepts.add_to_query(question.intent.term_weights),
             question.meaning,
             question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
@@ -333,7 +353,7 @@ class Search:
             return {}
         texts = [f"{each.name}: {each.content}" if each.name else each.content for each in messages]
         matches = await self._token_model.match_tokens(
-            question.intent.text, texts, question.statistics.tokens
+            question.intent.resolved_text, texts, question.statistics.tokens
         )
         return {each.seq: match for each, match in zip(messages, matches.tolist(), strict=True)}
 
@@ -431,7 +451,11 @@ async def _rerank_hits(
 
 
 def _replace_score(hit: RankedHit, relevance: float) -> RankedHit:
-    return hit._replace(score=relevance, parts={**hit.parts, "reranker": relevance})
+    return _add_part(hit, "reranker", relevance)._replace(score=relevance)
+
+
+def _add_part(hit: RankedHit, name: str, value: float) -> RankedHit:
+    return hit._replace(parts={**hit.parts, name: value})
 
 
 def _limit_scopes(hits: Sequence[RankedHit], limit: int) -> list[RankedHit]:
@@ -460,7 +484,11 @@ def _measure_share(question: MemorySearch, candidates: Sequence[tuple[FusedCandi
     if not candidates:
         return 0.0
     best, text = max(candidates, key=lambda each: each[0].overlap)
-    return min(1.0, measure_word_share(question.intent.text, text) / best.overlap) if best.overlap else 0.0
+    return (
+        min(1.0, measure_word_share(question.intent.resolved_text, text) / best.overlap)
+        if best.overlap
+        else 0.0
+    )
 
 
 def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.context.budget import fit_context
@@ -170,9 +171,10 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> 
         limit,
         retrieval.threshold,
         retrieval,
-        moment,
+        moment.astimezone(ZoneInfo(settings.time_stamps.zone)),
         request.min_seq,
         until=until,
+        preceding=request.preceding or (),
     )
 
 

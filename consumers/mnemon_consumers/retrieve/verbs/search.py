@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
@@ -76,10 +77,11 @@ async def _search_view(
         limit,
         request.threshold if request.threshold is not None else retrieval.threshold,
         retrieval,
-        view.now,
+        view.now.astimezone(ZoneInfo(settings.time_stamps.zone)),
         min_seq,
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
+        preceding=request.preceding or (),
     )
     # A snapshot has a fixed position, even if it could not be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)

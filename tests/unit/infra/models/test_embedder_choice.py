@@ -1,4 +1,4 @@
-"""Which model embeds. FastEmbed cannot run where this does: a module of its shape stands in for it."""
+"""Which model embeds. A module of its shape stands in for fastembed; `test_fastembed` runs the package."""
 
 import sys
 from collections.abc import Iterable, Iterator

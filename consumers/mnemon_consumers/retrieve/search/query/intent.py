@@ -7,9 +7,14 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
+from mnemon_consumers.retrieve.search.query.follow_up import (
+    Antecedent,
+    measure_dependence,
+    weigh_antecedents,
+    weigh_terms,
+)
 from mnemon_consumers.retrieve.search.query.names import find_named
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
-from mnemon_infra.models import bm25
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
@@ -65,18 +70,41 @@ _WHEN: Final = re.compile(
 class QueryIntent:
     """A query and the people and times that it names.
 
+    A query that depends on the messages before it has their words too, and their names and periods if it
+    names none itself.
+
     Attributes:
         text: the query.
         now: the moment to which "yesterday" is relative; without it, the query names no periods.
+        preceding: the messages before the query, oldest first.
     """
 
     text: str
     now: datetime | None = None
+    preceding: tuple[str, ...] = ()
+
+    @property
+    def dependence(self) -> float:
+        """Return how far the query depends on the preceding messages, 0 to 1."""
+        return measure_dependence(self.text) if self.antecedents else 0.0
+
+    @cached_property
+    def antecedents(self) -> tuple[Antecedent, ...]:
+        """Return the preceding messages that count, newest first; none if the query stands by itself."""
+        return weigh_antecedents(self.text, self.preceding)
+
+    @cached_property
+    def resolved_text(self) -> str:
+        """Return the query after the preceding messages that count, oldest first."""
+        return "\n".join([*(antecedent.text for antecedent in reversed(self.antecedents)), self.text])
 
     @cached_property
     def periods(self) -> tuple[QueryPeriod, ...]:
         """Return the periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
-        return find_periods(self.text[:LOOKED_AT], self.now) if self.now else ()
+        if self.now is None:
+            return ()
+        texts = (self.text[:LOOKED_AT], *(antecedent.text for antecedent in self.antecedents))
+        return next(filter(None, (find_periods(text, self.now) for text in texts)), ())
 
     @cached_property
     def for_time(self) -> bool:
@@ -95,7 +123,9 @@ class QueryIntent:
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
         """Return the names that the query has, also a word of a name, a short form or another case."""
-        return find_named(self.text, names)
+        known = frozenset(names)
+        texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
+        return next(filter(None, (find_named(text, known) for text in texts)), frozenset())
 
     @cached_property
     def _word_set(self) -> frozenset[str]:
@@ -104,7 +134,12 @@ class QueryIntent:
     @cached_property
     def terms(self) -> frozenset[int]:
         """The ids of the stemmed words of the query, without stop words."""
-        return frozenset(bm25.weigh_query(self.text).indices)
+        return frozenset(self.term_weights)
+
+    @cached_property
+    def term_weights(self) -> dict[int, float]:
+        """The weight of each term: 1 for words of the query, less for words of preceding messages."""
+        return weigh_terms(self.text, self.antecedents)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -69,6 +69,24 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_follow_up_finds_the_topic_of_the_messages_before_it(stock: Stock) -> None:
+    seq = await lived(stock)
+    memory = MemoryClient(stock.connection, tenant="acme")
+    before = ["Как Анна добирается к бабушке?"]
+
+    async def has_fact(preceding: list[str]) -> bool:
+        reply = await memory.context("u1", query="а почему?", preceding=preceding, min_seq=seq)
+        assert (reply.error, reply.degraded) == (None, ())
+        return any("на поезде к бабушке" in message.content for message in reply.messages)
+
+    await change_settings(stock.connection, setting(retrieval__threshold=0.6), "acme")
+    async with asyncio.timeout(30):
+        while await has_fact([]):
+            await asyncio.sleep(0.02)
+    assert await has_fact(before)
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_context_has_every_section_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:

@@ -12,6 +12,7 @@ from mnemon_consumers.retrieve.search import hit_reranker
 from mnemon_consumers.retrieve.verbs import context as context_verb
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
+from mnemon_producers.client import MemoryClient
 from tests.support.servers.embedding_server import Answer, refusal
 from tests.support.servers.reranker_server import RerankerServer
 from tests.support.settings_edit import setting
@@ -60,6 +61,18 @@ async def search(stock: Stock, owner: str = "acme.u1", **request: Any) -> tuple[
     reply = await stock.ask("search", owner, query=QUERY, **request)
     assert not reply.get("error"), reply
     return [hit["id"] for hit in reply["hits"]], reply["degraded"]
+
+
+async def test_endpoint_reads_a_follow_up_after_the_messages_before_it(
+    reranking: RerankerServer, stock: Stock
+) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme")
+
+    found = await memory.search("u1", "And when is that?", preceding=["Is there a violin concert?"])
+
+    (request,) = reranking.requests
+    assert request["query"] == "Is there a violin concert?\nAnd when is that?"
+    assert [hit.id for hit in found.hits] == ["best", "second", "plain"]
 
 
 async def test_order_and_scores_of_hits_are_those_of_the_endpoint(

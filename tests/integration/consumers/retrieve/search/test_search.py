@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
+from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -126,6 +128,74 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
     assert len(by_tool.model_dump()["hits"]) == 2
     await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
     assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
+
+
+async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
+    """At noon of 21 November in UTC, 22 November has begun in Kiritimati."""
+    await indexed(stock, await stock.say("Rex is ill", id="rex", sent_at="2025-11-21T12:00:00Z"))
+    request: dict[str, Any] = {"query": "Who was ill on 22 November 2025?", "scope": ["messages"]}
+
+    async def measure_date() -> float:
+        (hit,) = (await stock.ask("search", **request, explain=True))["hits"]
+        return float(hit["parts"]["date"])
+
+    inside = round(load_weights().date, 4)
+    assert await measure_date() < inside
+
+    await write_settings(
+        stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"})
+    )
+
+    async with asyncio.timeout(30):
+        while await measure_date() != inside:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "unrelated"),
+    [
+        (
+            "and when was that?",
+            ["Did Anna pass her driving test?", "Yes, she did."],
+            "Where does Boris cook?",
+        ),
+        ("а когда это было?", ["Анна сдала экзамен на права?", "Да, сдала."], "Где Борис варит борщ?"),
+    ],
+)
+async def test_follow_up_is_resolved_by_the_messages_before_it(
+    stock: Stock, mnemon_with_vectors: Deployment, query: str, before: list[str], unrelated: str
+) -> None:
+    texts = {
+        "test": ("Anna passed her driving test in February", "В феврале Анна сдала экзамен на права"),
+        "soup": ("Boris cooks soup on Sundays", "По воскресеньям Борис варит борщ"),
+        "trip": ("The ferry to Riga leaves in the morning", "Паром в Ригу уходит утром"),
+    }
+    for name, spoken in texts.items():
+        await saved(stock, f"pf_{name}", " / ".join(spoken))
+        await stock.say(" / ".join(spoken), id=name)
+    seq = await stock.publish(
+        f"{SPACE}.document.added.v1", {"document_id": "d1", "text": " / ".join(texts["test"])}
+    )
+    await indexed(stock, seq)
+    memory = MemoryClient(stock.connection, tenant="acme")
+
+    async def ask(query: str, preceding: list[str]) -> SearchReplyV2:
+        return await memory.search(
+            "u1", query, scope=("memories", "messages", "documents"), preceding=preceding, explain=True
+        )
+
+    found, alone = await ask(query, before), await ask(query, [])
+
+    best = {hit.scope: hit.id for hit in reversed(found.hits)}
+    assert best == {"memories": "pf_test", "messages": "test", "documents": "d1"}
+    assert {hit.parts["preceding"] for hit in found.hits if hit.parts} == {1.0}
+    assert found.hits[0].score > max((hit.score for hit in alone.hits), default=0.0)
+    assert all("preceding" not in (hit.parts or ()) for hit in alone.hits)
+
+    whole = " ".join(before)
+    assert (await ask(whole, [unrelated])).hits == (await ask(whole, [])).hits
 
 
 async def test_documents_are_found_by_their_pieces(stock: Stock, mnemon_with_vectors: Deployment) -> None:

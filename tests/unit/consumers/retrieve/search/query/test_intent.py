@@ -76,6 +76,39 @@ def test_names_are_recognised(query: str, name: str, named: bool) -> None:
     assert (name in QueryIntent(query).find_names([name])) is named
 
 
+def test_follow_up_names_the_people_and_periods_of_the_messages_before_it() -> None:
+    before = ("Katya and Igor met in May 2023", "And what about Boris on 8 June 2023?")
+    names = ["Катя", "Игорь", "Boris"]
+
+    intent = QueryIntent("and where was it?", NOW, before)
+
+    assert intent.find_names(names) == {"Boris"}
+    assert list(intent.periods) == build_periods((8, 6, 2023))
+    assert (
+        QueryIntent("and where was he in May 2023?", NOW, before).periods
+        == QueryIntent("in May 2023", NOW).periods
+    )
+    assert QueryIntent("and did Igor?", NOW, before).find_names(names) == {"Игорь"}
+
+
+def test_query_that_stands_by_itself_ignores_the_messages_before_it() -> None:
+    query = "Which colour has the bicycle of Igor?"
+    before = ("Katya moved to Rome in May 2023",)
+
+    intent = QueryIntent(query, NOW, before)
+
+    assert (intent.antecedents, intent.dependence, intent.periods) == ((), 0.0, ())
+    assert intent.find_names(["Katya", "Igor"]) == {"Igor"}
+    assert intent.terms == QueryIntent(query).terms
+    assert intent.resolved_text == query
+
+
+def test_resolved_text_has_the_messages_in_their_order() -> None:
+    intent = QueryIntent("And when?", preceding=("Where did Anna move?", "To Rome"))
+
+    assert intent.resolved_text == "Where did Anna move?\nTo Rome\nAnd when?"
+
+
 @pytest.mark.parametrize(
     ("query", "of_self", "of_other"),
     [
