@@ -1,5 +1,6 @@
 """Properties of a message's text that the ranking uses. No I/O, no clock."""
 
+import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -11,6 +12,9 @@ REMEMBERED: Final = 4_000
 
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
 
+_SENTENCE_END: Final = re.compile(r"[.!?…:\n]")
+_WORD: Final = re.compile(r"[^\W_]+")
+
 
 class TextProperties(NamedTuple):
     """Properties of a text.
@@ -20,12 +24,14 @@ class TextProperties(NamedTuple):
         is_question: whether the text has a question mark.
         tells_time: whether the text names a time.
         speaks_of_others: whether the text is about the person addressed, and not about the speaker.
+        name_words: words of the names in the text, in lower case: capitalised words within sentences.
     """
 
     terms: frozenset[int]
     is_question: bool
     tells_time: bool
     speaks_of_others: bool
+    name_words: frozenset[str]
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -40,4 +46,17 @@ def describe_text(text: str) -> TextProperties:
         any(mark in begin for mark in _QUESTION_MARKS),
         tells_time(begin),
         speaks_of_others(begin),
+        _find_name_words(begin),
+    )
+
+
+def _find_name_words(text: str) -> frozenset[str]:
+    """Return the capitalised words within sentences; without `I`, `OK` and `TV`."""
+    if text.isupper():
+        return frozenset()
+    return frozenset(
+        word.lower()
+        for sentence in _SENTENCE_END.split(text)
+        for word in _WORD.findall(sentence)[1:]
+        if word[0].isupper() and len(word) > 2
     )
