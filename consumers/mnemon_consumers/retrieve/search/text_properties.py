@@ -1,19 +1,16 @@
 """Properties of a message's text that the ranking uses. No I/O, no clock."""
 
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, speaks_of_others, tells_time
+from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached; the cache takes some megabytes, at most 60 MB."""
 
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
-
-_SENTENCE_END: Final = re.compile(r"[.!?…:\n]")
-_WORD: Final = re.compile(r"[^\W_]+")
 
 
 class TextProperties(NamedTuple):
@@ -46,17 +43,5 @@ def describe_text(text: str) -> TextProperties:
         any(mark in begin for mark in _QUESTION_MARKS),
         tells_time(begin),
         speaks_of_others(begin),
-        _find_name_words(begin),
-    )
-
-
-def _find_name_words(text: str) -> frozenset[str]:
-    """Return the capitalised words within sentences; without `I`, `OK` and `TV`."""
-    if text.isupper():
-        return frozenset()
-    return frozenset(
-        word.lower()
-        for sentence in _SENTENCE_END.split(text)
-        for word in _WORD.findall(sentence)[1:]
-        if word[0].isupper() and len(word) > 2
+        frozenset(word for name in list_capitalised_names(begin) for word in name.lower().split()),
     )
