@@ -91,8 +91,9 @@ def link_facts(leading: Sequence[FactNames], facts: Iterable[FactRecord]) -> Map
     beginnings = _compile_beginnings(spellings)
     for fact in facts:
         # Few texts have a word that begins like a name, and finding names takes a hundred times as long.
-        if beginnings.search(fact.text.title() if fact.text.islower() else fact.text):
-            has = find_named(fact.text, spellings)
+        text = " ".join((fact.text, *map(str.title, fact.names)))
+        if beginnings.search(text.title() if text.islower() else text):
+            has = find_named(text, spellings)
             for name, ids in named.items():
                 if not any(word.isdisjoint(has) for word in name.words):
                     ids.append(fact.id)

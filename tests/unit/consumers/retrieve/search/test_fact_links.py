@@ -63,6 +63,15 @@ def test_names_that_a_model_has_drawn_replace_those_of_the_rules() -> None:
     assert link("What breed is my sister's dog?", texts, names=["rex"]) == set(texts[1:])
 
 
+def test_name_that_a_model_has_drawn_from_lower_case_is_found() -> None:
+    facts = [
+        fact(1, text="Her dog answers to rex", names=("rex",)),
+        fact(2, text="At the lake rex swam", names=("rex",)),
+    ]
+    ranked = rank_facts(facts[:1], {facts[0].id: found(0.8)}, 0.0, Retrieval(), NOW)
+    assert set(link_facts(find_leading_names("her dog", ranked), facts)) == {facts[1].id}
+
+
 def test_all_words_of_a_place_have_to_match() -> None:
     texts = "Lives in New York", "Has a new bicycle", "New York is too loud", "York is lovely"
     assert link("Where do I live?", texts) == {"New York is too loud"}
