@@ -137,6 +137,7 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
         tier=tier,
         importance=proposed.importance or _rate_importance(text),
         expires_at=expires_at,
+        names=proposed.names,
     )
 
 

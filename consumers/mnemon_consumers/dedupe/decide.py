@@ -369,6 +369,7 @@ def rewrite_fact(
         tier=tier,
         importance=max(former.importance, fact.importance),
         expires_at=expires_at,
+        names=fact.names,
     )
 
 

@@ -112,9 +112,11 @@ def _merge_content(older: Fact, newer: Fact, relation: Literal["same", "update"]
     if relation == "update":
         return newer.model_copy(update={"importance": importance})
     dates = older.expires_at, newer.expires_at
+    worded = older if dedupe.on_duplicate == "confirm" else newer
     return older.model_copy(
         update={
-            "text": older.text if dedupe.on_duplicate == "confirm" else newer.text,
+            "text": worded.text,
+            "names": worded.names,
             "importance": importance,
             "expires_at": None if None in dates else max(date for date in dates if date),
         }

@@ -132,6 +132,7 @@ def build_proposals(
                 importance=fact.importance,
                 expires_at=fact.expires_at,
                 supersedes=fact.supersedes,
+                names=fact.names,
                 lineage=Lineage(
                     sources=tuple(seq for seq in fact.sources if window.from_seq <= seq <= window.to_seq),
                     conversation=window.conversation,

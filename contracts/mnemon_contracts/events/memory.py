@@ -93,6 +93,12 @@ class Fact(Contract):
         default=5, ge=1, le=10, description="Importance, 1 to 10; 8 and above is high, 3 and below is low."
     )
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
+    names: tuple[Text, ...] = Field(
+        default=(),
+        exclude_if=is_empty,
+        description="Names of people, places and things in the text, as the text has them, if a model has "
+        "drawn them; search follows them from fact to fact.",
+    )
 
 
 class FactProposedV1(Event):
@@ -105,6 +111,12 @@ class FactProposedV1(Event):
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
     supersedes: Identifier | None = Field(
         default=None, description="Id of the fact that the proposal replaces."
+    )
+    names: tuple[Text, ...] = Field(
+        default=(),
+        exclude_if=is_empty,
+        description="Names of people, places and things in the text, as the text has them, if a model has "
+        "drawn them; search follows them from fact to fact.",
     )
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 

@@ -19,9 +19,11 @@ from pydantic import (
     BeforeValidator,
     Field,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
+    field_validator,
 )
 
 from mnemon_consumers.extract.answers.pair_relations import ComparedPair, parse_relations, strip_brackets
@@ -32,6 +34,9 @@ from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMes
 
 MOST_FACTS: Final = 50
 """Maximum number of facts of one answer that are proposed."""
+
+MOST_NAMES: Final = 20
+"""Maximum number of names of a fact that are kept."""
 
 MOST_CHARACTERS: Final = 10_000
 """Maximum number of characters of a fact to parse; the policy limits the length of a kept fact."""
@@ -87,6 +92,12 @@ def _keep_integers(value: object) -> tuple[int, ...]:
     )
 
 
+def _keep_texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    return tuple(dict.fromkeys(" ".join(text.split()) for text in value if isinstance(text, str)))
+
+
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
     """Return a schema stricter than the parser, in keywords that every provider's strict mode supports."""
     schema = {"type": kind, **more}
@@ -121,6 +132,16 @@ class ProposedFact(Contract):
     sources: Annotated[tuple[int, ...], BeforeValidator(_keep_integers)] = Field(
         default=(), description="Numbers of the messages that state the fact."
     )
+    names: Annotated[tuple[str, ...], BeforeValidator(_keep_texts)] = Field(
+        default=(), description="Names of people, pets, places and things in the text, as the text has them."
+    )
+
+    @field_validator("names")
+    @classmethod
+    def _keep_names_of_text(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        # Only the text is checked for secrets and for invented names.
+        text = str(info.data.get("text", "")).casefold()
+        return tuple(name for name in names if name and name.casefold() in text)[:MOST_NAMES]
 
 
 class ParsedAnswer(NamedTuple):

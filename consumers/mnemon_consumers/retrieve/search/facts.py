@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance
@@ -16,6 +17,11 @@ NORMAL: Final = 5
 
 WEIGHT: Final = 0.02
 """Change of the factor `importance` per step of importance."""
+
+NO_LINKS: Final[Mapping[str, float]] = MappingProxyType({})
+
+_UNFOUND: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
+"""Candidate of a linked fact that neither words nor meaning have found."""
 
 
 class RankedFact(NamedTuple):
@@ -32,18 +38,28 @@ def rank_facts(
     share: float,
     settings: Retrieval,
     now: datetime,
+    links: Mapping[str, float] = NO_LINKS,
 ) -> list[RankedFact]:
     """Return the facts that have not expired, best first.
 
     Args:
-        facts: the found facts that are still live.
+        facts: the found and the linked facts that are still live.
         candidates: found candidates, by fact id.
         share: share of the query's words that the best candidate by words has.
         settings: the decay of freshness.
         now: the current time; facts that are due by then have expired.
+        links: relevance by names that a fact shares with a found fact, by fact id.
     """
+    lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
     scored = [
-        _score_fact(fact, candidates[fact.id], share, settings, now)
+        _score_fact(
+            fact,
+            candidates.get(fact.id, _UNFOUND._replace(similarity=lowest)),
+            links.get(fact.id, 0.0),
+            share,
+            settings,
+            now,
+        )
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]
@@ -52,13 +68,20 @@ def rank_facts(
 
 
 def _score_fact(
-    fact: FactRecord, candidate: FusedCandidate, share: float, settings: Retrieval, now: datetime
+    fact: FactRecord,
+    candidate: FusedCandidate,
+    link: float,
+    share: float,
+    settings: Retrieval,
+    now: datetime,
 ) -> RankedFact:
     overlap = candidate.overlap * share
+    relevance = compute_relevance(candidate.similarity, overlap)
     parts = {
         "similarity": candidate.similarity or 0.0,
         "words": overlap,
-        "relevance": compute_relevance(candidate.similarity, overlap),
+        **({"link": link} if link else {}),
+        "relevance": 1 - (1 - relevance) * (1 - link),
         "importance": 1 + WEIGHT * (fact.importance - NORMAL),
         "freshness": compute_freshness(fact, settings, now),
     }

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.names import split_name
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import TextProperties, describe_text
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
@@ -45,6 +46,8 @@ class MessageFeatures(NamedTuple):
         date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
         tokens: how well its tokens match the tokens of the query, 0 to 1; 0 if token vectors are missing.
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
+        names: 1 for messages that name a person, place or thing, other than the speakers; 0 in a chat with an
+            assistant.
     """
 
     terms: float
@@ -59,6 +62,7 @@ class MessageFeatures(NamedTuple):
     date: float
     tokens: float
     length: float
+    names: float
 
 
 def extract_features(
@@ -88,6 +92,7 @@ def extract_features(
     has_assistant = any(_is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
+    speakers = {word.text for each in messages if each.name for word in split_name(each.name)}
     lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
     rarity = statistics.weigh_terms(intent.terms)
     total = sum(rarity.values()) or 1.0
@@ -109,6 +114,7 @@ def extract_features(
             date=max((each.measure_closeness(message.sent_at) for each in intent.periods), default=0.0),
             tokens=matches.get(seq, 0.0),
             length=0.0 if has_assistant else math.log1p(len(message.content)),
+            names=0.0 if has_assistant else float(not text.name_words <= speakers),
         )
 
     return [(each, describe(each)) for each in messages if own[each.seq] + near[each.seq] > 0]

@@ -15,6 +15,7 @@ import structlog
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, find_candidates
+from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
@@ -282,6 +283,16 @@ class Search:
         standing = [fact for fact in seen.value if fact.tier in tiers]
         share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
+        if leading := find_leading_names(question.intent.text, ranked):
+            known = await self._memory.load_facts(question.owner, question.min_seq)
+            links = link_facts(leading, known.value)
+            ids_found = {fact.id for fact in standing}
+            standing += [
+                fact
+                for fact in known.value
+                if fact.id in links and fact.id not in ids_found and fact.tier in tiers
+            ]
+            ranked = facts.rank_facts(standing, found, share, question.settings, question.now, links)
         hits = [
             RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked

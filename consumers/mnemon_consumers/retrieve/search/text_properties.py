@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, speaks_of_others, tells_time
+from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
@@ -20,12 +21,14 @@ class TextProperties(NamedTuple):
         is_question: whether the text has a question mark.
         tells_time: whether the text names a time.
         speaks_of_others: whether the text is about the person addressed, and not about the speaker.
+        name_words: words of the names in the text, in lower case: capitalised words within sentences.
     """
 
     terms: frozenset[int]
     is_question: bool
     tells_time: bool
     speaks_of_others: bool
+    name_words: frozenset[str]
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -40,4 +43,5 @@ def describe_text(text: str) -> TextProperties:
         any(mark in begin for mark in _QUESTION_MARKS),
         tells_time(begin),
         speaks_of_others(begin),
+        frozenset(word for name in list_capitalised_names(begin) for word in name.lower().split()),
     )

@@ -48,6 +48,7 @@ class FactRecord(NamedTuple):
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.
+        names: names of people, places and things in the text that a model has drawn with the fact.
     """
 
     id: str
@@ -61,6 +62,7 @@ class FactRecord(NamedTuple):
     seq: int
     event_id: str
     unsupported: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class FactHistory(NamedTuple):
@@ -101,6 +103,7 @@ def _select_facts(*only: ColumnElement[bool]) -> Select[Any]:
         cast(fact["expires_at"].astext, DateTime(timezone=True)),
         *last.c["saved_at", "at", "seq", "event_id"],
         last.c.body["lineage"]["unsupported"].astext,
+        fact["names"].astext,
     ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
 
 
@@ -201,8 +204,12 @@ def _make_facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
 
 
 def _make_fact(row: tuple[Any, ...]) -> FactRecord:
-    *fields, unsupported = row
-    return FactRecord._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
+    *fields, unsupported, names = row
+    return FactRecord._make((*fields, _parse_texts(unsupported), _parse_texts(names)))
+
+
+def _parse_texts(array: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(array)) if array else ()
 
 
 def _make_history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:

@@ -182,3 +182,8 @@ def test_date_makes_a_fact_working_unless_a_tier_is_named(tier: Tier) -> None:
 
 def test_the_text_is_on_one_line() -> None:
     assert classified("  Has a\n red\t bicycle ").text == "Has a red bicycle"
+
+
+def test_names_that_a_model_has_drawn_are_kept() -> None:
+    assert classified("Rex is a Labrador", names=("Rex",)).names == ("Rex",)
+    assert classified("Rex is a Labrador").names == ()

@@ -109,6 +109,23 @@ def test_merge_keeps_older_words_where_duplicates_confirm(user: User) -> None:
     assert (event.fact.text, event.fact.importance) == ("Мама живёт у моря", 7)
 
 
+@pytest.mark.parametrize(
+    ("relation", "on_duplicate", "kept"),
+    [("same", "rewrite", "Rex"), ("same", "confirm", "Fido"), ("update", "confirm", "Rex")],
+)
+def test_merged_fact_has_the_names_of_its_words(
+    relation: Relation, on_duplicate: Literal["rewrite", "confirm"], kept: str
+) -> None:
+    user = User()
+    user.save(1, "The dog is called Fido", names=("Fido",))
+    user.save(2, "Takes Rex for a walk", names=("Rex",))
+
+    fact = merged(user.compare(2, 1, relation, Dedupe(on_duplicate=on_duplicate))).fact
+
+    assert kept in fact.text
+    assert fact.names == (kept,)
+
+
 def test_an_update_is_the_newer_fact_under_the_older_id() -> None:
     user = User()
     until = BEGIN + timedelta(days=30)

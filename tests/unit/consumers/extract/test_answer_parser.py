@@ -30,6 +30,7 @@ WHOLE = {
     "expires_at": None,
     "supersedes": "pf_001",
     "sources": [2],
+    "names": ["York"],
 }
 
 
@@ -49,7 +50,7 @@ def test_a_fact_as_it_is_asked_for() -> None:
     extracted = answered(WHOLE)
     assert (extracted.repaired, extracted.left_out) == (False, 0)
     (fact,) = extracted.facts
-    assert fact.model_dump() == WHOLE | {"sources": (14,)}
+    assert fact.model_dump() == WHOLE | {"sources": (14,), "names": ("York",)}
 
 
 def test_no_facts_is_an_answer() -> None:
@@ -181,6 +182,9 @@ def test_invalid_fact_spoils_no_other(bad: Any) -> None:
         ("sources", [], (11, 14, 20)),
         ("sources", "1", (11, 14, 20)),
         ("sources", None, (11, 14, 20)),
+        ("names", ["york", " York ", "York", "Leeds", "", 7, None], ("york", "York")),
+        ("names", "York", ()),
+        ("names", None, ()),
     ],
 )
 def test_invalid_field_is_repaired_or_dropped(field: str, given: Any, mended: Any) -> None:

@@ -186,6 +186,7 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
             "expires_at": "2027-01-01",
             "supersedes": "pf_001",
             "sources": [9, 10, 15, 20, 21],
+            "names": ["York"],
         },
         {"text": "Likes tea"},
         repaired=True,
@@ -199,6 +200,7 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
         "importance": 7,
         "expires_at": "2027-01-01T00:00:00Z",
         "supersedes": "pf_001",
+        "names": ["York"],
         "lineage": {
             "sources": [10, 15, 20],
             "conversation": "c1",

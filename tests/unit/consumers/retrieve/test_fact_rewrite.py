@@ -41,6 +41,15 @@ def test_a_fact_that_moves_keeps_its_date_only_where_it_is_for_now(
     assert fact.expires_at == expires_at
 
 
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [({"importance": "high"}, ("Rex",)), ({"text": "Rex is  old"}, ("Rex",)), ({"text": "Bim is old"}, ())],
+)
+def test_new_words_drop_the_names_of_the_former_ones(wanted: dict[str, Any], names: tuple[str, ...]) -> None:
+    former = Fact(text="Rex is old", names=("Rex",))
+    assert rewrite_fact(former, UpdateV1(id="ar_001", **wanted), NOW, SettingsV1()).names == names
+
+
 def test_a_fact_that_becomes_working_expires_only_where_a_setting_says_so() -> None:
     former, wanted = Fact(text="In Rome", tier="archive"), UpdateV1(id="ar_001", tier="working")
     fact = rewrite_fact(former, wanted, NOW, SettingsV1(limits=EXPIRING))

@@ -48,12 +48,16 @@ _LONG: Final = 7
 _SHORTEST_OWNER: Final = 3
 """Minimum number of letters of a name that may have a possessive without an apostrophe."""
 
+_SHORTEST_CAPITALISED: Final = 3
+"""Minimum number of letters of a word that its capital letter makes a name."""
+
 _LATIN_END: Final = "\u0250"
 """The first character after the Latin letters of European languages."""
 
 _VOWELS: Final = "aeiou"
 
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_PLAIN_WORD: Final = re.compile(r"[^\W_]+")
 _SENTENCE_END: Final = re.compile(r"[.!?…:\n]")
 _TIME_BEFORE: Final = re.compile(
     r"(?:\d(?:st|nd|rd|th)?|\b(?:in|of|since|until|till|during|last|this|next|by|from|on|early|late|mid))[\s-]+\Z",
@@ -204,6 +208,31 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
             for name in owners:
                 words.setdefault(name, set()).add(text)
     return frozenset(name for name, own in words.items() if not any(own < other for other in words.values()))
+
+
+def list_capitalised_names(text: str) -> list[str]:
+    """Return the runs of capitalised words within sentences, as "New York"; without `I`, `OK` and `TV`."""
+    if text.isupper():
+        return []
+    names: list[str] = []
+    end, is_name = 0, False
+    for match in _PLAIN_WORD.finditer(text):
+        between = text[end : match.start()]
+        was_name = is_name and between == " "
+        is_first = end == 0 or _SENTENCE_END.search(between) is not None
+        is_name = not is_first and len(match[0]) >= _SHORTEST_CAPITALISED and match[0][0].isupper()
+        if is_name and was_name:
+            names[-1] += f" {match[0]}"
+        elif is_name:
+            names.append(match[0])
+        end = match.end()
+    return names
+
+
+def is_given_name(word: str) -> bool:
+    """Return whether a word in lower case is a known given name or a short form of one."""
+    given = _load_given_names()
+    return word in given.words or spell_by_sound(word) in given.relatives
 
 
 @lru_cache(maxsize=10_000)

@@ -181,6 +181,7 @@ def _build_fact(fact: FactRecord) -> Fact:
         tier=fact.tier,
         importance=fact.importance,
         expires_at=fact.expires_at,
+        names=fact.names,
     )
 
 

@@ -33,7 +33,10 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
         wanted["importance"] = importance
     text, tier = wanted.get("text", former.text), request.tier or former.tier
     end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
-    kept = {"expires_at": compute_rewritten_until(former, text, end, tier, at, settings.limits)}
+    kept = {
+        "expires_at": compute_rewritten_until(former, text, end, tier, at, settings.limits),
+        "names": former.names if text == former.text else (),
+    }
     return Fact.create_strict(**former.model_dump() | kept | wanted)
 
 

@@ -109,6 +109,41 @@ async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, mnemon_with_
     assert await found(stock, "photosynthesis of algae") == []
 
 
+@pytest.mark.parametrize(
+    ("texts", "names", "query"),
+    [
+        (
+            ["My sister's dog answers to rex", "At the lake rex swam", "Hates early mornings"],
+            [["rex"], ["rex"], []],
+            "my sister's dog",
+        ),
+        (
+            ["Сестра подарила щенка по кличке Бим", "Бим спит на диване", "Не ест рыбу"],
+            [[], [], []],
+            "Кого подарила сестра?",
+        ),
+    ],
+    ids=["drawn by a model", "drawn by rules"],
+)
+async def test_search_follows_a_name_from_fact_to_fact(
+    stock: Stock,
+    mnemon_with_vectors: Deployment,
+    texts: list[str],
+    names: list[list[str]],
+    query: str,
+) -> None:
+    for number, (text, drawn) in enumerate(zip(texts, names, strict=True), 1):
+        seq = await saved(stock, f"ar_00{number}", text, names=drawn)
+    await indexed(stock, seq)
+
+    hits = (await stock.ask("search", query=query, explain=True))["hits"]
+
+    assert [hit["id"] for hit in hits][:2] == ["ar_001", "ar_002"]
+    linked = {hit["id"] for hit in hits if "link" in hit["parts"]}
+    assert "ar_002" in linked
+    assert "ar_003" not in linked
+
+
 async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(1, 8):
         seq = await saved(stock, f"ar_{number:03}", f"Anna has {number} cats")

@@ -137,6 +137,27 @@ def test_date_in_the_query_and_time_in_the_text() -> None:
     assert [(round(each.date, 2), each.time) for each in rows.values()] == [(0, 0), (0, 1), (1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("We went to Lisbon with the kids", 1),
+        ("Мы с Рексом гуляли", 1),
+        ("We missed you, Anna! You would love it", 0),
+        ("It rained. Then I watched TV", 0),
+        ("SO HAPPY FOR LUNA", 0),
+        ("nothing of note", 0),
+    ],
+)
+def test_message_names_others_than_the_speakers(content: str, named: float) -> None:
+    messages = said(1, content, name="Boris Petrov"), said(2, name="Anna")
+    assert features({"e1": 0.5}, around(*messages))[1].names == named
+
+
+def test_names_do_not_count_in_a_chat_with_an_assistant() -> None:
+    messages = said(1, "We went to Lisbon"), said(2, role="assistant")
+    assert features({"e1": 0.5}, around(*messages))[1].names == 0
+
+
 def test_message_without_a_cosine_has_the_lowest_one() -> None:
     candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.4), "e3": found(0.3, None)}
     messages = around(*map(said, range(1, 5)))

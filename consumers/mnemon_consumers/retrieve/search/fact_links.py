@@ -1,0 +1,140 @@
+"""Links between facts by the names that they share. No I/O, no clock.
+
+"What breed is my sister's dog?" has no word of "Rex is a Labrador". The fact "My sister has a dog named Rex"
+has its words, and the name that leads to the other fact.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mnemon_consumers.domain.alignment.morphology import is_proper_name, lemmas, name_lemmas
+from mnemon_consumers.retrieve.search.facts import RankedFact
+from mnemon_consumers.retrieve.search.query.intent import TIMES, split_words
+from mnemon_consumers.retrieve.search.query.names import (
+    find_named,
+    is_given_name,
+    list_capitalised_names,
+    split_name,
+)
+from mnemon_infra.database.facts.fact_repository import FactRecord
+from mnemon_infra.models.months import ENGLISH, RUSSIAN
+
+LINKING: Final = 3
+"""Maximum number of best facts whose names lead to other facts."""
+
+SHARE: Final = 0.3
+"""Relevance of a link, as a share of the relevance of the fact from which the link leads.
+
+With 0.5, LoCoMo gains as much, and REALTALK loses.
+"""
+
+MOST_NAMED: Final = 8
+"""Maximum number of facts with a name that leads from one to another: a name in more facts, such as the
+user's own, says little."""
+
+_TIMES: Final = TIMES.union(map(str.lower, ENGLISH + RUSSIAN))
+
+_FIRST_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+
+_SUBJECT: Final = re.compile(
+    r"(?!(?:the|user|she|he|it|they|this|that|there|пользователь|он|она|они|это)\b)"
+    r"[^\W\d_]{2,}(?:['’]s|,? (?:is|was|has|had|lives|works|likes|loves)\b|,? (?:[—–-]|это) )",
+    re.IGNORECASE,
+)
+"""The beginning of a fact, where each word has a capital letter, with a name: "Rex is", «Рекс — это»."""
+
+
+class Name(NamedTuple):
+    """A name: spellings of each of its words in lower case; of Russian words, the nominative too."""
+
+    words: tuple[frozenset[str], ...]
+
+
+class FactNames(NamedTuple):
+    """A fact that was found, its relevance, and its names that the query does not have."""
+
+    fact: FactRecord
+    relevance: float
+    names: frozenset[Name]
+
+
+def find_leading_names(query: str, ranked: Sequence[RankedFact]) -> list[FactNames]:
+    """Return the best facts that have names which the query lacks, with these names.
+
+    Args:
+        query: the query.
+        ranked: the facts found, best first.
+    """
+    asked = split_words(query)
+    found = []
+    for each in ranked[:LINKING]:
+        names = list_names(each.fact)
+        spellings = frozenset(spelling for name in names for word in name.words for spelling in word)
+        known = find_named(query, spellings) | asked
+        rest = frozenset(name for name in names if any(word.isdisjoint(known) for word in name.words))
+        if rest:
+            found.append(FactNames(each.fact, each.parts["relevance"], rest))
+    return found
+
+
+def link_facts(leading: Sequence[FactNames], facts: Iterable[FactRecord]) -> Mapping[str, float]:
+    """Return, for each fact that shares a name with a leading fact, the relevance that the link gives it.
+
+    Args:
+        leading: the facts from which links lead.
+        facts: all facts of the user.
+    """
+    named: dict[Name, list[str]] = {name: [] for each in leading for name in each.names}
+    spellings = frozenset(spelling for name in named for word in name.words for spelling in word)
+    beginnings = _compile_beginnings(spellings)
+    for fact in facts:
+        # Few texts have a word that begins like a name, and finding names takes a hundred times as long.
+        text = " ".join((fact.text, *map(str.title, fact.names)))
+        if beginnings.search(text.title() if text.islower() else text):
+            has = find_named(text, spellings)
+            for name, ids in named.items():
+                if not any(word.isdisjoint(has) for word in name.words):
+                    ids.append(fact.id)
+    links: dict[str, float] = {}
+    for each in leading:
+        for name in each.names:
+            if len(named[name]) <= MOST_NAMED:
+                for fact_id in named[name]:
+                    if fact_id != each.fact.id:
+                        links[fact_id] = max(links.get(fact_id, 0.0), SHARE * each.relevance)
+    return links
+
+
+def list_names(fact: FactRecord) -> frozenset[Name]:
+    """Return the names in a fact: those that a model has drawn with it, else those that rules find."""
+    return _build_names(fact.names) if fact.names else _find_names(fact.text)
+
+
+@lru_cache(maxsize=4_000)
+def _find_names(text: str) -> frozenset[Name]:
+    """Return the names in a text by their capital letters, without weekdays and months."""
+    found = set(list_capitalised_names(text))
+    first = _FIRST_WORD.match(text)
+    if first and first[0].istitle() and (_SUBJECT.match(text) or is_proper_name(first[0].lower())):
+        found.add(first[0])
+    return _build_names(name for name in found if _TIMES.isdisjoint(split_words(name)))
+
+
+def _build_names(names: Iterable[str]) -> frozenset[Name]:
+    return frozenset(name for name in map(_build_name, names) if name.words)
+
+
+def _build_name(name: str) -> Name:
+    words = [each.text.removesuffix("'s") for each in split_name(name)]
+    # A person's given name stands for the whole name.
+    telling = words[:1] if words and is_given_name(words[0]) else words
+    return Name(tuple(frozenset((word,)) | name_lemmas(word) | lemmas(word) for word in telling))
+
+
+@lru_cache(maxsize=100)
+def _compile_beginnings(spellings: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern of words that begin like one of the names, with a capital letter."""
+    beginnings = {word[: max(2, len(word) - 2)].title() for word in spellings}
+    return re.compile("|".join(rf"(?<!\w){re.escape(each)}" for each in sorted(beginnings)) or "(?!)")
