@@ -2,7 +2,10 @@
 
 import asyncio
 import codecs
+import json
 import re
+import time
+from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -19,6 +22,9 @@ PAUSE = 0.5
 
 IDLE_WAIT = 1.0
 """Seconds that an idle consumer waits for a message, and after which it notices a change of its server."""
+
+END_WAIT = 1.0
+"""Seconds after the end of a request in which the server's last messages, or its word on the end, arrive."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -62,12 +68,51 @@ async def _patient_fetch(
     heartbeat: float | None,
 ) -> list[Msg]:
     try:
-        messages = await _fetch(subscription, batch, timeout, heartbeat)
+        if batch == 1 or timeout is None:
+            messages = await _fetch(subscription, batch, timeout, heartbeat)
+        else:
+            messages = await _collect_batch(subscription, batch, timeout)
     except TimeoutError:
         if subscription not in _idle:
             raise
         messages = await _fetch(subscription, 1, IDLE_WAIT, heartbeat)
     _idle.discard(subscription)
+    return messages
+
+
+async def _collect_batch(fetched: JetStreamContext.PullSubscription, batch: int, linger: float) -> list[Msg]:
+    """Request messages, and collect them until the batch is full or the server ends the request.
+
+    nats-py stops when `linger` is over in this process. While another batch is written, this process reads
+    late, so batches of a busy stream ended half empty.
+
+    Raises:
+        TimeoutError: no message has arrived.
+    """
+    subscription, queue = fetched._sub, fetched._sub._pending_queue
+    messages: list[Msg] = []
+    while len(messages) < batch and not queue.empty():
+        message = _take_message(subscription)
+        if JetStreamContext.is_status_msg(message) is None:  # a status belongs to an earlier request
+            messages.append(message)
+    if len(messages) == batch:
+        return messages
+    # Without `no_wait` the server holds the request until it is full or expires.
+    how = {"no_wait": True} if messages else {"expires": max(1, int(linger * 1e9))}
+    request = {"batch": batch - len(messages), **how}
+    await fetched._nc.publish(fetched._nms, json.dumps(request).encode(), fetched._deliver)
+    end = time.monotonic() + linger + END_WAIT
+    with suppress(TimeoutError):
+        while len(messages) < batch:
+            if queue.empty():
+                message = await subscription.next_msg(max(0.0, end - time.monotonic()))
+            else:
+                message = _take_message(subscription)
+            if JetStreamContext.is_status_msg(message) is not None:
+                break
+            messages.append(message)
+    if not messages:
+        raise TimeoutError
     return messages
 
 
@@ -80,8 +125,13 @@ async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # n
     queue: asyncio.Queue[Msg] = self._pending_queue
     if queue.empty() or self._conn.is_closed or self._cb:
         return await _next_msg(self, timeout)
+    return _take_message(self)
+
+
+def _take_message(subscription: Subscription) -> Msg:
+    queue: asyncio.Queue[Msg] = subscription._pending_queue
     message = queue.get_nowait()
-    self._pending_size -= len(message.data)
+    subscription._pending_size -= len(message.data)
     queue.task_done()
     return message
 

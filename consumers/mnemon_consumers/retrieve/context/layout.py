@@ -7,6 +7,7 @@ from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 from mnemon_consumers.retrieve.context.contents import Context, ContextMessage, Item, SectionKind
 from mnemon_consumers.retrieve.context.text import fold_lines
+from mnemon_contracts.events.chat import Role
 from mnemon_contracts.verbs.ask import RenderedMessage
 
 Count: TypeAlias = Callable[[str], int]
@@ -29,6 +30,14 @@ class Rendered(NamedTuple):
 
     messages: tuple[RenderedMessage, ...]
     text: str | None = None
+
+
+class _WrittenMessage(NamedTuple):
+    """A message before its validation as a `RenderedMessage`, which takes longer than counting its tokens."""
+
+    role: Role
+    content: str
+    name: str | None = None
 
 
 class Frame(NamedTuple):
@@ -135,9 +144,9 @@ class MessageLayout:
 
     def rendered(self, context: Context) -> Rendered:
         messages = [
-            message
+            RenderedMessage(role=role, content=content, name=name)
             for section in self.sections
-            for message in self._render_messages(section, context.get_section(section))
+            for role, content, name in self._write_messages(section, context.get_section(section))
         ]
         if self.missing and not _has_memory(context):
             messages.insert(0, RenderedMessage(role="system", content=self.missing))
@@ -148,10 +157,12 @@ class MessageLayout:
         return Rendered(tuple(messages))
 
     def tokens(self, rendered: Rendered, count: Count) -> int:
-        return sum(_count_message(message, count) for message in rendered.messages)
+        return sum(_count_message(message.content, message.name, count) for message in rendered.messages)
 
     def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
-        return sum(_count_message(message, count) for message in self._render_messages(section, items))
+        return sum(
+            _count_message(content, name, count) for _, content, name in self._write_messages(section, items)
+        )
 
     def frame_tokens(self, section: SectionKind, count: Count) -> int:
         return 0 if section == "recent" else PER_MESSAGE + count(self.sections[section].opening)
@@ -161,16 +172,16 @@ class MessageLayout:
             return self.section_tokens(section, (item,), count)
         return count(f"{self.line(item)}\n")
 
-    def _render_messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[RenderedMessage]:
+    def _write_messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[_WrittenMessage]:
         if section == "recent":
             for item in items:
                 if isinstance(item, ContextMessage):
-                    yield self._render_message(item)
+                    yield self._write_message(item)
         elif items:
             lines = "\n".join(map(self.line, items))
-            yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
+            yield _WrittenMessage("system", self.sections[section].opening + lines)
 
-    def _render_message(self, message: ContextMessage) -> RenderedMessage:
+    def _write_message(self, message: ContextMessage) -> _WrittenMessage:
         """Adapt a message to all providers: tool results need their call before them, names must be ASCII."""
         role, text, name = message.role, message.text, message.name
         if role == "tool":
@@ -178,7 +189,7 @@ class MessageLayout:
         if name and not _NAME.fullmatch(name):
             text = f"{fold_lines(name)}: {text}"
             name = None
-        return RenderedMessage(role=role, content=text, name=name or None)
+        return _WrittenMessage(role, text, name or None)
 
 
 def _has_memory(context: Context) -> bool:
@@ -190,5 +201,5 @@ def _has_memory(context: Context) -> bool:
     )
 
 
-def _count_message(message: RenderedMessage, count: Count) -> int:
-    return PER_MESSAGE + count(message.content) + (count(message.name) if message.name else 0)
+def _count_message(content: str, name: str | None, count: Count) -> int:
+    return PER_MESSAGE + count(content) + (count(name) if name else 0)

@@ -85,6 +85,8 @@ class ItemChooser:
             "working": characters.working,
             "relevant": characters.relevant,
         }
+        self._item_tokens: dict[tuple[SectionKind, int], tuple[Item, int]] = {}
+        self._section_tokens: dict[tuple[SectionKind, tuple[int, ...]], tuple[Sequence[Item], int]] = {}
 
     def fill_sections(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
         """Choose items for every section, each within its own tokens."""
@@ -201,22 +203,36 @@ class ItemChooser:
 
     def _count_item(self, section: SectionKind, item: Item, room: int) -> int:
         """Return the exact tokens of an item that may fit; for an item that cannot fit, more than `room`."""
+        known = self._item_tokens.get((section, id(item)))
+        if known is not None:
+            return known[1]
         longest = room * MOST_CHARACTERS
-        return self._layout.item_tokens(
+        tokens = self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
+        if tokens <= room:
+            self._item_tokens[section, id(item)] = item, tokens  # a reference to the item keeps its id unique
+        return tokens
 
     def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
         """Return the tokens of a section with which the same items would be chosen again."""
         if not items:
             return 0
-        parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
+        key = section, tuple(map(id, items))
+        known = self._section_tokens.get(key)
+        if known is not None:
+            return known[1]
+        parts = sum(self._count_whole_item(section, item) for item in items)
         parts += self._layout.frame_tokens(section, self._count)
-        if section == "recent":
-            # The section is not counted as a whole: it is long, changes every time, and is counted with the
-            # context.
-            return parts
-        return max(parts, self._layout.section_tokens(section, items, self._count))
+        # `recent` is not counted as a whole: it is long, changes every time, and is counted with the context.
+        if section != "recent":
+            parts = max(parts, self._layout.section_tokens(section, items, self._count))
+        self._section_tokens[key] = items, parts
+        return parts
+
+    def _count_whole_item(self, section: SectionKind, item: Item) -> int:
+        known = self._item_tokens.get((section, id(item)))
+        return known[1] if known else self._layout.item_tokens(section, item, self._count)
 
 
 def _rank_fact(fact: ContextFact) -> tuple[int, float]:

@@ -202,13 +202,17 @@ class Search:
             parts,
             window,
         )
+        # Messages first: the others compute while PostgreSQL looks up messages.
+        searched = sorted(parts, key=lambda scope: scope != "messages")
         answers = await asyncio.gather(
-            *(self._scopes[scope](question) for scope in parts), return_exceptions=True
+            *(self._scopes[scope](question) for scope in searched), return_exceptions=True
         )
         hits: list[RankedHit] = []
         candidates: list[RankedHit] = []
         seqs: list[int] = []
-        for scope, answer in zip(parts, answers, strict=True):
+        answer_of = dict(zip(searched, answers, strict=True))
+        for scope in parts:
+            answer = answer_of[scope]
             match answer:
                 case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
                     log.warning("scope search failed", scope=scope, error=str(answer))
