@@ -194,7 +194,7 @@ async def test_empty_triggers_stop_no_compaction(compaction: CompactionHarness, 
         await compaction.talk(17)
         await compaction.settled()
     assert len(await compaction.summaries()) == 1
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(letters := await compaction.letters()) < 4:
             await asyncio.sleep(0.05)
     assert sum("users: expected" in each for each in letters) == 3

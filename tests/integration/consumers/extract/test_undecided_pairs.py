@@ -1,6 +1,5 @@
 """Facts that dedupe left undecided: a model is asked in other requests, and its answers are applied."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -110,19 +109,18 @@ async def test_fact_changed_during_the_call_is_not_merged(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = relating("same")
-    vector_extraction.server.state.seconds = 3
+    released = vector_extraction.server.state.hold_answers()
     async with remembering(vector_extraction):
         await save(vector_extraction, 1, COAST)
         await save(vector_extraction, 2, SEA, 1)
         await vector_extraction.is_projected()
         await vector_extraction.stock.say("hello")
-        async with asyncio.timeout(20):
-            while not vector_extraction.server.state.requests:
-                await asyncio.sleep(0.02)
+        await vector_extraction.is_asked()
         changed = await vector_extraction.stock.ask(
             "update", id="ar_001", text="Grew up in the hills of Wales"
         )
         assert "error" not in changed
+        released.set()
         await vector_extraction.has(1, "fact.compared")
         await settled(vector_extraction)
         assert await facts(vector_extraction) == {"ar_001": "Grew up in the hills of Wales", "ar_002": SEA}

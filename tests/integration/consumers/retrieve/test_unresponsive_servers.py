@@ -10,6 +10,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search import service
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
@@ -94,8 +95,13 @@ async def test_context_does_not_wait_for_a_hanging_database(
 
 
 async def test_search_without_embedding_uses_words(
-    embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
+    embedding_endpoint: Endpoint,
+    deployment: Deployment,
+    stock: Stock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(service, "EMBEDDING_PAUSE", 600.0)
     await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = embedding_endpoint.deployment
     deployed = deployment.model_copy(
