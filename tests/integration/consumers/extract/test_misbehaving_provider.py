@@ -266,7 +266,6 @@ async def check(impatient_extraction: ExtractionHarness, ends: dict[str, End], t
     assert "I like" not in told
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("mode", ["online", "batch"])
 async def test_misbehaving_answers_cover_every_sort(
     mode: str, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 
 

@@ -56,7 +56,7 @@ class Quiet:
     async def settle(self, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
         """Ask until all that the answer needs is at hand; returns the answer."""
         await self.stock.ask("context", owner, **request)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             # A first search has the tenant's words counted, and finds other messages afterwards.
             await asyncio.gather(*(each for each in asyncio.all_tasks() if _counts_words(each)))
             while True:
@@ -125,7 +125,7 @@ def shown(reply: dict[str, Any]) -> str:
 
 async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: Any) -> None:
     """Ask until a whole answer shows what is waited for; on a busy machine a part may be late at first."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             reply = await stock.ask("context", **request)
             if not reply["degraded"] and is_reached(shown(reply)):
@@ -262,7 +262,7 @@ async def test_point_indexed_later_is_found_without_row_change(reading: Quiet, s
         )
         seq = await stock.say(QUESTION, "acme.u1.talk")
         stream_context = stock.connection.jetstream()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert TRAIN not in shown(await reading.settle(min_seq=seq))
@@ -298,7 +298,7 @@ async def test_removed_row_is_hidden_despite_its_vector(
         assert gone in shown(await reading.settle(query=QUESTION))
         seq = await act(stock)
         stream_context = stock.connection.jetstream()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert gone not in shown(await stock.ask("context", query=QUESTION))
@@ -310,7 +310,7 @@ async def test_point_indexed_early_is_shown_once_its_row_exists(reading: Quiet, 
             await indexed(stock, await stock.say(QUESTION, "acme.u1.talk"))
         seq = await stock.say(TRAIN, "acme.u1.trip")
         stream_context = stock.connection.jetstream()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await read_applied_position(stream_context, "index") < seq:
                 await asyncio.sleep(0.02)
         assert TRAIN not in shown(await reading.settle(conversation="talk")), "found, and without a row"
@@ -342,7 +342,7 @@ async def test_words_are_counted_again_only_after_a_change(
     assert await quiet.statements() == before
     await indexed(stock, await stock.say("Is it late?", "acme.u2.-"))
     await stock.ask("context")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not any("sample" in sql for _, _, sql in await quiet.statements() - before):
             await asyncio.sleep(0.02)
 
