@@ -20,7 +20,7 @@ class Stock:
     async def publish(self, subject: str, body: Any = None, **headers: str) -> int:
         """Publish to the log; returns the position."""
         data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
-        acknowledgement = await self.connection.jetstream().publish(
+        acknowledgement = await self.connection.jetstream(timeout=60).publish(
             subject, data, headers={name.replace("_", "-"): value for name, value in headers.items()} or None
         )
         return acknowledgement.seq
