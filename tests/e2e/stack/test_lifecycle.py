@@ -148,6 +148,7 @@ async def asked_until(url: str, seq: int) -> list[str]:
             return found
 
 
+@pytest.mark.long
 async def test_fixed_ports_a_named_consumer_and_a_configured_server(
     up: Up, unused_tcp_port_factory: Callable[[], int]
 ) -> None:

@@ -59,6 +59,7 @@ async def test_conversation_of_500_messages_is_summarised_completely(compaction:
     assert len(await compaction.log_of("model.called")) == len(all_of_them) == len(server.state.questions)
 
 
+@pytest.mark.long
 async def test_two_workers_write_each_summary_once(compaction: CompactionHarness) -> None:
     users = [f"u{number}" for number in range(12)]
     compaction.server.state.seconds = 0.02

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
@@ -170,6 +171,7 @@ async def test_erasure_purges_dead_letters_up_to_its_position(
     assert [each.sequence for each in letters if each.kind == "event"] == [new]
 
 
+@pytest.mark.long
 async def test_erasure_under_load_removes_nothing_of_other_users(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:

@@ -130,12 +130,17 @@ async def test_fact_changed_during_the_call_is_not_merged(
 @pytest.mark.parametrize(
     "pairs",
     [
-        None,
         [],
-        [{"newer": "ar_001", "older": "ar_099", "relation": "same"}],
-        [{"newer": "ar_002", "older": "ar_001", "relation": "perhaps"}],
-        [{"newer": "ar_002", "older": "ar_001", "relation": each} for each in ("same", "different")],
-        [{"number": 1, "relation": "same"}],
+        *(
+            pytest.param(pairs, marks=pytest.mark.long)
+            for pairs in (
+                None,
+                [{"newer": "ar_001", "older": "ar_099", "relation": "same"}],
+                [{"newer": "ar_002", "older": "ar_001", "relation": "perhaps"}],
+                [{"newer": "ar_002", "older": "ar_001", "relation": each} for each in ("same", "different")],
+                [{"number": 1, "relation": "same"}],
+            )
+        ),
     ],
 )
 async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(

@@ -35,6 +35,16 @@ QUESTION = "When does the train to Perm leave?"
 SPACE = "memory.acme.u1"
 
 
+REQUESTS: list[dict[str, Any]] = [
+    {},
+    {"format": "xml"},
+    {"budget": 300},
+    {"task_id": "t1"},
+    {"conversation": "long"},
+    {"query": TRAIN},
+]
+
+
 @dataclass(frozen=True)
 class Quiet:
     """A retrieve with its own connections to PostgreSQL, beside those that write."""
@@ -133,13 +143,7 @@ async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: An
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize(
-    "request_fields",
-    [{}, {"format": "xml"}, {"budget": 300}, {"task_id": "t1"}, {"conversation": "long"}, {"query": TRAIN}],
-)
-async def test_repeated_context_queries_no_postgresql(
-    quiet: Quiet, stock: Stock, request_fields: dict[str, Any]
-) -> None:
+async def test_repeated_context_queries_no_postgresql(quiet: Quiet, stock: Stock) -> None:
     await change_settings(stock.connection, setting(context__sections__documents=200))
     for number in range(150):
         await stock.say(f"Let us speak of the weather in Perm, day {number}", "acme.u1.long")
@@ -148,14 +152,15 @@ async def test_repeated_context_queries_no_postgresql(
         "chat.acme.u1.trip.message.v1", {"role": "tool", "content": "a train was booked", "task_id": "t1"}
     )
     seq = await lived(stock)
-    reply = await quiet.settle(**request_fields, min_seq=seq)
-    assert TRAIN in shown(reply), "it is looked up"
-    assert "dining car" in shown(reply)
+    for request_fields in REQUESTS:
+        reply = await quiet.settle(**request_fields, min_seq=seq)
+        assert TRAIN in shown(reply), f"it is looked up: {request_fields}"
+        assert "dining car" in shown(reply), request_fields
 
-    before = await quiet.statements()
-    for _ in range(5):
-        assert await stock.ask("context", **request_fields, min_seq=seq) == reply
-    assert await quiet.statements() == before
+        before = await quiet.statements()
+        for _ in range(5):
+            assert await stock.ask("context", **request_fields, min_seq=seq) == reply, request_fields
+        assert await quiet.statements() == before, request_fields
 
 
 async def test_second_context_queries_no_postgresql(quiet: Quiet, stock: Stock) -> None:
@@ -347,6 +352,7 @@ async def test_words_are_counted_again_only_after_a_change(
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_context_stays_correct_beyond_the_cache_size(quiet: Quiet, stock: Stock) -> None:
     words = [f"word{number}" for number in range(MOST_HELD // 4)]
     for word in words:
