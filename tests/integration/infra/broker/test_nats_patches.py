@@ -78,7 +78,7 @@ async def test_fetch_returns_available_messages(connection: Client) -> None:
     subscription = await pull(connection)
     for number in range(3):
         await connection.jetstream().publish(SUBJECT, str(number).encode())
-    found = await subscription.fetch(10, 1)
+    found = await subscription.fetch(10, 5)
     assert [message.data for message in found] == [b"0", b"1", b"2"]
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.fetch(10, 0.05)
@@ -278,7 +278,10 @@ async def test_consumers_continue_beside_a_missing_consumer(
     assert turns
 
 
-async def test_an_idle_fetch_waits_for_the_first_message(connection: Client) -> None:
+async def test_an_idle_fetch_waits_for_the_first_message(
+    connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "IDLE_WAIT", 600.0)
     subscription = await pull(connection)
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.fetch(10, 0.02)
@@ -288,6 +291,6 @@ async def test_an_idle_fetch_waits_for_the_first_message(connection: Client) -> 
     await connection.jetstream().publish(SUBJECT, b"first")
     assert [message.data for message in await waiting] == [b"first"]
     await connection.jetstream().publish(SUBJECT, b"second")
-    assert [message.data for message in await subscription.fetch(10, 0.5)] == [b"second"]
+    assert [message.data for message in await subscription.fetch(10, 5)] == [b"second"]
     with pytest.raises(nats.errors.TimeoutError):
-        await asyncio.wait_for(subscription.fetch(10, 0.02), patches.IDLE_WAIT / 2)
+        await asyncio.wait_for(subscription.fetch(10, 0.02), 60)

@@ -73,7 +73,7 @@ class TestAnthropic(BatchesSuite):
         self, server: ProviderServer
     ) -> None:
         batch_id = new_id()
-        async with self.opened(server, model_timeout=0.5) as model:
+        async with self.opened(server, model_timeout=2.0) as model:
             assert model.batches is not None
             server.state.faults.requests.append(HttpFault(seconds=60, path=self.creating))
             with pytest.raises(ModelUnavailable):
