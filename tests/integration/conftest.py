@@ -13,6 +13,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.search import service
 from mnemon_consumers.retrieve.verbs import context
+from mnemon_consumers.retrieve.verbs.facts import read_and_update, save
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.engine import Database
@@ -37,8 +38,10 @@ LIMITS = (
     (context, "SEARCH_TIMEOUT"),
     (context, "READ_SECONDS"),
     (context, "ANSWER_SECONDS"),
+    (read_and_update, "EMBEDDING_TIMEOUT"),
+    (save, "DECISION_TIMEOUT"),
 )
-"""Seconds for which a request waits for PostgreSQL, the embedding model and the vector store."""
+"""Seconds for which a request waits for PostgreSQL, the embedding model, the vector store and `dedupe`."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +52,9 @@ def _one_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the servers behind a request a minute to answer: a busy machine takes longer than a bot waits."""
+    """Let a request wait half a minute for servers: a busy machine takes longer than a bot waits."""
     for module, name in LIMITS:
-        monkeypatch.setattr(module, name, 60.0)
+        monkeypatch.setattr(module, name, 30.0)
 
 
 @pytest_asyncio.fixture
