@@ -28,7 +28,15 @@ from tests.support.stock_client import Stock
 
 MEMORY_DISK = Path("/dev/shm")
 LEAST_FREE = 4 * 2**30
-STACK_FOLDERS = "tests/e2e/cli/", "tests/e2e/clients/", "tests/e2e/stack/"
+SCOPES = {
+    "tests/e2e/cli/": "commands",
+    "tests/e2e/clients/": "stack",
+    "tests/e2e/stack/": "stack",
+    "tests/integration/infra/models/": "models",
+}
+"""Groups of tests that one worker runs, by the beginning of the names. The tests of a group share a stack of
+`mnemon up`, or a library that takes long to import.
+"""
 
 
 def _use_memory_disk() -> None:
@@ -43,16 +51,16 @@ def _use_memory_disk() -> None:
 
 
 class _Scheduling(LoadFileScheduling):
-    """Integration tests go to workers one by one; a folder of `tests/e2e` has one worker, and so one stack.
+    """Groups of `SCOPES` have a worker each, and other integration tests go to workers one by one.
 
     The tests of other files share servers or are quick.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/integration/"):
-            return nodeid
-        file = nodeid.partition("::")[0]
-        return file.rpartition("/")[0] if file.startswith(STACK_FOLDERS) else file
+        for beginning, scope in SCOPES.items():
+            if nodeid.startswith(beginning):
+                return scope
+        return nodeid if nodeid.startswith("tests/integration/") else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

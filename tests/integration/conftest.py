@@ -11,7 +11,11 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search import service
+from mnemon_consumers.retrieve.verbs import context
+from mnemon_consumers.retrieve.verbs.facts import read_and_update, save
 from mnemon_infra.config import Deployment
+from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
@@ -27,11 +31,30 @@ from tests.support.stock_client import Stock
 AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
 """A certificate whose key is lost: it signs nothing."""
 
+LIMITS = (
+    (engine, "ANSWER_WAIT"),
+    (query_batcher, "ANSWER_WAIT"),
+    (service, "EMBEDDING_WAIT"),
+    (context, "SEARCH_TIMEOUT"),
+    (context, "READ_SECONDS"),
+    (context, "ANSWER_SECONDS"),
+    (read_and_update, "EMBEDDING_TIMEOUT"),
+    (save, "DECISION_TIMEOUT"),
+)
+"""Seconds for which a request waits for PostgreSQL, the embedding model, the vector store and `dedupe`."""
+
 
 @pytest.fixture(autouse=True)
 def _one_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give clients of providers one authority: each of them would load all of the system's in 20 ms."""
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+
+
+@pytest.fixture(autouse=True)
+def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a request wait half a minute for servers: a busy machine takes longer than a bot waits."""
+    for module, name in LIMITS:
+        monkeypatch.setattr(module, name, 30.0)
 
 
 @pytest_asyncio.fixture

@@ -20,7 +20,7 @@ class Stock:
     async def publish(self, subject: str, body: Any = None, **headers: str) -> int:
         """Publish to the log; returns the position."""
         data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
-        acknowledgement = await self.connection.jetstream().publish(
+        acknowledgement = await self.connection.jetstream(timeout=60).publish(
             subject, data, headers={name.replace("_", "-"): value for name, value in headers.items()} or None
         )
         return acknowledgement.seq
@@ -30,7 +30,7 @@ class Stock:
 
     async def ask(self, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
         message = await self.connection.request(
-            f"ask.{owner}.{verb}.v1", json.dumps(request).encode(), timeout=10
+            f"ask.{owner}.{verb}.v1", json.dumps(request).encode(), timeout=60
         )
         reply: dict[str, Any] = json.loads(message.data)
         return reply
@@ -43,7 +43,7 @@ class Stock:
 async def indexed(stock: Stock, seq: int) -> int:
     """Wait until the log up to there can be found; returns the position."""
     stream_context = stock.connection.jetstream()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for consumer in ("persist", "index"):
             while await read_applied_position(stream_context, consumer) < seq:
                 await asyncio.sleep(0.02)

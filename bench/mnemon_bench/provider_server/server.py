@@ -172,7 +172,7 @@ class ProviderServer:
 
     def close(self) -> None:
         """Stop serving, and send delayed answers at once."""
-        self.state.closing.set()
+        self.state.close()
         self._server.shutdown()
         self._serving.join()
         self._server.server_close()

@@ -88,6 +88,7 @@ class ProviderState:
         asked: how often each text was asked about and is paid for. A line of a batch counts as soon as the
             batch exists, and no longer once the batch was cancelled or expired before the line was done.
         used: tokens of all answers.
+        in_flight: requests that are being answered.
         most_in_flight: largest number of requests that were answered at the same time.
     """
 
@@ -104,13 +105,34 @@ class ProviderState:
     questions: list[ReceivedRequest] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     used: CountedTokens = field(default_factory=CountedTokens)
+    in_flight: list[ReceivedRequest] = field(default_factory=list)
     most_in_flight: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    _in_flight: int = 0
     _batches: dict[str, ProviderBatch] = field(default_factory=dict)
     _beginnings: set[tuple[str, str]] = field(default_factory=set)
+    _holds: list[tuple[Callable[[ReceivedRequest], bool], threading.Event]] = field(default_factory=list)
+
+    def hold_answers(
+        self, is_held: Callable[[ReceivedRequest], bool] = lambda question: True
+    ) -> threading.Event:
+        """Hold the answers to some requests, until the returned event is set or the server closes.
+
+        Args:
+            is_held: whether the answer to a request waits for the event.
+        """
+        released = threading.Event()
+        with self.lock:
+            self._holds.append((is_held, released))
+        return released
+
+    def close(self) -> None:
+        """Send delayed and held answers at once."""
+        self.closing.set()
+        with self.lock:
+            for _, released in self._holds:
+                released.set()
 
     def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
         """Answer a request, after the time that the model takes.
@@ -121,11 +143,14 @@ class ProviderState:
         if self._is_too_long(question):
             raise ValueError("the context is too long")
         with self.lock:
-            self._in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self._in_flight)
+            self.in_flight.append(question)
+            self.most_in_flight = max(self.most_in_flight, len(self.in_flight))
+            holds = [released for is_held, released in self._holds if is_held(question)]
         self.closing.wait(self.seconds)
+        for released in holds:
+            released.wait()
         with self.lock:
-            self._in_flight -= 1
+            self.in_flight.remove(question)
             self.asked[question.text] += 1
             return self._answered(question)
 

@@ -9,7 +9,7 @@ import psycopg
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from tests.support.processes.stack import Up, mnemon
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 
 
 async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:

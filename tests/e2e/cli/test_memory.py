@@ -12,9 +12,9 @@ async def test_history_shows_published_messages(shared: Up) -> None:
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     body = {"role": "user", "content": "Привет", "name": "Иван", "sent_at": "2026-11-21T10:00:00Z"}
-    said = await connection.request("chat.shown.u1.-.message.v1", json.dumps(body).encode(), timeout=10)
+    said = await connection.request("chat.shown.u1.-.message.v1", json.dumps(body).encode(), timeout=60)
     seen = {"min_seq": json.loads(said.data)["seq"]}
-    await connection.request("ask.shown.u1.history.v1", json.dumps(seen).encode(), timeout=10)
+    await connection.request("ask.shown.u1.history.v1", json.dumps(seen).encode(), timeout=60)
     await connection.close()
 
     shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data)

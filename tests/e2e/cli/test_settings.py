@@ -46,12 +46,12 @@ async def test_setting_reaches_a_running_process(shared: Up) -> None:
         for number in range(5):
             body = json.dumps({"role": "user", "content": str(number)}).encode()
             for tenant in ("told", "untold"):
-                said = await client.request(f"chat.{tenant}.u1.-.message.v1", body, timeout=10)
+                said = await client.request(f"chat.{tenant}.u1.-.message.v1", body, timeout=60)
         seen = json.dumps({"min_seq": json.loads(said.data)["seq"]}).encode()
 
         async def shown(tenant: str) -> str:
             """Return the text before the newest message."""
-            reply = await client.request(f"ask.{tenant}.u1.context.v1", seen, timeout=10)
+            reply = await client.request(f"ask.{tenant}.u1.context.v1", seen, timeout=60)
             messages = json.loads(reply.data)["messages"]
             newest = [each["content"] for each in messages if each["role"] == "user"][-1]
             assert newest.endswith("4")

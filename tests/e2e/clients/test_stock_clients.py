@@ -56,9 +56,9 @@ async def test_stock_nats_py_client_publishes_and_asks(shared: Up) -> None:
     connection = await nats.connect(shared.endpoints.nats)
     subject = "chat.stock.u1.-.message.v1"
     await connection.publish(subject, b'{"role":"user","content":"hi"}')
-    answer = await connection.request(subject, b'{"role":"assistant","content":"hello"}', timeout=10)
+    answer = await connection.request(subject, b'{"role":"assistant","content":"hello"}', timeout=60)
     request = json.dumps({"min_seq": json.loads(answer.data)["seq"]}).encode()
-    reply = await connection.request("ask.stock.u1.history.v1", request, timeout=10)
+    reply = await connection.request("ask.stock.u1.history.v1", request, timeout=60)
     assert said(json.loads(reply.data)) == [("user", "hi"), ("assistant", "hello")]
     await connection.close()
 
@@ -99,7 +99,7 @@ async def test_imported_locomo_sample_comes_back_by_history(shared: Up) -> None:
     for file in files:
         source = json.loads(file.read_text())
         request = json.dumps({"limit": 1000, "min_seq": summary["last_seq"]}).encode()
-        answer = await connection.request(f"ask.locomo.{source['sample_id']}.history.v1", request, timeout=30)
+        answer = await connection.request(f"ask.locomo.{source['sample_id']}.history.v1", request, timeout=60)
         messages = json.loads(answer.data)["messages"]
         found = [(one["name"], one["content"], _minute(one["sent_at"])) for one in messages]
         assert found == list(_turns(source["conversation"]))

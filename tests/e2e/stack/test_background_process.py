@@ -17,7 +17,7 @@ async def persisted(url: str, text: str) -> list[str]:
         consumer = await client.jetstream().consumer_info("LOG", "persist")
         while consumer.num_pending or consumer.num_ack_pending:
             consumer = await client.jetstream().consumer_info("LOG", "persist")
-        reply = json.loads((await client.request("ask.acme.u1.history.v1", b"{}", timeout=15)).data)
+        reply = json.loads((await client.request("ask.acme.u1.history.v1", b"{}", timeout=60)).data)
     return [message["content"] for message in reply["messages"]]
 
 

@@ -12,7 +12,7 @@ from tests.support.processes.stack import TIMEOUT, Up, mnemon
 async def found(address: str, query: str, seq: int) -> list[str]:
     async with await nats.connect(address) as client:
         body = json.dumps({"query": query, "min_seq": seq, "scope": ["messages"]}).encode()
-        reply = await client.request("ask.acme.u1.search.v1", body, timeout=10)
+        reply = await client.request("ask.acme.u1.search.v1", body, timeout=60)
     return [hit["text"] for hit in json.loads(reply.data)["hits"]]
 
 
@@ -21,7 +21,7 @@ async def test_a_stack_without_embeddings_starts_and_searches_by_words(stack: Up
     assert stack.endpoints is not None
     async with await nats.connect(stack.endpoints.nats) as client:
         body = b'{"role": "user", "content": "I keep my bicycle in the cellar"}'
-        said = await client.request("chat.acme.u1.-.message.v1", body, timeout=10)
+        said = await client.request("chat.acme.u1.-.message.v1", body, timeout=60)
     seq = json.loads(said.data)["seq"]
     data = str(stack.data)
     changed = await mnemon("settings", "set", "embedding.provider=none", "--data", data)

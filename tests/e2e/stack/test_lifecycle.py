@@ -26,7 +26,7 @@ async def history(url: str, seq: int) -> list[str]:
     """Ask for the user's messages, up to a position at least; empty while they cannot be read."""
     async with await nats.connect(url) as client:
         request = json.dumps({"min_seq": seq}).encode()
-        reply = json.loads((await client.request("ask.acme.u1.history.v1", request, timeout=15)).data)
+        reply = json.loads((await client.request("ask.acme.u1.history.v1", request, timeout=60)).data)
     if "error" in reply:
         assert reply["error"]["retryable"], reply
         return []
@@ -148,6 +148,7 @@ async def asked_until(url: str, seq: int) -> list[str]:
             return found
 
 
+@pytest.mark.long
 async def test_fixed_ports_a_named_consumer_and_a_configured_server(
     up: Up, unused_tcp_port_factory: Callable[[], int]
 ) -> None:

@@ -44,6 +44,7 @@ async def everything(url: str, tenant: str) -> None:
         await memory.erase("u1")
 
 
+@pytest.mark.long
 async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
     issued = json.loads((await mnemon("auth", "tenant", "acme", "--data", up.data, "--json")).out)
     endpoints = await up.start()

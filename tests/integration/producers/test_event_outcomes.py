@@ -74,6 +74,6 @@ async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, st
             await memory.publish("u1", "user", "hi", wait=True)
         assert unknown.value.retryable
         seq = int(str(unknown.value).split()[2])
-        async with run_consumers(("persist",), deployment), asyncio.timeout(20):
+        async with run_consumers(("persist",), deployment), asyncio.timeout(60):
             while (await memory.outcome("u1", seq)).outcome == "waiting":
                 pass  # each question waits a moment for it

@@ -59,7 +59,7 @@ async def read_window(extracting: ExtractionHarness, number: int) -> None:
 async def settled(extracting: ExtractionHarness) -> None:
     """Wait until dedupe has decided on all comparisons, and all is projected and found."""
     stream_context = extracting.connection.jetstream()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (
             info := await stream_context.consumer_info("LOG", "dedupe")
         ).num_pending or info.num_ack_pending:

@@ -17,7 +17,7 @@ from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from tests.support.stock_client import Stock
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}
 
 

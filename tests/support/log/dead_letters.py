@@ -18,7 +18,7 @@ async def bury_next(
 ) -> Letter:
     """Make a dead letter of the next message that waits for a consumer; returns it."""
     waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
-    [message] = await waiting.fetch(1, timeout=5)
+    [message] = await waiting.fetch(1, timeout=60)
     await settle_batch(connection, durable, [(message, Delivery.from_message(message), dead)])
     await waiting.unsubscribe()
     return (await kept(connection))[-1]

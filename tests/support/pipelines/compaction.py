@@ -25,7 +25,7 @@ from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
 
@@ -146,6 +146,12 @@ class CompactionHarness:
         """Wait until the log has more events of a name than that."""
         async with asyncio.timeout(TIMEOUT):
             while len(await self.log_of(event)) <= number:
+                await asyncio.sleep(0.02)
+
+    async def is_asked(self, number: int) -> None:
+        """Wait until the model is answering so many requests at the same time."""
+        async with asyncio.timeout(TIMEOUT):
+            while len(self.server.state.in_flight) < number:
                 await asyncio.sleep(0.02)
 
     async def waits(self, number: int) -> bool:

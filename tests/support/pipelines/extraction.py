@@ -28,7 +28,7 @@ from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
 WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NULL"
@@ -111,6 +111,12 @@ class ExtractionHarness:
     async def sql(self, query: str) -> list[tuple[Any, ...]]:
         async with await self._connect_database() as database:
             return await _fetch_rows(database, query)
+
+    async def is_asked(self) -> None:
+        """Wait until the model is answering a request."""
+        async with asyncio.timeout(TIMEOUT):
+            while not self.server.state.in_flight:
+                await asyncio.sleep(0.02)
 
     async def time_passes(self) -> None:
         """Make failed windows due now, and run a scan."""

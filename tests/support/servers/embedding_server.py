@@ -104,7 +104,7 @@ class Endpoint:
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
             fault = self.faults.pop(0) if self.faults else self.build_answer
         try:
-            self.released.wait(10)
+            self.released.wait(60)
             return fault(request) if path == self.path else refusal(404)
         finally:
             with self._lock:

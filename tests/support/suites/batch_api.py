@@ -135,7 +135,7 @@ class BatchesSuite(LanguageSuite):
 
     async def test_a_batch_is_there_once_though_its_answer_was_lost(self, server: ProviderServer) -> None:
         batch_id = new_id()
-        async with self.opened(server, model_timeout=0.5) as model:
+        async with self.opened(server, model_timeout=2.0) as model:
             assert model.batches is not None
             server.state.faults.requests.extend([HttpFault(seconds=60, path=self.creating)] * 10)
             with pytest.raises(ModelUnavailable):

@@ -120,7 +120,7 @@ class LanguageSuite:
         server.state.faults.requests.append(HttpFault(status, retry_after=1 if status == 429 else None))
         started = time.monotonic()
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
-        assert status != 429 or 1 <= time.monotonic() - started < 5
+        assert status != 429 or 1 <= time.monotonic() - started < 30
         assert not server.state.faults.requests
         assert server.state.asked == {"I like tea": 1}
 
@@ -141,7 +141,7 @@ class LanguageSuite:
         async with self.opened(server, model_timeout=0.2) as model:
             with pytest.raises(ModelUnavailable):
                 await model.complete(asking("I like tea"))
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 60, "the server would answer then"
 
     async def test_unreachable_server_is_reported(self, server: ProviderServer, model: LanguageModel) -> None:
         server.close()

@@ -188,7 +188,10 @@ def parse_answer(
     Raises:
         UnreadableAnswer: the answer has no list of facts, or is too long.
     """
-    text = answer.text.rpartition(_THOUGHTS_END)[2]
+    text = answer.text
+    # An answer that begins with JSON has no thoughts: the tag stands in the sentence of a fact.
+    if not text.lstrip().startswith(("{", "[")):
+        text = text.rpartition(_THOUGHTS_END)[2]
     if len(text) > MOST_OF_AN_ANSWER:
         raise UnreadableAnswer(f"the answer has {len(text):,} characters, the limit is {MOST_OF_AN_ANSWER:,}")
     repaired = False

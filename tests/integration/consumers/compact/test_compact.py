@@ -59,6 +59,7 @@ async def test_conversation_of_500_messages_is_summarised_completely(compaction:
     assert len(await compaction.log_of("model.called")) == len(all_of_them) == len(server.state.questions)
 
 
+@pytest.mark.long
 async def test_two_workers_write_each_summary_once(compaction: CompactionHarness) -> None:
     users = [f"u{number}" for number in range(12)]
     compaction.server.state.seconds = 0.02
@@ -194,7 +195,7 @@ async def test_empty_triggers_stop_no_compaction(compaction: CompactionHarness, 
         await compaction.talk(17)
         await compaction.settled()
     assert len(await compaction.summaries()) == 1
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(letters := await compaction.letters()) < 4:
             await asyncio.sleep(0.05)
     assert sum("users: expected" in each for each in letters) == 3

@@ -125,18 +125,16 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
 async def test_slow_call_delays_no_other_conversation(
     compaction: CompactionHarness,
 ) -> None:
-    late = compaction.server.state.faults.requests
-    late.append(HttpFault(seconds=6))
+    released = compaction.server.state.hold_answers(lambda question: "u1 says" in question.text)
     async with compaction.running():
         await compaction.talk(17, ["u1"])
-        async with asyncio.timeout(TIMEOUT):
-            while late:
-                await asyncio.sleep(0.02)
+        await compaction.is_asked(1)
         await compaction.talk(30, ["u2", "u3"])
         for first in range(17, 25):  # each of them triggers the one that waits
             await compaction.talk(1, ["u1"], first=first)
         others = await compaction.has(6, "summary.written")
         assert {each["user"] for each in others} == {"u2", "u3"}
+        released.set()
         await compaction.settled()
     assert [len(await compaction.summaries(user)) for user in ("u1", "u2", "u3")] == [2, 3, 3]
     assert set(compaction.server.state.asked.values()) == {1}

@@ -21,7 +21,7 @@ from mnemon_infra.health import clock_skew
 from tests.support.stock_client import Stock
 
 HOURS = 2
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 class Fast:

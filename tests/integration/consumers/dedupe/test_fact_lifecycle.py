@@ -34,7 +34,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.stock_client import Stock
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 SIMILAR = (
     ("Живу в Москве", "Переехал в Санкт-Петербург", 0.7),
     ("Работаю программистом", "Работаю Python разработчиком", 0.9),

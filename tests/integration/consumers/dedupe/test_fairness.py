@@ -93,14 +93,16 @@ async def test_user_with_many_conversations_takes_half_of_the_slots(
 ) -> None:
     room = deployment.model_requests
     with ProviderServer() as server:
-        server.state.seconds = 0.5
+        released = server.state.hold_answers()
         compacting = await CompactionHarness.on(stock, deployment, server)
         flood = room // 2 + 1
         for number in range(flood):
             await compacting.talk(17, ("flood",), conversation=f"c{number}")
         async with compacting.running("persist", "compact"):
-            await compacting.has(flood, "summary.written", "flood")
-            assert server.state.most_in_flight == room // 2
+            await compacting.is_asked(room // 2)
             await compacting.talk(17, [f"u{number}" for number in range(room)])
+            await compacting.is_asked(room)
+            assert sum("flood says" in question.text for question in server.state.in_flight) == room // 2
+            released.set()
             await compacting.has(flood + room, "summary.written")
-            assert server.state.most_in_flight > room // 2
+            assert len(await compacting.log_of("summary.written", "flood")) == flood

@@ -38,7 +38,7 @@ async def merge(stock: Stock, relation: str = "same") -> int:
     pair = {"fact_id": "ar_002", "version": "s2", "other_id": "ar_001", "other_version": "s1"}
     compared = {"id": "c1", **pair, "relation": relation, "lineage": {"model": "openai/m-1"}}
     await stock.publish("memory.acme.u1.fact.compared.v1", compared)
-    await ended.next_msg(timeout=20)
+    await ended.next_msg(timeout=60)
     return await indexed(stock, (await stock.connection.jetstream().stream_info("LOG")).state.last_seq)
 
 

@@ -62,7 +62,7 @@ async def test_every_request_is_answered(stock: Stock, whole: Deployment) -> Non
             for title, body in published.load_examples_of(published.request_name(verb, version)).items():
                 fields = {name: value for name, value in body.items() if name not in OF_ANOTHER_MOMENT}
                 answer = await stock.connection.request(
-                    ask_subject("examples", "u1", verb.name, version), json.dumps(fields).encode(), timeout=10
+                    ask_subject("examples", "u1", verb.name, version), json.dumps(fields).encode(), timeout=60
                 )
                 reply = contract.model_validate_json(answer.data)
                 where = f"{verb.name} v{version} {title}: {answer.data.decode()}"

@@ -30,7 +30,7 @@ from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
 OWNER = "acme", "u1"
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 SUMMARIES = "memory.acme.u1.summary.written.v1"
 
 
@@ -56,7 +56,7 @@ async def is_waited_for(database: Database, *of: str) -> None:
 
 async def ask_update_by_query(stock: Stock) -> dict[str, Any]:
     request = json.dumps({"query": "likes otters", "text": "Likes beavers very much"}).encode()
-    answer = await stock.connection.request("ask.acme.u1.update.v2", request, timeout=10)
+    answer = await stock.connection.request("ask.acme.u1.update.v2", request, timeout=60)
     reply: dict[str, Any] = json.loads(answer.data)
     return reply
 

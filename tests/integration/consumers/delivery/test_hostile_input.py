@@ -178,9 +178,10 @@ async def test_fifty_hostile_messages_harm_only_themselves(
         before = await memory_of(stock, "globex.eva")
 
         positions = {}
+        jetstream = connection.jetstream(timeout=60)
         for each in HOSTILE:
             headers = dict(each.headers) or None
-            acknowledged = await connection.jetstream().publish(each.subject, each.body, headers=headers)
+            acknowledged = await jetstream.publish(each.subject, each.body, headers=headers)
             positions[acknowledged.seq] = each
         for user in b"\xff", b"ana\x80":
             await publish_raw(nats_url, b"chat.acme.%b.-.message.v1" % user, b"raw-%d" % user[0])

@@ -176,7 +176,7 @@ async def test_trigger_without_user_becomes_a_letter(connection: Client, deploym
     await connection.jetstream().publish("work.persist.acme.u1.more", stream=WORK)
 
     async with run_consumers(("persist",), deployment):
-        letter = await buried.next_msg(timeout=20)
+        letter = await buried.next_msg(timeout=60)
 
     assert letter.subject == "dead.persist-sweep.work.persist.acme.u1.more"
     assert letter.headers

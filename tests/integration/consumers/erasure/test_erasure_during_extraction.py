@@ -1,7 +1,5 @@
 """A user is forgotten while models have what was said: nothing comes back, and the others are answered."""
 
-import asyncio
-
 from nats.aio.client import Client
 
 from tests.integration.consumers.delivery.test_redelivery import persisted, swept
@@ -50,14 +48,13 @@ async def test_answer_arriving_during_the_erasure_is_dropped(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     await batch_extraction.set(mode="online")
-    batch_extraction.server.state.seconds = 2.0
+    released = batch_extraction.server.state.hold_answers()
     async with batch_extraction.running("persist", "extract", "retrieve"):
         await stock.say("I like tea")
         await batch_extraction.becomes("SELECT count(*) FROM windows", (1,))
-        async with asyncio.timeout(30):
-            while not batch_extraction.server.state.requests:
-                await asyncio.sleep(0.02)
+        await batch_extraction.is_asked()
         receipt = await stock.ask("erase")
+        released.set()
         await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
         assert await batch_extraction.sql("SELECT * FROM windows") == []
         await batch_extraction.tick()

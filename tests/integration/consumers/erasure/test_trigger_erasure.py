@@ -62,7 +62,7 @@ async def bury_all(connection: Client) -> set[str]:
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
         count = len(await list_waiting(connection, config.filter_subject or ">"))
-        messages = await subscription.fetch(count, timeout=5) if count else []
+        messages = await subscription.fetch(count, timeout=60) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
         await settle_batch(

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import logging
-import time
 from typing import Any
 
 import pytest
 
 from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import HttpFault
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answers import window_outcome
 from mnemon_consumers.extract.answers.parser import MOST_FACTS
@@ -24,13 +24,13 @@ DAY = 86_400.0
 async def test_messages_cleared_during_the_call_give_no_fact(
     online_extraction: ExtractionHarness,
 ) -> None:
-    online_extraction.server.state.seconds = 2
+    released = online_extraction.server.state.hold_answers()
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
-        async with asyncio.timeout(20):
-            while not online_extraction.server.state.requests:
-                await asyncio.sleep(0.02)
+        await online_extraction.is_asked()
         await online_extraction.stock.publish("chat.acme.u1.-.cleared.v1")
+        await online_extraction.is_projected()
+        released.set()
         (answer,) = await online_extraction.has(1, "window.answered")
         await online_extraction.has(1, "model.called")  # it is paid for all the same
     assert answer["outcome"] == "gone"
@@ -237,14 +237,12 @@ async def test_shutdown_does_not_wait_for_a_slow_model(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
-    online_extraction.server.state.seconds = 60
-    async with online_extraction.running():
+    released = online_extraction.server.state.hold_answers()
+    patient = online_extraction.deployment.model_copy(update={"model_timeout": 600.0})
+    async with run_consumers(("persist", "extract"), patient):
         await online_extraction.stock.say("I like tea")
-        async with asyncio.timeout(20):
-            while not online_extraction.server.state.requests:
-                await asyncio.sleep(0.02)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 3 + 15
-    online_extraction.server.state.seconds = 0
+        await online_extraction.is_asked()
+    assert not online_extraction.server.state.questions
+    released.set()
     async with online_extraction.running():
         await online_extraction.has(1, "window.answered")

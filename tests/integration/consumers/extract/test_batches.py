@@ -132,7 +132,7 @@ async def test_truncated_results_are_read_again_without_new_calls(
     batch_extraction.server.state.faults.results = "half"
     async with batch_extraction.running():
         await batch_extraction.cut_of(60)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not 20 < len(await batch_extraction.log_of("window.answered")) < 60:
                 await asyncio.sleep(0.05)
         batch_extraction.server.state.faults.results = "whole"
@@ -167,10 +167,14 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000
-    # Cancelled, it is read within as long again, or given up.
-    await batch_extraction.set(deadline_hours=6 / 3600)
     async with batch_extraction.running():
         await batch_extraction.cut_of(10)
+        await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
+        # Cancelled, it is read within as long again, or given up.
+        await batch_extraction.sql(
+            "UPDATE batches SET created_at = now() - interval '1 day', deadline_at = now()"
+        )
+        await batch_extraction.tick()
         answers = await batch_extraction.has(10, "window.answered")
     assert Counter("batch_id" in each for each in answers) == {True: 5, False: 5}
     assert [batch.state for batch in batch_extraction.server.state.batches("openai")] == ["cancelled"]

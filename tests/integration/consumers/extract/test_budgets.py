@@ -48,7 +48,6 @@ async def spend(budgeted_extraction: ExtractionHarness) -> None:
     await budgeted_extraction.is_projected()
 
 
-@pytest.mark.timeout(120)
 async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 1 USD: one alone may go beyond the budget."""
     budgeted_extraction.server.state.seconds = 0.2
@@ -61,7 +60,6 @@ async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarn
     assert await budgeted_extraction.sql(waiting) == [(0,)]
 
 
-@pytest.mark.timeout(120)
 async def test_budget_counts_lines_before_submission(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 0.5 USD."""
     async with budgeted_extraction.running():

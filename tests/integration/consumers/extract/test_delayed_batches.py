@@ -47,7 +47,9 @@ LEAVING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", LEAVING)
+@pytest.mark.parametrize(
+    "how", [how if how == "off" else pytest.param(how, marks=pytest.mark.long) for how in LEAVING]
+)
 async def test_tenant_with_changed_settings_leaves_the_batch(
     batch_extraction: ExtractionHarness, how: str
 ) -> None:

@@ -1,11 +1,15 @@
 """Users' messages become proposed facts: the real consumers, and a local server in place of a provider."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 
 import pytest
 
-from mnemon_consumers.extract import handler, projection_lag, windowing
+from mnemon_consumers.extract import decide, handler, projection_lag, windowing
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 
 DAY = 86_400.0
@@ -40,13 +44,26 @@ async def test_resting_conversation_is_read(online_extraction: ExtractionHarness
     assert bool(batches) == (mode == "batch")
 
 
-async def test_active_conversation_is_checked_again_later(online_extraction: ExtractionHarness) -> None:
-    await online_extraction.set(idle_seconds=2.0)
+async def test_active_conversation_is_checked_again_later(
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[datetime] = []
+
+    def cut_windows(
+        messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
+    ) -> decide.WindowCut:
+        if messages:
+            checks.append(now)
+        # The first two checks see a conversation whose last message has just been sent.
+        moment = messages[-1].sent_at if messages and len(checks) < 3 else now
+        return decide.cut_windows(messages, moment, settings, rested=rested)
+
+    monkeypatch.setattr(windowing, "cut_windows", cut_windows)
+    for number in range(6):
+        last = await online_extraction.stock.say(f"I like thing {number}")
     async with online_extraction.running():
-        for number in range(6):
-            last = await online_extraction.stock.say(f"I like thing {number}")
-            await asyncio.sleep(0.6)
         (answer,) = await online_extraction.has(1, "window.answered")
+    assert len(checks) == 3
     assert answer["to_seq"] == last
     assert len(await online_extraction.texts()) == 6
 
@@ -175,11 +192,11 @@ async def test_conversation_resting_before_settlement_is_read_afterwards(
         await online_extraction.stock.say("I like coffee", "acme.u2.-")
         # Somebody has it who is in no hurry.
         held = await stream_context.pull_subscribe_bind("persist", LOG)
-        (earlier,) = await held.fetch(1)
+        (earlier,) = await held.fetch(1, 60)
         triggered = (await stream_context.consumer_info(WORK, "extract")).delivered
         async with online_extraction.running("persist"):
             await online_extraction.stock.say("I like tea", "acme.u3.-")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (await stream_context.consumer_info(WORK, "extract")).delivered == triggered:
                     await asyncio.sleep(0.05)
             await asyncio.sleep(1)

@@ -26,7 +26,7 @@ async def _triggers(connection: Client, pattern: str) -> list[tuple[int, list[tu
 
 
 async def _applied(connection: Client, seq: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await read_applied_position(connection.jetstream()) < seq:
             await asyncio.sleep(0.02)
 

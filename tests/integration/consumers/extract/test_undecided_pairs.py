@@ -1,6 +1,5 @@
 """Facts that dedupe left undecided: a model is asked in other requests, and its answers are applied."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -110,19 +109,18 @@ async def test_fact_changed_during_the_call_is_not_merged(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = relating("same")
-    vector_extraction.server.state.seconds = 3
+    released = vector_extraction.server.state.hold_answers()
     async with remembering(vector_extraction):
         await save(vector_extraction, 1, COAST)
         await save(vector_extraction, 2, SEA, 1)
         await vector_extraction.is_projected()
         await vector_extraction.stock.say("hello")
-        async with asyncio.timeout(20):
-            while not vector_extraction.server.state.requests:
-                await asyncio.sleep(0.02)
+        await vector_extraction.is_asked()
         changed = await vector_extraction.stock.ask(
             "update", id="ar_001", text="Grew up in the hills of Wales"
         )
         assert "error" not in changed
+        released.set()
         await vector_extraction.has(1, "fact.compared")
         await settled(vector_extraction)
         assert await facts(vector_extraction) == {"ar_001": "Grew up in the hills of Wales", "ar_002": SEA}
@@ -132,12 +130,17 @@ async def test_fact_changed_during_the_call_is_not_merged(
 @pytest.mark.parametrize(
     "pairs",
     [
-        None,
         [],
-        [{"newer": "ar_001", "older": "ar_099", "relation": "same"}],
-        [{"newer": "ar_002", "older": "ar_001", "relation": "perhaps"}],
-        [{"newer": "ar_002", "older": "ar_001", "relation": each} for each in ("same", "different")],
-        [{"number": 1, "relation": "same"}],
+        *(
+            pytest.param(pairs, marks=pytest.mark.long)
+            for pairs in (
+                None,
+                [{"newer": "ar_001", "older": "ar_099", "relation": "same"}],
+                [{"newer": "ar_002", "older": "ar_001", "relation": "perhaps"}],
+                [{"newer": "ar_002", "older": "ar_001", "relation": each} for each in ("same", "different")],
+                [{"number": 1, "relation": "same"}],
+            )
+        ),
     ],
 )
 async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(

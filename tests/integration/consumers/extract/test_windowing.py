@@ -171,7 +171,7 @@ async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
     for _ in range(12):
         await cutter.stock.say("...", "acme.anna.home", sent_at=now)
     await cutter.project()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await cutter.cutting.cut_users(cutter.connection, [ANNA])
     assert (await cutter.windows(ANNA))[ANNA] == []
     assert await cutter.looked_at(ANNA) is not None

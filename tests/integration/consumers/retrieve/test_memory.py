@@ -177,7 +177,7 @@ async def test_errors_are_typed_and_name_the_field(
 async def test_unknown_verb_is_answered_with_an_error(
     stock: Stock, subject: str, code: str, names: str
 ) -> None:
-    message = await stock.connection.request(subject, b"{}", timeout=5)
+    message = await stock.connection.request(subject, b"{}", timeout=60)
     error = json.loads(message.data)["error"]
     assert (error["code"], error["retryable"]) == (code, False)
     assert names in error["message"]
@@ -210,10 +210,10 @@ async def test_a_field_that_the_verb_does_not_have_is_named(
 
 
 async def test_stock_tools_see_the_service(stock: Stock) -> None:
-    message = await stock.connection.request("$SRV.INFO.mnemon", timeout=2)
+    message = await stock.connection.request("$SRV.INFO.mnemon", timeout=60)
     assert b"ask.*.*.history.v1" in message.data
     await stock.ask("history")
-    message = await stock.connection.request("$SRV.STATS.mnemon", timeout=2)
+    message = await stock.connection.request("$SRV.STATS.mnemon", timeout=60)
     by_name = {each["name"]: each for each in json.loads(message.data)["endpoints"]}
     assert by_name["history"]["num_requests"] == 1
     assert by_name["history"]["processing_time"] > 0

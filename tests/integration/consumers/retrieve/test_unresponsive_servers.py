@@ -10,8 +10,10 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search import service
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
+from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write_settings
@@ -61,7 +63,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
 
 
 async def test_context_does_not_wait_for_a_hanging_database(
-    own_database: Postgres, deployed: Deployment, stock: Stock
+    own_database: Postgres, deployed: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with run_consumers(CONSUMERS, deployed):
         await stock.publish("memory.acme.u1.fact.saved.v1", SAVED)
@@ -70,6 +72,8 @@ async def test_context_does_not_wait_for_a_hanging_database(
         before = await stock.ask("context", query=REPLY_TO, min_seq=seq)
         assert before["degraded"] == []
 
+        for module in (engine, query_batcher):
+            monkeypatch.setattr(module, "ANSWER_WAIT", 2.0)
         with stopped(own_database):
             verbs = ("history", "context", "profile", "status", "read", "tasks")
             asked = [stock.ask(verb, "acme.u2") for verb in verbs]
@@ -94,8 +98,13 @@ async def test_context_does_not_wait_for_a_hanging_database(
 
 
 async def test_search_without_embedding_uses_words(
-    embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
+    embedding_endpoint: Endpoint,
+    deployment: Deployment,
+    stock: Stock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(service, "EMBEDDING_PAUSE", 600.0)
     await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = embedding_endpoint.deployment
     deployed = deployment.model_copy(
@@ -111,6 +120,7 @@ async def test_search_without_embedding_uses_words(
         await indexed(stock, seq)
         await stock.ask("context", conversation="new")
 
+        monkeypatch.setattr(service, "EMBEDDING_WAIT", 0.5)
         embedding_endpoint.released.clear()
         context = await stock.ask("context", conversation="new", query="violin")
         asked = len(embedding_endpoint.requests)

@@ -73,7 +73,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
         decided = b'{"proposal_id": "p1", "reason": "too_short"}'
         said = await server.connection.jetstream().publish(subject, decided, stream=LOG)
         persist = await server.connection.jetstream().pull_subscribe_bind("persist", LOG)
-        (message,) = await persist.fetch(1)
+        (message,) = await persist.fetch(1, 60)
         await message.ack_sync()
 
         assert await server.during(AppliedPosition().wait_for(context, said.seq, 60)) == said.seq

@@ -48,7 +48,7 @@ async def connection(nats_url: str) -> AsyncIterator[Client]:
 async def test_acknowledgement_names_the_domain(connection: Client, stock: Stock) -> None:
     said = await stock.say("hello")
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
-    [message] = await subscription.fetch(1)
+    [message] = await subscription.fetch(1, 60)
     assert message.reply.startswith("$JS.ACK.hub.")
     assert (Delivery.from_message(message).stream, Delivery.from_message(message).sequence) == (LOG, said)
 

@@ -24,7 +24,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 POISON = Dead("invalid_body", "no JSON")
-SOON = 5.0
+SOON = 9.0
 """Seconds: far less than the server would wait by itself for an answer."""
 
 

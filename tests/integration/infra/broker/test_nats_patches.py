@@ -78,7 +78,7 @@ async def test_fetch_returns_available_messages(connection: Client) -> None:
     subscription = await pull(connection)
     for number in range(3):
         await connection.jetstream().publish(SUBJECT, str(number).encode())
-    found = await subscription.fetch(10, 1)
+    found = await subscription.fetch(10, 5)
     assert [message.data for message in found] == [b"0", b"1", b"2"]
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.fetch(10, 0.05)
@@ -122,12 +122,12 @@ async def test_a_message_at_hand_is_taken_and_no_longer_counted(connection: Clie
     assert [(await subscription.next_msg()).data for _ in range(2)] == [b"bcd", b""]
     assert (subscription.pending_msgs, subscription.pending_bytes) == (0, 0)
     # Ends only when each message that was taken is counted as done.
-    await asyncio.wait_for(subscription.drain(), 10)  # type: ignore[no-untyped-call]
+    await asyncio.wait_for(subscription.drain(), 60)  # type: ignore[no-untyped-call]
 
 
 async def test_a_message_that_comes_later_is_waited_for(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
-    waiting = asyncio.create_task(subscription.next_msg(10))
+    waiting = asyncio.create_task(subscription.next_msg(60))
     await connection.publish("anything", b"abc")
     assert (await waiting).data == b"abc"
     assert subscription.pending_bytes == 0
@@ -155,7 +155,7 @@ async def test_a_connection_that_closes_ends_the_wait(connection: Client) -> Non
     await connection.flush()
     await connection.close()
     with pytest.raises(nats.errors.ConnectionClosedError):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, 60)
 
 
 async def test_a_subscription_with_a_callback_is_not_asked(connection: Client) -> None:
@@ -220,7 +220,7 @@ async def test_a_subject_of_any_bytes_ends_no_connection(
         command = b"HPUB ask.acme.%b.history.v1 22 24\r\nNATS/1.0\r\nX-Bot: b\r\n\r\n{}\r\n" % characters
     await connection._send_command(command)
     await connection.publish("ask.acme.u1.history.v1", b"{}")
-    first, second = [await subscription.next_msg(5) for _ in range(2)]
+    first, second = [await subscription.next_msg(60) for _ in range(2)]
     assert (first.subject, first.headers, first.data) == (subject, headers, b"{}")
     assert second.subject == "ask.acme.u1.history.v1"
 
@@ -251,7 +251,7 @@ async def test_headers_arrive(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
     headers = {"Nats-Msg-Id": "1", "X-Bot": "Пётр"}
     await connection.publish("anything", b"", headers=headers)
-    message = await subscription.next_msg(10)
+    message = await subscription.next_msg(60)
     assert message.headers == headers
     assert Client._parse_header_lines is patches.parse_header_lines
 
@@ -278,7 +278,10 @@ async def test_consumers_continue_beside_a_missing_consumer(
     assert turns
 
 
-async def test_an_idle_fetch_waits_for_the_first_message(connection: Client) -> None:
+async def test_an_idle_fetch_waits_for_the_first_message(
+    connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "IDLE_WAIT", 600.0)
     subscription = await pull(connection)
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.fetch(10, 0.02)
@@ -288,6 +291,6 @@ async def test_an_idle_fetch_waits_for_the_first_message(connection: Client) -> 
     await connection.jetstream().publish(SUBJECT, b"first")
     assert [message.data for message in await waiting] == [b"first"]
     await connection.jetstream().publish(SUBJECT, b"second")
-    assert [message.data for message in await subscription.fetch(10, 0.5)] == [b"second"]
+    assert [message.data for message in await subscription.fetch(10, 5)] == [b"second"]
     with pytest.raises(nats.errors.TimeoutError):
-        await asyncio.wait_for(subscription.fetch(10, 0.02), patches.IDLE_WAIT / 2)
+        await asyncio.wait_for(subscription.fetch(10, 0.02), 60)

@@ -82,7 +82,7 @@ class Stock:
         """Whether the server says so of what was just sent."""
         await self.connection.flush()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not self._said(subject):  # nats-py tells its listener a moment later
                     await asyncio.sleep(0.01)
         return self._said(subject)

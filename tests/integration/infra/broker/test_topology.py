@@ -45,7 +45,7 @@ async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(con
     await stream_context.add_consumer("LOG", dedupe.evolve(filter_subject=proposed, filter_subjects=None))
     await stream_context.publish("memory.acme.u1.fact.proposed.v1", b"{}")
     reader = await stream_context.pull_subscribe_bind(consumer="dedupe", stream="LOG")
-    (message,) = await reader.fetch(1)
+    (message,) = await reader.fetch(1, 60)
     await message.ack_sync()
     assert {each.what for each in await list_drift(connection) if each.action != "unchanged"} == {
         "consumer dedupe of LOG"
@@ -53,7 +53,7 @@ async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(con
     await provision(connection)
     assert {each.action for each in await list_drift(connection)} == {"unchanged"}
     await stream_context.publish("memory.acme.u1.fact.compared.v1", b"{}")
-    (message,) = await reader.fetch(1)
+    (message,) = await reader.fetch(1, 60)
     assert message.subject == "memory.acme.u1.fact.compared.v1"
 
 

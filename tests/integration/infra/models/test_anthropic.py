@@ -15,7 +15,6 @@ from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import BatchLine, ProviderBatch
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.anthropic.model import open_anthropic
 from mnemon_infra.models.language.port import (
     BatchApi,
     LanguageModel,
@@ -43,6 +42,9 @@ class TestAnthropic(BatchesSuite):
     def opened(
         self, server: ProviderServer, model: str = MODEL, **changes: Any
     ) -> AbstractAsyncContextManager[LanguageModel]:
+        # Imported here: every worker collects this file, and the SDK takes it a second.
+        from mnemon_infra.models.language.anthropic.model import open_anthropic
+
         return open_anthropic(
             model, Deployment(**{"anthropic_url": server.url, "anthropic_api_key": KEY, **changes})
         )
@@ -71,7 +73,7 @@ class TestAnthropic(BatchesSuite):
         self, server: ProviderServer
     ) -> None:
         batch_id = new_id()
-        async with self.opened(server, model_timeout=0.5) as model:
+        async with self.opened(server, model_timeout=2.0) as model:
             assert model.batches is not None
             server.state.faults.requests.append(HttpFault(seconds=60, path=self.creating))
             with pytest.raises(ModelUnavailable):

@@ -3,19 +3,29 @@
 import re
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import get_args
 
 import pytest
-from anthropic.resources.messages.messages import DEPRECATED_MODELS
-from anthropic.types import ModelParam
 
 from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.wire import Response, Route
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.anthropic.model import USUAL_MODEL, open_anthropic
-from mnemon_infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
+from mnemon_infra.models.language.port import (
+    LanguageModel,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+)
 from tests.support.suites.language_model import KEY, asking, facts
+
+
+def open_anthropic(model: str | None, deployment: Deployment) -> AbstractAsyncContextManager[LanguageModel]:
+    # Imported here: every worker collects this file, and the SDK takes it a second.
+    from mnemon_infra.models.language.anthropic.model import open_anthropic
+
+    return open_anthropic(model, deployment)
 
 
 @pytest.fixture
@@ -78,6 +88,11 @@ async def test_exhausted_credit_is_not_retried(
 
 
 def test_the_usual_model_is_one_that_the_sdk_names() -> None:
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS
+    from anthropic.types import ModelParam
+
+    from mnemon_infra.models.language.anthropic.model import USUAL_MODEL
+
     literal, _ = get_args(ModelParam)
     assert USUAL_MODEL in get_args(literal)
     assert USUAL_MODEL not in DEPRECATED_MODELS
@@ -102,6 +117,8 @@ async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None
 async def test_key_and_address_ignore_the_environment_of_the_sdk(
     variables: Mapping[str, str], key: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from mnemon_infra.models.language.anthropic.model import USUAL_MODEL
+
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of-another-program")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")

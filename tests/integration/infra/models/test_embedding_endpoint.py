@@ -86,7 +86,7 @@ async def test_batches_are_bounded_by_texts_by_bytes_and_in_number(
     ]
     embedding_endpoint.released.clear()
     embedding = asyncio.create_task(model.embed(texts))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while embedding_endpoint.in_flight < 4:
             await asyncio.sleep(0.01)
     embedding_endpoint.released.set()
@@ -108,7 +108,7 @@ async def test_a_query_does_not_wait_behind_batches(
     async with asyncio.TaskGroup() as group:
         group.create_task(model.embed([f"message {number}" for number in range(3000)]))
         group.create_task(model.embed_query("tea"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while embedding_endpoint.most_in_flight < 5:
                 await asyncio.sleep(0.01)
         assert ["tea"] in [request["input"] for request in embedding_endpoint.requests]

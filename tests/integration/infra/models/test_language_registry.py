@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import ProviderState
 from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
@@ -29,13 +28,21 @@ async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> 
 
 
 async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
-    with ProviderServer(ProviderState(seconds=0.05)) as server:
+    with ProviderServer() as server:
+        released = server.state.hold_answers()
         deployment = Deployment(model_url=server.openai_url, model_requests=3)
         async with open_language_models(deployment) as models:
             both = [await models.open_model("openai", name) for name in ("one", "two")]
             asked = [asking(f"I like tea {number}") for number in range(6)]
-            await asyncio.gather(*(model.complete(request) for model in both for request in asked))
-        assert 1 < server.state.most_in_flight <= 3
+            async with asyncio.TaskGroup() as group:
+                for model in both:
+                    for request in asked:
+                        group.create_task(model.complete(request))
+                async with asyncio.timeout(60):
+                    while len(server.state.in_flight) < 3:
+                        await asyncio.sleep(0.01)
+                released.set()
+        assert server.state.most_in_flight == 3
         assert sum(server.state.asked.values()) == 12
 
 

@@ -69,7 +69,9 @@ async def test_vectors_survive_a_restart(deployment: Deployment) -> None:
         assert [names(hits) for hits in found] == [["a"], ["a"]]
 
 
-@pytest.mark.parametrize("batches", [3, 25], ids=["at once", "while points are organised"])
+@pytest.mark.parametrize(
+    "batches", [3, pytest.param(25, marks=pytest.mark.long)], ids=["at once", "while points are organised"]
+)
 async def test_acknowledged_points_survive_a_kill(deployment: Deployment, batches: int) -> None:
     async with another_process(deployment) as process:
         assert process.stdout

@@ -26,7 +26,7 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
         await asyncio.sleep(LEASE / 2)
         second = loop.time()
         await owner.pause()
-        async with asyncio.timeout(LEASE * 5):
+        async with asyncio.timeout(60):
             async with gate.enter():
                 opened = loop.time()
     assert opened - second >= LEASE

@@ -19,7 +19,7 @@ from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 
 
@@ -49,7 +49,14 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("lost", ["", "messages", "memories", "documents", "messages/current"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "",
+        "messages/current",
+        *(pytest.param(lost, marks=pytest.mark.long) for lost in ("messages", "memories", "documents")),
+    ],
+)
 async def test_deleted_vectors_are_rebuilt_with_new_points(
     stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:

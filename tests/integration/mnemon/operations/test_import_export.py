@@ -164,6 +164,7 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     ]
 
 
+@pytest.mark.long
 async def test_demo_memory_survives_export_and_import(
     deployment: Deployment,
     connection: Client,

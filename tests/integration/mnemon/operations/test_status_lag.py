@@ -3,6 +3,8 @@
 import asyncio
 from itertools import count
 
+import pytest
+
 from mnemon.operations.health.lag import MANY_MESSAGES
 from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_consumers.app import run_consumers
@@ -23,6 +25,7 @@ def meant(document: Document) -> Document:
     return setting(rates__events_per_second=1)(document)
 
 
+@pytest.mark.long
 async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deployment: Deployment) -> None:
     client = MemoryClient(stock.connection, tenant="acme")
 

@@ -22,7 +22,7 @@ async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("mode", ["online", "batch"])
+@pytest.mark.parametrize("mode", ["online", pytest.param("batch", marks=pytest.mark.long)])
 async def test_a_refused_key_is_a_problem_until_it_is_mended(
     mode: str, online_extraction: ExtractionHarness
 ) -> None:
@@ -48,6 +48,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(
     assert health.models.failing == ()
 
 
+@pytest.mark.long
 async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(
     online_extraction: ExtractionHarness,
 ) -> None:
@@ -72,6 +73,7 @@ async def test_a_missing_key_is_a_problem(online_extraction: ExtractionHarness) 
         await seen(online_extraction, "acme", "OPENAI_API_KEY")
 
 
+@pytest.mark.long
 async def test_an_outage_is_a_problem_when_it_lasts(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ async def spoiled(site: Site, stock: Stock) -> None:
 
 async def end_listeners(site: Site) -> None:
     """End the connections that hear of a switch."""
-    async with asyncio.timeout(20), site.database.transaction() as held:
+    async with asyncio.timeout(60), site.database.transaction() as held:
         while not (
             await held.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
@@ -54,7 +54,7 @@ async def end_listeners(site: Site) -> None:
 
 
 async def mended(stock: Stock) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await stock.contents() != ["true"]:
             await asyncio.sleep(0.01)
     assert "false" not in (await stock.ask("context", format="blocks"))["text"]

@@ -235,10 +235,10 @@ def test_every_rule_is_a_setting() -> None:
 )
 def test_hostile_text_takes_no_exponential_time(hostile: str) -> None:
     find_refusal(KEPT[0], POLICY)
-    begun = time.process_time()
+    begun = time.thread_time()
     find_refusal(hostile, POLICY)
     # A thousand times what it takes: backtracking without end takes more.
-    assert time.process_time() - begun < 5
+    assert time.thread_time() - begun < 5
 
 
 LATE = {"detect_secrets", "mnemonic", "pymorphy3", "stdnum"}

@@ -245,9 +245,10 @@ HOSTILE = (
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None:
     find_secret("Её пароль слишком простой", Policy())
-    begun = time.process_time()
+    begun = time.thread_time()
     find_secret((piece * 10_000)[:10_000], Policy())
-    assert time.process_time() - begun < 2
+    # At least twenty times what it takes: backtracking without end takes more.
+    assert time.thread_time() - begun < 5
 
 
 @given(st.text(alphabet=st.sampled_from("aбpп01 .:-—=/\"«»№@'\u200bпинкодpasswordis"), max_size=400))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemon_consumers.extract.answers.parser import (
@@ -212,6 +212,7 @@ FACT = st.fixed_dictionaries({"text": st.text(max_size=40)}, optional=dict.fromk
 
 
 @given(st.lists(FACT | JSON, max_size=8))
+@example([{"text": "The prompt ends with </think>"}])
 def test_listed_facts_become_valid_proposals(facts: list[Any]) -> None:
     extracted = answered(*facts)
     assert len(extracted.facts) + extracted.left_out == len(facts)

@@ -242,15 +242,15 @@ async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment
 
 @pytest.mark.usefixtures("mnemon")
 async def test_expired_fact_leaves_the_cached_context(stock: Stock) -> None:
-    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    soon = datetime.now(UTC) + timedelta(seconds=3)
     await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at=soon.isoformat())
     seq = await saved(
         stock, "wk_002", "Anna is in a hotel", tier="working", expires_at="2200-01-01T00:00:00Z"
     )
     for _ in range(3):
         reply = await stock.ask("context", min_seq=seq)
-        assert "Rome" in shown(reply)
-    async with asyncio.timeout(20):
+        assert "Rome" in shown(reply) or datetime.now(UTC) >= soon
+    async with asyncio.timeout(60):
         while "Rome" in shown(reply):
             asked_at = datetime.now(UTC)
             reply = await stock.ask("context", min_seq=seq)
@@ -265,7 +265,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
     names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
     await change_settings(connection, setting(recent_messages=2, **names), "acme")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             reply = await stock.ask("context", query=QUERY, min_seq=seq)
             if reply["tokens"] <= 320 and not reply["sections"]["summaries"]["shown"]:

@@ -40,7 +40,7 @@ async def test_fixed_words_follow_the_language(stock: Stock, connection: Client)
         ("en", "Working memory:\n- [user_fact] Anna is in Rome (until 2200-01-01)"),
     ):
         await change_settings(connection, setting(context__language=language), "acme")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while shown(await stock.ask("context", min_seq=seq)) != line:
                 await asyncio.sleep(0.02)
 
@@ -62,7 +62,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
             assert "Нет сохранённой информации." in nothing
             assert "Нет сохранённой информации." not in known
         await change_settings(connection, setting(context__language="ru", context__fact_types=False), "acme")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while shown(await stock.ask("context", min_seq=seq)) != "Ключевые факты: Анна любит чай":
                 await asyncio.sleep(0.02)
         assert shown(await stock.ask("context", "acme.nobody")) == ""
@@ -87,7 +87,7 @@ async def test_current_time_ends_the_context_and_is_fresh(stock: Stock, connecti
     await change_settings(connection, setting(**values), "acme")
     seq = await stock.say("hello")
     last = ""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not last.startswith("Current date and time: [Now: "):
             last = (await stock.ask("context", min_seq=seq))["messages"][-1]["content"]
     for form in FORMATS:
@@ -109,7 +109,7 @@ async def test_passages_of_documents_are_a_section(
         without = await stock.ask("context", min_seq=seq, **asked)
         assert (shown(without), without["sections"]) == ("Key facts:\nNo saved information.", {})
         await change_settings(connection, setting(context__sections__documents=200), "acme")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "documents" not in (await stock.ask("context", min_seq=seq, **asked))["sections"]:
                 await asyncio.sleep(0.02)
         for form in FORMATS:

@@ -96,7 +96,7 @@ async def test_threshold_and_limit_apply_after_the_reranker(reranking: RerankerS
 
 async def test_hits_beyond_the_candidates_follow(reranking: RerankerServer, stock: Stock) -> None:
     await change_settings(stock.connection, setting(retrieval__reranker_candidates=1), "acme")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             reply = await stock.ask("search", query=QUERY, explain=True)
             if len(reranking.requests[-1]["documents"]) == 1:

@@ -60,7 +60,7 @@ async def ask(
 ) -> dict[str, Any]:
     body = json.dumps(request).encode()
     reply: dict[str, Any] = json.loads(
-        (await stock.connection.request(f"ask.{owner}.{verb}.v{version}", body, timeout=10)).data
+        (await stock.connection.request(f"ask.{owner}.{verb}.v{version}", body, timeout=60)).data
     )
     return reply
 

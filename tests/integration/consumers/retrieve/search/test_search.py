@@ -152,7 +152,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
 
     await write_settings(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
@@ -265,7 +265,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
         added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
         stream_context = stock.connection.jetstream()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert await found(stock, "boiler", scope=["documents"]) == []

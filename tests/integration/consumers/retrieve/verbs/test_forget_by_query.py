@@ -43,6 +43,7 @@ async def forgotten_events(stock: Stock) -> int:
     return sum((info.state.subjects or {}).values())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_forget_by_200_unfitting_queries_removes_nothing(stock: Stock) -> None:
     users = {(language, number): f"{language}{number}" for language in FACTS for number in range(1, 31)}

@@ -115,6 +115,7 @@ async def test_search_hides_a_forgotten_fact(stock: Stock, deployment: Deploymen
             assert not reply.get("degraded")
 
 
+@pytest.mark.long
 async def test_forget_without_database_fails(connection: Client, nats_url: str, tmp_path: Path) -> None:
     server = Postgres(tmp_path / "own", None)
     (tmp_path / "own").mkdir()

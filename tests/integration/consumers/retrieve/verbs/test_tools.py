@@ -290,7 +290,7 @@ async def test_a_document_longer_than_the_setting_is_refused(stock: Stock) -> No
 
     await write_settings(stock.connection, SettingsV1(documents=DocumentLimits(characters=1_000)))
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while "error" not in (refused := await stock.ask("document", **document)):
             await asyncio.sleep(0.02)
     assert refused["error"]["code"] == "bad_request"
@@ -365,7 +365,7 @@ async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp
         await stock.ask("save", text="What does Anna drink every morning?")
         database = Database(deployment)
         await database.open()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await database.run_query(load_fact_events([("acme", "u1")])))[0][0].body is not None:
                 await asyncio.sleep(0.05)
         await database.close()

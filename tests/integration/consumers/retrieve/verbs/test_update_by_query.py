@@ -15,7 +15,7 @@ from tests.support.stock_client import Stock, indexed
 async def update(stock: Stock, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
     """Ask by version 2."""
     message = await stock.connection.request(
-        f"ask.{owner}.update.v2", json.dumps(request).encode(), timeout=10
+        f"ask.{owner}.update.v2", json.dumps(request).encode(), timeout=60
     )
     reply: dict[str, Any] = json.loads(message.data)
     return reply

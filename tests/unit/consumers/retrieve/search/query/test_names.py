@@ -1,12 +1,12 @@
 """Names that mean the same person."""
 
-from time import process_time
-
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mnemon_consumers.domain.alignment.morphology import normalize
 from mnemon_consumers.retrieve.search.query.names import find_named, is_same_name
+from tests.support.call_counter import count_calls
 
 SAME_ENGLISH = """
 Kate Katherine | Kate Catherine | Katie Kate | Kathryn Katherine | Cathy Catherine | Akib Aqib
@@ -239,17 +239,19 @@ def test_comparison_has_no_order(one: str, other: str) -> None:
 
 @given(st.text(alphabet=st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=20))
 def test_name_is_found_as_it_is_written(name: str) -> None:
-    named = find_named(f"Yesterday {name.capitalize()}'s dog barked", [name.capitalize()])
+    name = name.capitalize()
+    # Some small letters have no capital, such as those of mathematics.
+    assume(normalize(name)[0].isupper())
 
-    assert named == {name.capitalize()}
+    assert find_named(f"Yesterday {name}'s dog barked", [name]) == {name}
 
 
-def test_query_against_fifty_names_takes_less_than_a_millisecond() -> None:
+def test_query_against_fifty_names_takes_little_work() -> None:
     names = [f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES]
     queries = [f"What did Katherin say to Сашей about the trip to Boston number {n}?" for n in range(200)]
     find_named(queries[0], names)
-    begun = process_time()
-    for query in queries:
-        find_named(query, names)
 
-    assert (process_time() - begun) / len(queries) < 0.001
+    calls = count_calls(lambda: [find_named(query, names) for query in queries])
+
+    # Twenty for each name; it takes a quarter of them. A comparison with every word of the query takes more.
+    assert calls / len(queries) < 20 * len(names)

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
+from tests.support.call_counter import count_calls
 
 SATURDAY: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -443,15 +445,13 @@ def test_any_text_can_be_searched(text: str) -> None:
 )
 def test_long_text_takes_bounded_time(fragment: str) -> None:
     text = (fragment * 10_000)[:10_000]
-    began = time.process_time()
+    began = time.thread_time()
     find_periods(text, SATURDAY)
-    assert time.process_time() - began < 1.0
+    # Forty times what it takes: backtracking without end takes more.
+    assert time.thread_time() - began < 1.0
 
 
-def test_usual_query_takes_less_than_a_millisecond() -> None:
-    texts = [text for text, _ in (*ENGLISH, *RUSSIAN)]
-    find_periods(texts[0], SATURDAY)
-    began = time.process_time()
-    for text in texts:
-        find_periods(text, SATURDAY)
-    assert (time.process_time() - began) / len(texts) < 0.001
+def test_usual_query_takes_little_work() -> None:
+    for text in [text for text, _ in (*ENGLISH, *RUSSIAN)]:
+        # Twice what any of them takes.
+        assert count_calls(partial(find_periods, text, SATURDAY)) < 1000, text
