@@ -120,7 +120,7 @@ class Conversation:
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
     """Yield the questions of a data set with the features of their candidates."""
-    messages = [list(_read_messages(each.events)) for each in data.conversations]
+    messages = [list(read_messages(each.events)) for each in data.conversations]
     conversations = {
         each.events[0].user: Conversation(said)
         for each, said in zip(data.conversations, messages, strict=True)
@@ -151,7 +151,8 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
             )
 
 
-def _read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+    """Yield the messages of a conversation, as `retrieve` reads them."""
     said = (each.event for each in events if isinstance(each.event, MessageV1))
     for seq, each in enumerate(said, 1):
         assert each.sent_at is not None
