@@ -59,6 +59,10 @@ bench *arguments:
 fit-ranking *arguments:
     uv run python -m mnemon_bench.quality.ranking_fit {{ arguments }}
 
+# Measure recall of facts with and without links, on folders of conversations with questions: DATA [DATA ...]
+measure-links *arguments:
+    uv run python -m mnemon_bench.quality.link_recall {{ arguments }}
+
 # Account for every event of the log, and compare the database with it
 audit *arguments:
     uv run mnemon audit {{ arguments }}

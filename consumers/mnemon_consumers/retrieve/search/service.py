@@ -287,21 +287,21 @@ class Search:
         standing = [fact for fact in seen.value if fact.tier in tiers]
         share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
+        seq = seen.seq
         if leading := find_leading_names(question.intent.text, ranked):
             known = await self._memory.load_facts(question.owner, question.min_seq)
-            links = link_facts(leading, known.value)
-            ids_found = {fact.id for fact in standing}
+            links, seq = link_facts(leading, known.value), min(seq, known.seq)
             standing += [
                 fact
                 for fact in known.value
-                if fact.id in links and fact.id not in ids_found and fact.tier in tiers
+                if fact.id in links and fact.id not in found and fact.tier in tiers
             ]
             ranked = facts.rank_facts(standing, found, share, question.settings, question.now, links)
         hits = [
             RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked
         ]
-        return hits, seen.seq
+        return hits, seq
 
     async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to

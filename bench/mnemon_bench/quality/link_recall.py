@@ -1,0 +1,120 @@
+"""Recall of the ranking of facts with and without links; `just measure-links` runs it.
+
+    uv run python -m mnemon_bench.quality.link_recall DATA [DATA ...]
+
+Each DATA is a folder of conversations in the form of LoCoMo. Their messages stand in the place of facts, of
+equal importance and freshness. The candidates are computed in this process, as for the fit of the ranking.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from mnemon_bench.quality.ranking_fit import DEPTHS, Conversation, read_messages
+from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
+from mnemon_consumers.retrieve.search.candidates import choose_breadth
+from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
+from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings, measure_word_share
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.database.facts.fact_repository import FactRecord
+from mnemon_infra.database.messages.lookup import VisibleMessage
+from mnemon_infra.models.wordllama import THRESHOLDS, load_wordllama
+
+SETTINGS: Final = Retrieval(decay=False)
+
+
+class LinkedQuestion(NamedTuple):
+    """A question with the turns that are found for it, best first."""
+
+    question: LabelledQuestion
+    without_links: Sequence[str]
+    with_links: Sequence[str]
+
+
+def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
+    """Yield each question that has an answer, with the turns found by the ranking of facts."""
+    messages = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
+    conversations = {user: Conversation(said) for user, said in messages.items()}
+    facts = {user: [_convert_message(each) for each in said] for user, said in messages.items()}
+    texts = [
+        ": ".join(filter(None, (each.name, each.content))) for said in messages.values() for each in said
+    ]
+    tokens = asyncio.run(load_wordllama().statistics(texts))
+    terms = TermStatistics.of_texts(
+        [text.words for conversation in conversations.values() for text in conversation.texts]
+    )
+    limit = choose_breadth(max(DEPTHS)).candidates
+    for question in data.questions:
+        if question.category == ADVERSARIAL:
+            continue
+        rarity = terms.weigh_terms(QueryIntent(question.text).terms)
+        hits = conversations[question.user].find(question.text, rarity, tokens, limit)
+        found = {
+            str(each.payload["event_id"]): each
+            for each in fuse_rankings(*hits, limit)
+            if each.overlap > 0 or (each.similarity or 0.0) >= THRESHOLDS.relevant
+        }
+        yield LinkedQuestion(question, *_rank_turns(question.text, facts[question.user], found))
+
+
+def _rank_turns(
+    query: str, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
+) -> tuple[list[str], list[str]]:
+    """Return the turns found without and with links, best first."""
+    standing = [fact for fact in facts if fact.id in found]
+    best = max(standing, key=lambda fact: found[fact.id].overlap, default=None)
+    overlap = found[best.id].overlap if best else 0.0
+    share = min(1.0, measure_word_share(query, best.text) / overlap) if best and overlap else 0.0
+    now = facts[-1].changed_at
+    plain = rank_facts(standing, found, share, SETTINGS, now)
+    links = link_facts(find_leading_names(query, plain), facts)
+    linked = [fact for fact in facts if fact.id in found or fact.id in links]
+    return _list_turns(plain), _list_turns(rank_facts(linked, found, share, SETTINGS, now, links))
+
+
+def _list_turns(ranked: Sequence[RankedFact]) -> list[str]:
+    return [turn_id(each.fact.id) for each in ranked]
+
+
+def _convert_message(message: VisibleMessage) -> FactRecord:
+    at, event_id = message.sent_at, message.event_id
+    return FactRecord(
+        event_id, message.content, "user_fact", "archive", 5, None, at, at, message.seq, event_id
+    )
+
+
+def main() -> None:
+    """Print recall without and with links, for all questions of each data set and for each category."""
+    parser = argparse.ArgumentParser(description="Measure recall of the ranking of facts with links.")
+    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
+    for path in parser.parse_args().data:
+        groups: dict[str, list[LinkedQuestion]] = defaultdict(list)
+        for each in rank_questions(load_data(path)):
+            groups["all"].append(each)
+            groups[f"category {each.question.category}"].append(each)
+        for name, questions in sorted(groups.items()):
+            figures = "  ".join(
+                f"@{depth} {_measure(questions, depth, linked=False):.3f}"
+                f" with links {_measure(questions, depth, linked=True):.3f}"
+                for depth in DEPTHS
+            )
+            sys.stdout.write(f"{path.name:10} {name:12} {len(questions):4} questions  {figures}\n")
+
+
+def _measure(questions: Sequence[LinkedQuestion], depth: int, *, linked: bool) -> float:
+    return fmean(
+        recall(each.question.evidence, (each.with_links if linked else each.without_links)[:depth])
+        for each in questions
+    )
+
+
+if __name__ == "__main__":
+    main()
