@@ -103,7 +103,7 @@ class Deployment(BaseSettings):
     )
 
     persist_batch: int = Field(
-        default=1000, ge=1, le=5000, description="Maximum number of messages per transaction of `persist`."
+        default=2000, ge=1, le=5000, description="Maximum number of messages per transaction of `persist`."
     )
     persist_linger_ms: int = Field(
         default=20,
@@ -112,7 +112,7 @@ class Deployment(BaseSettings):
         description="Maximum wait of a batch of `persist` for more messages, in milliseconds.",
     )
     persist_writers: int = Field(
-        default=2, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
+        default=3, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
     )
     index_batch: int = Field(
         default=500, ge=1, le=5000, description="Maximum number of events per batch of `index`."
