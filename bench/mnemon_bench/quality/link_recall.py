@@ -21,11 +21,11 @@ from mnemon_consumers.retrieve.search.candidates import choose_breadth
 from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings, measure_word_share
-from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
+from mnemon_infra.models import concepts
 from mnemon_infra.models.wordllama import THRESHOLDS, load_wordllama
 
 SETTINGS: Final = Retrieval(decay=False)
@@ -48,15 +48,16 @@ def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
         ": ".join(filter(None, (each.name, each.content))) for said in messages.values() for each in said
     ]
     tokens = asyncio.run(load_wordllama().statistics(texts))
-    terms = TermStatistics.of_texts(
-        [text.words for conversation in conversations.values() for text in conversation.texts]
+    indexed = TermStatistics.of_terms(
+        [sparse.indices for conversation in conversations.values() for sparse in conversation.sparse]
     )
     limit = choose_breadth(max(DEPTHS)).candidates
     for question in data.questions:
         if question.category == ADVERSARIAL:
             continue
-        rarity = terms.weigh_terms(QueryIntent(question.text).terms)
-        hits = conversations[question.user].find(question.text, rarity, tokens, limit)
+        words = concepts.weigh_query(question.text)
+        meaning = asyncio.run(load_wordllama().embed_query(question.text, tokens))
+        hits = conversations[question.user].find(words, meaning, indexed, limit)
         found = {
             str(each.payload["event_id"]): each
             for each in fuse_rankings(*hits, limit)

@@ -44,7 +44,7 @@ def test_a_long_reply_in_between_does_not_hide_the_topic(search: InProcessSearch
         for each in asked
     ]
 
-    assert measure_recall(search, answered)["recall@10"] >= measure_recall(search, asked)["recall@10"] - 0.1
+    assert measure_recall(search, answered)["recall@10"] >= 0.8
 
 
 def test_unrelated_messages_change_no_question_that_stands_by_itself(search: InProcessSearch) -> None:
