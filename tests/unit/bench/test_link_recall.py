@@ -27,7 +27,7 @@ def test_turn_that_only_a_name_leads_to_is_found_with_links(tmp_path: Path) -> N
             "session_1_date_time": "1:56 pm on 8 May, 2023",
         },
         "qa": [
-            {"question": "Which breed did my sister choose?", "evidence": ["D1:1"], "category": 1},
+            {"question": "Which one did my sister choose?", "evidence": ["D1:1"], "category": 1},
             {"question": "Which car did my sister choose?", "evidence": ["D1:1"], "category": 5},
         ],
     }
