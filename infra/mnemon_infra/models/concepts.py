@@ -5,7 +5,7 @@ the message `office` or `контора`. Static vectors bridge such words in En
 sparse vectors, beside the words, so that the engine weighs them by rarity too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -38,6 +38,12 @@ def weigh_query(text: str) -> Sparse:
 def add_to_query(words: Mapping[int, float]) -> Sparse:
     """Return the weights of a query's words, given by the ids of their stems, and of their concepts."""
     return _add_concepts(words, QUERY_WEIGHT)
+
+
+def find_concepts(terms: Iterable[int]) -> frozenset[int]:
+    """Return the concepts of words; words and concepts are given by their ids."""
+    concepts_of = load_concepts()
+    return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
 
 
 @cache

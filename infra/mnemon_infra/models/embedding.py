@@ -1,11 +1,15 @@
 """Port for embedding models."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+_OTHER_SCRIPT = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
+"""A letter that is not Latin."""
 
 Dense = NDArray[np.float32]
 """A vector of length 1, of the embedding model's dimension."""
@@ -27,16 +31,22 @@ class Thresholds:
         duplicate: similarity above which two facts say the same.
         relevant: similarity below which a hit is not relevant to the query.
         update_other: `update` for texts that are not English; None if the model needs no other value.
+        trust_other: share of a similarity that counts in a search with a query that is not in Latin script.
     """
 
     update: float
     duplicate: float
     relevant: float
     update_other: float | None = None
+    trust_other: float = 1.0
 
     def update_for(self, *, is_english: bool) -> float:
         """Return the similarity above which a fact in this language is rewritten."""
         return self.update if is_english or self.update_other is None else self.update_other
+
+    def trust_for(self, query: str) -> float:
+        """Return the share of a similarity that counts in a search with this query."""
+        return self.trust_other if _OTHER_SCRIPT.search(query) else 1.0
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

@@ -1,11 +1,11 @@
 """Candidates of a search, found in the vector store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.models.embedding import Dense, Sparse, Thresholds
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
 
@@ -50,3 +50,23 @@ async def find_candidates(
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
     return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)
+
+
+def select_relevant(
+    candidates: Sequence[FusedCandidate], query: str, thresholds: Thresholds | None
+) -> list[FusedCandidate]:
+    """Return the candidates with a word or a concept of the query, or with a similarity that tells relevance.
+
+    Args:
+        candidates: candidates, best first.
+        query: the query; its script tells how far the similarities can be trusted.
+        thresholds: the thresholds of the embedding model; None without a model.
+    """
+    if thresholds is None:
+        return list(candidates)
+    trust = thresholds.trust_for(query)
+    return [
+        each._replace(trust=trust)
+        for each in candidates
+        if each.overlap > 0 or trust * (each.similarity or 0.0) >= thresholds.relevant
+    ]

@@ -76,7 +76,7 @@ def _score_fact(
     now: datetime,
 ) -> RankedFact:
     overlap = candidate.overlap * share
-    relevance = compute_relevance(candidate.similarity, overlap)
+    relevance = compute_relevance(candidate.similarity, overlap, candidate.trust)
     parts = {
         "similarity": candidate.similarity or 0.0,
         "words": overlap,

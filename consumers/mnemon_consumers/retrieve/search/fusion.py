@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
 from mnemon_consumers.retrieve.search.text_properties import describe_text
-from mnemon_infra.models import bm25
+from mnemon_infra.models import bm25, concepts
 from mnemon_infra.vectors.port import PointHit
 
 WORDS, MEANING = 0.5, 0.5
@@ -34,6 +34,7 @@ class FusedCandidate(NamedTuple):
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
         similarity: cosine with the query; 0 if the ranking by meaning lacks the candidate, None without
             vectors.
+        trust: share of the cosine that counts: embedding models may know only one language.
     """
 
     payload: Mapping[str, JsonValue]
@@ -42,6 +43,7 @@ class FusedCandidate(NamedTuple):
     meaning: float
     overlap: float
     similarity: float | None
+    trust: float = 1.0
 
 
 def fuse_rankings(
@@ -77,22 +79,30 @@ def fuse_rankings(
     return candidates
 
 
-def compute_relevance(similarity: float | None, overlap: float) -> float:
+def compute_relevance(similarity: float | None, overlap: float, trust: float = 1.0) -> float:
     """Return the relevance of an item to the query, 0 to 1, independent of other items.
 
     The value is the cosine; an item with all words of the query gets half of the distance to 1 added. So a
     threshold has the same meaning as a threshold on cosines, and exact words count where vectors are weak.
-    Without a cosine the value is the share of the query's words.
+    Without a cosine the value is the share of the query's words; the less a cosine counts, the more words do.
     """
     if similarity is None:
         return overlap
-    return 1 - (1 - min(max(similarity, 0.0), 1.0)) * (1 - overlap / 2)
+    return 1 - (1 - trust * min(max(similarity, 0.0), 1.0)) * (1 - overlap * (1 - trust / 2))
 
 
 def measure_word_share(query: str, text: str) -> float:
-    """Return the share of the query's words, 0 to 1, that a text has in its first characters."""
-    asked = set(bm25.weigh_query(query[:LOOKED_AT]).indices)
-    return len(asked & describe_text(text).terms) / len(asked) if asked else 0.0
+    """Return the share of the query's words, 0 to 1, that a text has in its first characters.
+
+    A word of which the text has only a concept counts half.
+    """
+    asked = bm25.weigh_query(query[:LOOKED_AT]).indices
+    terms = describe_text(text).terms
+    known = concepts.find_concepts(terms)
+    found = sum(
+        1.0 if term in terms else 0.5 if known & concepts.find_concepts([term]) else 0.0 for term in asked
+    )
+    return found / len(asked) if asked else 0.0
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:

@@ -14,7 +14,12 @@ import structlog
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
-from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, find_candidates
+from mnemon_consumers.retrieve.search.candidates import (
+    Breadth,
+    choose_breadth,
+    find_candidates,
+    select_relevant,
+)
 from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
@@ -131,6 +136,7 @@ class Search:
         self._memory = memory
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
+        self._thresholds = self._embedder.thresholds if self._embedder else None
         self._token_model = find_wordllama()
         self._statistics = Statistics(database, self._embedder, memory.revision)
         self._embeds_again_at = 0.0
@@ -273,8 +279,7 @@ class Search:
             question.documents if collection is Collection.DOCUMENTS else None,
             ids,
         )
-        least = self._embedder.thresholds.relevant if self._embedder else 0.0
-        return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
+        return select_relevant(found, question.intent.resolved_text, self._thresholds)
 
     async def _search_facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]
@@ -345,7 +350,7 @@ class Search:
         share = _measure_share(question, shown)
         # The scores of the ranking are comparable only within this search. The best message gets the highest
         # relevance of the hits.
-        best = max(compute_relevance(each.similarity, each.overlap * share) for each, _ in shown)
+        best = max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
         hits = [
             RankedHit(
                 message.event_id,
@@ -396,7 +401,9 @@ class Search:
                 each.id,
                 "summaries",
                 each.text,
-                compute_relevance(found[each.id].similarity, found[each.id].overlap * share),
+                compute_relevance(
+                    found[each.id].similarity, found[each.id].overlap * share, found[each.id].trust
+                ),
                 each.at,
                 _list_score_parts(found[each.id]),
                 each,
@@ -423,7 +430,7 @@ class Search:
                 document.id,
                 "documents",
                 text,
-                compute_relevance(each.similarity, each.overlap * share),
+                compute_relevance(each.similarity, each.overlap * share, each.trust),
                 None,
                 _list_score_parts(each),
                 document,

@@ -365,3 +365,44 @@ async def test_a_position_that_is_never_reached_is_waited_for_once(
     assert waits, "the request waits"
     assert waits == sorted(waits), "no wait begins after another has ended"
     assert [hit["id"] for hit in reply["hits"]] == ["ferry"]
+
+
+RUSSIAN_FACTS = (
+    "Пользователь живёт в Казани",
+    "Пользователь работает бухгалтером в строительной фирме",
+    "У пользователя есть собака по кличке Буран",
+    "Пользователь не ест мясо",
+    "Дочь пользователя зовут Алиса, она учится в третьем классе",
+    "Пользователь занимается плаванием по средам",
+    "У пользователя аллергия на пыльцу берёзы",
+    "Пользователь ездит на синей «Ладе»",
+    "Муж пользователя служит пожарным",
+    "Пользователь учит испанский язык",
+    "Пользователь собирается в отпуск в Армению в июне",
+    "Пользователь пьёт чай без сахара",
+    "Пользователь родился двенадцатого марта",
+    "Пользователь играет на виолончели",
+    "Пользователь снимает квартиру на пятом этаже",
+)
+
+
+async def test_russian_question_without_an_answer_finds_no_fact(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
+    for number, text in enumerate(RUSSIAN_FACTS):
+        seq = await saved(stock, f"pf_{number:03}", text)
+    await indexed(stock, seq)
+
+    answered = {
+        "В каком городе я живу?": 0,
+        "Кем я работаю?": 1,
+        "Как зовут моего пса?": 2,
+        "Какая у меня машина?": 7,
+        "Чем занимается мой супруг?": 8,
+        "На каком инструменте я играю?": 13,
+        "Which language do I learn?": 9,
+    }
+    for question, number in answered.items():
+        assert f"pf_{number:03}" in (await found(stock, question))[:3], question
+    for question in ("Какой у меня рост?", "Верю ли я в гороскопы?", "За кого я голосовал?"):
+        assert await found(stock, question) == [], question

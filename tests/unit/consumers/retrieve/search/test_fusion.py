@@ -82,8 +82,21 @@ def test_relevance_needs_words_or_similarity(
     assert compute_relevance(similarity, overlap) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("overlap", "expected"), [(0.0, 0.06), (0.5, 0.51), (1.0, 0.95)])
+def test_relevance_with_a_cosine_that_hardly_counts_is_the_share_of_words(
+    overlap: float, expected: float
+) -> None:
+    assert compute_relevance(0.6, overlap, trust=0.1) == pytest.approx(expected, abs=0.01)
+
+
+def test_word_of_which_a_text_has_the_concept_counts_half() -> None:
+    assert measure_word_share("Где врач?", "Доктор принимает") == 0.5
+    assert measure_word_share("Where is the physician?", "Доктор принимает") == 0.5
+    assert measure_word_share("Где врач?", "Идёт дождь") == 0.0
+
+
 def test_the_share_of_words_heeds_stems_and_no_stop_words() -> None:
     assert measure_word_share("Where are the dogs?", "A dog barks") == 1.0
-    assert measure_word_share("dogs and cats", "A dog barks") == 0.5
+    assert measure_word_share("dogs and rain", "A dog barks") == 0.5
     assert measure_word_share("Где собака?", "Собаки лают") == 1.0
     assert measure_word_share("🙂", "🙂") == 0.0

@@ -1,0 +1,31 @@
+"""Candidates that a search keeps."""
+
+import pytest
+
+from mnemon_consumers.retrieve.search.candidates import select_relevant
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_infra.models.embedding import TRANSFORMER
+from mnemon_infra.models.wordllama import THRESHOLDS
+
+BY_WORDS = FusedCandidate({}, 0.9, 0.9, 0.0, 0.5, 0.1)
+BY_MEANING = FusedCandidate({}, 0.4, 0.0, 0.9, 0.0, 0.7)
+FAR = FusedCandidate({}, 0.1, 0.0, 0.1, 0.0, 0.1)
+
+
+@pytest.mark.parametrize("query", ["When did Anna move?", "Où habite Zoë?", "42"])
+def test_similar_texts_are_relevant_in_latin_script(query: str) -> None:
+    assert select_relevant([BY_WORDS, BY_MEANING, FAR], query, THRESHOLDS) == [BY_WORDS, BY_MEANING]
+
+
+@pytest.mark.parametrize("query", ["Где живёт Анна?", "アンナはどこ", "Πού μένει;", "кот Pixel"])
+def test_similarity_of_an_english_model_makes_no_text_relevant_in_other_scripts(query: str) -> None:
+    (kept,) = select_relevant([BY_WORDS, BY_MEANING, FAR], query, THRESHOLDS)
+    assert kept == BY_WORDS._replace(trust=THRESHOLDS.trust_other)
+
+
+def test_other_models_know_all_languages() -> None:
+    assert select_relevant([BY_WORDS, BY_MEANING], "Где живёт Анна?", TRANSFORMER) == [BY_WORDS, BY_MEANING]
+
+
+def test_all_candidates_are_relevant_without_a_model() -> None:
+    assert select_relevant([BY_WORDS, FAR], "?", None) == [BY_WORDS, FAR]
