@@ -7,6 +7,7 @@ same text gives the same vector in every process.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVector, StopwordsSet, TokenizerType
@@ -22,6 +23,9 @@ The weight is low because messages are short and repeat few words.
 B = 0.75
 """BM25's b: the penalty for long texts. Answers of an assistant have hundreds of words; among short messages,
 searches find as much with any b from 0.1 to 0.9."""
+
+RECENT_QUERIES = 64
+"""Number of queries whose weights are cached: a search weighs its query several times for each scope."""
 
 USUAL_WORDS = 50.0
 """Number of words of an average text, without stop words."""
@@ -62,6 +66,7 @@ def weigh_document(text: str) -> Sparse:
     return _merge_vectors(encoder.embed_document(words) for encoder, words in _split_by_script(text))
 
 
+@lru_cache(RECENT_QUERIES)
 def weigh_query(text: str) -> Sparse:
     """Return the weights of a query's words, each word once."""
     return _merge_vectors(encoder.embed_query(words) for encoder, words in _split_by_script(text))
