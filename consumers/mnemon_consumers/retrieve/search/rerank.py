@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from operator import mul
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
@@ -46,23 +47,23 @@ def rerank_messages(
         limit: maximum number of messages to return.
     """
     weights = load_weights()
-    ranked = [
-        _score_message(message, features, weights)
+    scored = [
+        (sum(map(mul, weights, features)), message, features)
         for message, features in extract_features(candidates, around, intent, statistics, matches)
     ]
-    ranked.sort(key=lambda each: (-each.score, -each.message.seq))
-    return ranked[:limit]
+    scored.sort(key=lambda each: (-each[0], -each[1].seq))
+    return [
+        RankedMessage(message, score, _list_parts(features, weights))
+        for score, message, features in scored[:limit]
+    ]
 
 
-def _score_message(
-    message: VisibleMessage, features: MessageFeatures, weights: MessageFeatures
-) -> RankedMessage:
-    parts = {
+def _list_parts(features: MessageFeatures, weights: MessageFeatures) -> dict[str, float]:
+    return {
         name: weight * value
         for name, weight, value in zip(MessageFeatures._fields, weights, features, strict=True)
         if value
     }
-    return RankedMessage(message, sum(parts.values()), parts)
 
 
 @cache
