@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from mnemon_bench.quality.ranking_fit import DEPTHS, Conversation, read_messages
 from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
 from mnemon_consumers.retrieve.search.candidates import choose_breadth
-from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
+from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings, measure_word_share
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
@@ -76,7 +76,7 @@ def _rank_turns(
     share = min(1.0, measure_word_share(query, best.text) / overlap) if best and overlap else 0.0
     now = facts[-1].changed_at
     plain = rank_facts(standing, found, share, SETTINGS, now)
-    links = link_facts(find_leading_names(query, plain), facts)
+    links = score_links(find_leading_facts(query, plain), facts)
     linked = [fact for fact in facts if fact.id in found or fact.id in links]
     return _list_turns(plain), _list_turns(rank_facts(linked, found, share, SETTINGS, now, links))
 

@@ -21,16 +21,16 @@ from mnemon_consumers.retrieve.search.query.names import (
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.models.months import ENGLISH, RUSSIAN
 
-LINKING: Final = 3
+LEADING_FACTS: Final = 3
 """Maximum number of best facts whose names lead to other facts."""
 
-SHARE: Final = 0.3
+LINK_SHARE: Final = 0.3
 """Relevance of a link, as a share of the relevance of the fact from which the link leads.
 
 With 0.5, LoCoMo gains as much, and REALTALK loses.
 """
 
-MOST_NAMED: Final = 8
+MOST_FACTS_PER_NAME: Final = 8
 """Maximum number of facts with a name that leads from one to another: a name in more facts, such as the
 user's own, says little."""
 
@@ -43,24 +43,24 @@ _SUBJECT: Final = re.compile(
     r"[^\W\d_]{2,}(?:['’]s|,? (?:is|was|has|had|lives|works|likes|loves)\b|,? (?:[—–-]|это) )",
     re.IGNORECASE,
 )
-"""The beginning of a fact, where each word has a capital letter, with a name: "Rex is", «Рекс — это»."""
+"""A name at the beginning of a fact, where a capital letter does not mark one: "Rex is", «Рекс — это»."""
 
 
-class Name(NamedTuple):
+class NameSpellings(NamedTuple):
     """A name: spellings of each of its words in lower case; of Russian words, the nominative too."""
 
     words: tuple[frozenset[str], ...]
 
 
-class FactNames(NamedTuple):
+class LeadingFact(NamedTuple):
     """A fact that was found, its relevance, and its names that the query does not have."""
 
     fact: FactRecord
     relevance: float
-    names: frozenset[Name]
+    names: frozenset[NameSpellings]
 
 
-def find_leading_names(query: str, ranked: Sequence[RankedFact]) -> list[FactNames]:
+def find_leading_facts(query: str, ranked: Sequence[RankedFact]) -> list[LeadingFact]:
     """Return the best facts that have names which the query lacks, with these names.
 
     Args:
@@ -69,24 +69,24 @@ def find_leading_names(query: str, ranked: Sequence[RankedFact]) -> list[FactNam
     """
     asked = split_words(query)
     found = []
-    for each in ranked[:LINKING]:
-        names = list_names(each.fact)
+    for each in ranked[:LEADING_FACTS]:
+        names = _collect_names(each.fact)
         spellings = frozenset(spelling for name in names for word in name.words for spelling in word)
         known = find_named(query, spellings) | asked
         rest = frozenset(name for name in names if any(word.isdisjoint(known) for word in name.words))
         if rest:
-            found.append(FactNames(each.fact, each.parts["relevance"], rest))
+            found.append(LeadingFact(each.fact, each.parts["relevance"], rest))
     return found
 
 
-def link_facts(leading: Sequence[FactNames], facts: Iterable[FactRecord]) -> Mapping[str, float]:
+def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> Mapping[str, float]:
     """Return, for each fact that shares a name with a leading fact, the relevance that the link gives it.
 
     Args:
         leading: the facts from which links lead.
         facts: all facts of the user.
     """
-    named: dict[Name, list[str]] = {name: [] for each in leading for name in each.names}
+    named: dict[NameSpellings, list[str]] = {name: [] for each in leading for name in each.names}
     spellings = frozenset(spelling for name in named for word in name.words for spelling in word)
     beginnings = _compile_beginnings(spellings)
     for fact in facts:
@@ -100,20 +100,20 @@ def link_facts(leading: Sequence[FactNames], facts: Iterable[FactRecord]) -> Map
     links: dict[str, float] = {}
     for each in leading:
         for name in each.names:
-            if len(named[name]) <= MOST_NAMED:
+            if len(named[name]) <= MOST_FACTS_PER_NAME:
                 for fact_id in named[name]:
                     if fact_id != each.fact.id:
-                        links[fact_id] = max(links.get(fact_id, 0.0), SHARE * each.relevance)
+                        links[fact_id] = max(links.get(fact_id, 0.0), LINK_SHARE * each.relevance)
     return links
 
 
-def list_names(fact: FactRecord) -> frozenset[Name]:
-    """Return the names in a fact: those that a model has drawn with it, else those that rules find."""
+def _collect_names(fact: FactRecord) -> frozenset[NameSpellings]:
+    """Return the names in a fact: those that a model extracted with it, else those that rules find."""
     return _build_names(fact.names) if fact.names else _find_names(fact.text)
 
 
 @lru_cache(maxsize=4_000)
-def _find_names(text: str) -> frozenset[Name]:
+def _find_names(text: str) -> frozenset[NameSpellings]:
     """Return the names in a text by their capital letters, without weekdays and months."""
     found = set(list_capitalised_names(text))
     first = _FIRST_WORD.match(text)
@@ -122,15 +122,15 @@ def _find_names(text: str) -> frozenset[Name]:
     return _build_names(name for name in found if _TIMES.isdisjoint(split_words(name)))
 
 
-def _build_names(names: Iterable[str]) -> frozenset[Name]:
+def _build_names(names: Iterable[str]) -> frozenset[NameSpellings]:
     return frozenset(name for name in map(_build_name, names) if name.words)
 
 
-def _build_name(name: str) -> Name:
+def _build_name(name: str) -> NameSpellings:
     words = [each.text.removesuffix("'s") for each in split_name(name)]
     # A person's given name stands for the whole name.
     telling = words[:1] if words and is_given_name(words[0]) else words
-    return Name(tuple(frozenset((word,)) | name_lemmas(word) | lemmas(word) for word in telling))
+    return NameSpellings(tuple(frozenset((word,)) | name_lemmas(word) | lemmas(word) for word in telling))
 
 
 @lru_cache(maxsize=100)

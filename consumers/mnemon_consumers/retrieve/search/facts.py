@@ -18,7 +18,7 @@ NORMAL: Final = 5
 WEIGHT: Final = 0.02
 """Change of the factor `importance` per step of importance."""
 
-NO_LINKS: Final[Mapping[str, float]] = MappingProxyType({})
+_NO_LINKS: Final[Mapping[str, float]] = MappingProxyType({})
 
 _UNFOUND: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
 """Candidate of a linked fact that neither words nor meaning have found."""
@@ -38,7 +38,7 @@ def rank_facts(
     share: float,
     settings: Retrieval,
     now: datetime,
-    links: Mapping[str, float] = NO_LINKS,
+    links: Mapping[str, float] = _NO_LINKS,
 ) -> list[RankedFact]:
     """Return the facts that have not expired, best first.
 
@@ -50,11 +50,14 @@ def rank_facts(
         now: the current time; facts that are due by then have expired.
         links: relevance by names that a fact shares with a found fact, by fact id.
     """
-    lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
+    unfound = _UNFOUND._replace(
+        similarity=min((each.similarity for each in candidates.values() if each.similarity), default=0.0),
+        trust=min((each.trust for each in candidates.values()), default=1.0),
+    )
     scored = [
         _score_fact(
             fact,
-            candidates.get(fact.id, _UNFOUND._replace(similarity=lowest)),
+            candidates.get(fact.id, unfound),
             links.get(fact.id, 0.0),
             share,
             settings,

@@ -20,7 +20,7 @@ from mnemon_consumers.retrieve.search.candidates import (
     find_candidates,
     select_relevant,
 )
-from mnemon_consumers.retrieve.search.fact_links import find_leading_names, link_facts
+from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
@@ -293,9 +293,9 @@ class Search:
         share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
         seq = seen.seq
-        if leading := find_leading_names(question.intent.text, ranked):
+        if leading := find_leading_facts(question.intent.text, ranked):
             known = await self._memory.load_facts(question.owner, question.min_seq)
-            links, seq = link_facts(leading, known.value), min(seq, known.seq)
+            links, seq = score_links(leading, known.value), min(seq, known.seq)
             standing += [
                 fact
                 for fact in known.value

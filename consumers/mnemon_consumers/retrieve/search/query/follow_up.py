@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, normalise_length
 
@@ -27,21 +28,50 @@ USUAL_TERMS: Final = 6
 """Number of terms of a preceding message up to which its weight does not depend on its length. A message with
 twice as many terms has half the weight, so that a long answer does not outweigh the question before it."""
 
+
+class ContentRange(NamedTuple):
+    """Amounts of content at which a query depends fully on the messages before it, and not at all.
+
+    Each term counts, and names count twice. Between the two, dependence falls evenly.
+    """
+
+    dependent: int
+    independent: int
+
+    def compute_dependence(self, content: int) -> float:
+        """Return the dependence of a query with this amount of content, 0 to 1."""
+        share = (self.independent - content) / (self.independent - self.dependent)
+        return min(1.0, max(0.0, share))
+
+
+POINTING_CONTENT: Final = ContentRange(2, 6)
+"""Content of queries with a pronoun, or another word that points at something outside of the query."""
+
+CONTINUING_CONTENT: Final = ContentRange(2, 4)
+"""Content of other queries that begin with a conjunction."""
+
+QUESTION_CONTENT: Final = ContentRange(0, 2)
+"""Content of all other questions."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 
-_FILLERS: Final = """
+_FILLERS: Final = frozenset(
+    str.split("""
 about actually again also anyone anything anybody else ever everyone exactly former instead last latter maybe
 mean okay ok one ones other others please precisely really same tell then thing things too well would could
 should may might us yes
 ага ведь давай вот всё все еще заодно именно кстати ладно насчет насчёт например откуда ответь подробнее
 пожалуйста потом просто расскажи скажи снова соответственно тоже также точно точнее ясно
-"""
+""")
+)
 """Words without a topic, besides the stop words."""
 
-_BOUND_BY_NAMES: Final = """
+_PRONOUNS: Final = frozenset(
+    str.split("""
 he him his she her hers they them their theirs himself herself themselves
 он его него ему нему им ним нём нем она её ее неё нее ей ней ею нею они их них ими ними
-"""
+""")
+)
 """Pronouns that may mean a person whom the query itself names."""
 
 _POINTING: Final = re.compile(
@@ -71,8 +101,6 @@ do not."""
 _CONTINUING: Final = re.compile(
     r"^\W*(?:(?:and|but|or|so|also|then|what about|how about|а|и|но|или|ну|так|тогда|потом)\b)", re.IGNORECASE
 )
-_SENTENCE_ENDS: Final = ".!?…"
-_OPENING: Final = " \t\n\"'«»„“”(—–-"
 
 
 class Antecedent(NamedTuple):
@@ -82,14 +110,13 @@ class Antecedent(NamedTuple):
     weight: float
 
 
-def weigh_antecedents(query: str, preceding: Sequence[str]) -> tuple[Antecedent, ...]:
+def weigh_antecedents(dependence: float, preceding: Sequence[str]) -> tuple[Antecedent, ...]:
     """Return the preceding messages that count for a query, newest first.
 
     Args:
-        query: the query.
+        dependence: how far the query depends on the messages before it, 0 to 1.
         preceding: the messages before it, oldest first.
     """
-    dependence = measure_dependence(query) if preceding else 0.0
     if dependence == 0:
         return ()
     texts = [text[:LONGEST_ANTECEDENT] for text in reversed(preceding)]
@@ -109,19 +136,19 @@ def measure_dependence(query: str) -> float:
     if len(query) > LONGEST_FOLLOW_UP:
         return 0.0
     words = [each.lower() for each in _WORD.findall(query)]
-    names = _count_names(query)
-    content = len(frozenset(bm25.weigh_query(" ".join(set(words) - _FILLER_WORDS)).indices)) + names
+    names = {word for name in list_capitalised_names(query) for word in name.lower().split()}
+    content = len(bm25.weigh_query(" ".join(set(words) - _FILLERS)).indices) + len(names)
     if content == 0:
         return 1.0 if words else 0.0
-    is_pronoun_free = names > 0 or _PRONOUNS.isdisjoint(words)
-    if not is_pronoun_free or _POINTING.search(query) is not None:
-        return _limit((6 - content) / 4)
+    has_pronoun = not names and not _PRONOUNS.isdisjoint(words)
+    if has_pronoun or _POINTING.search(query) is not None:
+        return POINTING_CONTENT.compute_dependence(content)
     if _CONTINUING.match(query) is not None:
-        return _limit((4 - content) / 2)
-    return _limit((2 - content) / 2) if "?" in query else 0.0
+        return CONTINUING_CONTENT.compute_dependence(content)
+    return QUESTION_CONTENT.compute_dependence(content) if "?" in query else 0.0
 
 
-def weigh_terms(query: str, antecedents: Sequence[Antecedent]) -> dict[int, float]:
+def weigh_query_terms(query: str, antecedents: Sequence[Antecedent]) -> dict[int, float]:
     """Return the weight of each term of a query and of the messages that it depends on."""
     weights: dict[int, float] = {}
     for antecedent in antecedents:
@@ -145,25 +172,5 @@ def mix_vectors(query: Dense, antecedents: Sequence[tuple[Dense, float]]) -> Den
     return normalise_length(mixed)
 
 
-def _count_names(query: str) -> int:
-    """Return the number of words with a capital letter within a sentence; 0 if all words have one."""
-    if query.isupper() or query.islower():
-        return 0
-    names = set()
-    for match in _WORD.finditer(query):
-        before = query[: match.start()].rstrip(_OPENING)
-        if match[0][0].isupper() and match[0] != "I" and before and before[-1] not in _SENTENCE_ENDS:
-            names.add(match[0].lower())
-    return len(names)
-
-
 def _weigh_length(text: str) -> float:
     return min(1.0, USUAL_TERMS / max(1, len(bm25.weigh_query(text).indices)))
-
-
-def _limit(share: float) -> float:
-    return min(1.0, max(0.0, share))
-
-
-_FILLER_WORDS: Final = frozenset(_FILLERS.split())
-_PRONOUNS: Final = frozenset(_BOUND_BY_NAMES.split())

@@ -11,7 +11,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     Antecedent,
     measure_dependence,
     weigh_antecedents,
-    weigh_terms,
+    weigh_query_terms,
 )
 from mnemon_consumers.retrieve.search.query.names import find_named
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
@@ -83,15 +83,15 @@ class QueryIntent:
     now: datetime | None = None
     preceding: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def dependence(self) -> float:
         """Return how far the query depends on the preceding messages, 0 to 1."""
-        return measure_dependence(self.text) if self.antecedents else 0.0
+        return measure_dependence(self.text) if self.preceding else 0.0
 
     @cached_property
     def antecedents(self) -> tuple[Antecedent, ...]:
         """Return the preceding messages that count, newest first; none if the query stands by itself."""
-        return weigh_antecedents(self.text, self.preceding)
+        return weigh_antecedents(self.dependence, self.preceding)
 
     @cached_property
     def resolved_text(self) -> str:
@@ -139,7 +139,7 @@ class QueryIntent:
     @cached_property
     def term_weights(self) -> dict[int, float]:
         """The weight of each term: 1 for words of the query, less for words of preceding messages."""
-        return weigh_terms(self.text, self.antecedents)
+        return weigh_query_terms(self.text, self.antecedents)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemon_consumers.retrieve.search.fact_links import MOST_NAMED, find_leading_names, link_facts
+from mnemon_consumers.retrieve.search.fact_links import MOST_FACTS_PER_NAME, find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import rank_facts
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -32,7 +32,7 @@ def link(query: str, texts: Sequence[str], best: int = 0, names: Sequence[str] =
     facts = [fact(number, text=text) for number, text in enumerate(texts, 1)]
     facts[best] = facts[best]._replace(names=tuple(names))
     ranked = rank_facts([facts[best]], {facts[best].id: found(0.8)}, 0.0, Retrieval(), NOW)
-    links = link_facts(find_leading_names(query, ranked), facts)
+    links = score_links(find_leading_facts(query, ranked), facts)
     return {each.text for each in facts if each.id in links}
 
 
@@ -69,7 +69,7 @@ def test_name_that_a_model_has_drawn_from_lower_case_is_found() -> None:
         fact(2, text="At the lake rex swam", names=("rex",)),
     ]
     ranked = rank_facts(facts[:1], {facts[0].id: found(0.8)}, 0.0, Retrieval(), NOW)
-    assert set(link_facts(find_leading_names("her dog", ranked), facts)) == {facts[1].id}
+    assert set(score_links(find_leading_facts("her dog", ranked), facts)) == {facts[1].id}
 
 
 def test_all_words_of_a_place_have_to_match() -> None:
@@ -83,7 +83,7 @@ def test_months_and_weekdays_link_nothing() -> None:
 
 
 def test_frequent_name_links_nothing() -> None:
-    texts = [f"Oleg likes dish {number}" for number in range(MOST_NAMED)]
+    texts = [f"Oleg likes dish {number}" for number in range(MOST_FACTS_PER_NAME)]
     assert link("What do I like?", texts) == set(texts[1:])
     assert link("What do I like?", [*texts, "Oleg lives in Perm"]) == set()
 
@@ -93,7 +93,7 @@ def test_linked_fact_ranks_below_the_fact_that_names_it_and_above_unrelated_ones
     candidates = {facts[0].id: found(0.7), facts[4].id: found(0.3), facts[5].id: found(0.3)}
 
     ranked = rank_facts(facts[:1] + facts[4:], candidates, 0.0, Retrieval(), NOW)
-    links = link_facts(find_leading_names("What breed is my sister's dog?", ranked), facts)
+    links = score_links(find_leading_facts("What breed is my sister's dog?", ranked), facts)
     ranked = rank_facts([*facts[:2], *facts[4:]], candidates, 0.0, Retrieval(), NOW, links)
 
     assert [each.fact.text for each in ranked[:2]] == [ENGLISH[0], ENGLISH[1]]

@@ -55,6 +55,16 @@ def test_expired_fact_is_not_ranked() -> None:
     assert [each.fact.id for each in shown] == ["ar_003", "ar_002"]
 
 
+def test_similarity_of_linked_fact_is_trusted_as_that_of_found_facts() -> None:
+    direct, linked = fact(1), fact(2)
+    candidates = {direct.id: found(0.8)._replace(trust=0.1)}
+
+    shown = rank_facts([direct, linked], candidates, 0.0, Retrieval(), NOW, {linked.id: 0.02})
+
+    assert [each.fact.id for each in shown] == [linked.id, direct.id]
+    assert shown[0].parts["relevance"] == pytest.approx(1 - (1 - 0.1 * 0.8) * (1 - 0.02))
+
+
 def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
     old, fresh, kept = fact(1, days=60), fact(2), fact(3, days=600, tier="profile")
     candidates = {old.id: found(0.9), fresh.id: found(0.6), kept.id: found(0.5)}

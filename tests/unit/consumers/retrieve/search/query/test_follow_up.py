@@ -10,7 +10,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     measure_dependence,
     mix_vectors,
     weigh_antecedents,
-    weigh_terms,
+    weigh_query_terms,
 )
 from mnemon_infra.models import bm25
 
@@ -89,9 +89,9 @@ def test_content_lowers_the_dependence(shorter: str, longer: str) -> None:
 
 def test_words_of_earlier_messages_fade() -> None:
     before = ["Katya paints", "Boris cooks"]
-    antecedents = weigh_antecedents("and when was that?", before)
+    antecedents = weigh_antecedents(1.0, before)
 
-    weights = weigh_terms("and when was that?", antecedents)
+    weights = weigh_query_terms("and when was that?", antecedents)
 
     (paint,), (cook,) = bm25.weigh_query("paints").indices, bm25.weigh_query("cooks").indices
     assert [antecedent.text for antecedent in antecedents] == ["Boris cooks", "Katya paints"]
@@ -99,9 +99,9 @@ def test_words_of_earlier_messages_fade() -> None:
 
 
 def test_own_words_count_fully_and_a_repeated_word_once() -> None:
-    antecedents = weigh_antecedents("And what did she cook?", ["Anna cooks", "Boris cooks"])
+    antecedents = weigh_antecedents(1.0, ["Anna cooks", "Boris cooks"])
 
-    weights = weigh_terms("And what did she cook?", antecedents)
+    weights = weigh_query_terms("And what did she cook?", antecedents)
 
     (cook,) = bm25.weigh_query("cook").indices
     assert weights[cook] == 1.0
@@ -111,17 +111,17 @@ def test_own_words_count_fully_and_a_repeated_word_once() -> None:
 def test_a_long_message_weighs_less_and_counts_from_its_beginning() -> None:
     words = [f"word{number}" for number in range(2 * USUAL_TERMS)]
 
-    (antecedent,) = weigh_antecedents("and when?", [" ".join(words)])
-    (huge,) = weigh_antecedents("and when?", ["x" * (LONGEST_ANTECEDENT + 1)])
+    (antecedent,) = weigh_antecedents(1.0, [" ".join(words)])
+    (huge,) = weigh_antecedents(1.0, ["x" * (LONGEST_ANTECEDENT + 1)])
 
     assert antecedent.weight == FADING / 2
     assert len(huge.text) == LONGEST_ANTECEDENT
 
 
 def test_blank_messages_and_self_contained_queries_add_nothing() -> None:
-    assert weigh_antecedents("and when?", ["", " "]) == ()
-    assert weigh_antecedents("Where does Anna live?", ["Boris cooks"]) == ()
-    assert weigh_antecedents("and when?", []) == ()
+    assert weigh_antecedents(1.0, ["", " "]) == ()
+    assert weigh_antecedents(0.0, ["Boris cooks"]) == ()
+    assert weigh_antecedents(1.0, []) == ()
 
 
 def test_vectors_are_mixed_by_weight() -> None:
