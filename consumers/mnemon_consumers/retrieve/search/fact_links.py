@@ -79,12 +79,18 @@ def find_leading_facts(query: str, ranked: Sequence[RankedFact]) -> list[Leading
     return found
 
 
+def list_spellings(leading: Sequence[LeadingFact]) -> str:
+    """Return all spellings of the names of leading facts, as a query of words."""
+    names = (name for each in leading for name in each.names)
+    return " ".join(sorted({spelling for name in names for word in name.words for spelling in word}))
+
+
 def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> Mapping[str, float]:
     """Return, for each fact that shares a name with a leading fact, the relevance that the link gives it.
 
     Args:
         leading: the facts from which links lead.
-        facts: all facts of the user.
+        facts: facts that have words of these names.
     """
     named: dict[NameSpellings, list[str]] = {name: [] for each in leading for name in each.names}
     spellings = frozenset(spelling for name in named for word in name.words for spelling in word)

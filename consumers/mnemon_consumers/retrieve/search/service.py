@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import nats.errors
 import structlog
 
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import (
@@ -20,7 +21,12 @@ from mnemon_consumers.retrieve.search.candidates import (
     find_candidates,
     select_relevant,
 )
-from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
+from mnemon_consumers.retrieve.search.fact_links import (
+    LeadingFact,
+    find_leading_facts,
+    list_spellings,
+    score_links,
+)
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
@@ -44,7 +50,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models import concepts
+from mnemon_infra.models import bm25, concepts
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
 from mnemon_infra.models.wordllama import find_wordllama
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
@@ -57,6 +63,9 @@ EMBEDDING_WAIT: Final = 0.8
 
 SCORE_SPREAD: Final = 5.0
 """Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
+
+NAMED_FACTS: Final = 64
+"""Maximum number of facts to examine for links by name, of which few are linked."""
 
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
@@ -294,11 +303,11 @@ class Search:
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
         seq = seen.seq
         if leading := find_leading_facts(question.intent.text, ranked):
-            known = await self._memory.load_facts(question.owner, question.min_seq)
-            links, seq = score_links(leading, known.value), min(seq, known.seq)
+            named = await self._find_named_facts(question, leading, ids)
+            links, seq = score_links(leading, named.value), min(seq, named.seq)
             standing += [
                 fact
-                for fact in known.value
+                for fact in named.value
                 if fact.id in links and fact.id not in found and fact.tier in tiers
             ]
             ranked = facts.rank_facts(standing, found, share, question.settings, question.now, links)
@@ -307,6 +316,23 @@ class Search:
             for fact, score, parts in ranked
         ]
         return hits, seq
+
+    async def _find_named_facts(
+        self, question: MemorySearch, leading: Sequence[LeadingFact], ids: IdFilter | None
+    ) -> PositionedValue[list[FactRecord]]:
+        """Return the facts with words of the names of leading facts.
+
+        Raises:
+            DatabaseUnavailable: the facts cannot be read now.
+            VectorsUnavailable: the engine does not answer.
+        """
+        assert self._vectors is not None
+        words = bm25.weigh_query(list_spellings(leading))
+        named = await find_candidates(
+            self._vectors, Collection.MEMORIES, question.owner, words, None, NAMED_FACTS, None, ids
+        )
+        found = tuple(str(each.payload["fact_id"]) for each in named)
+        return await self._memory.load_facts_by_id(question.owner, found, question.min_seq)
 
     async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to
