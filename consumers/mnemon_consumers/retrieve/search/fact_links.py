@@ -79,10 +79,9 @@ def find_leading_facts(query: str, ranked: Sequence[RankedFact]) -> list[Leading
     return found
 
 
-def list_spellings(leading: Sequence[LeadingFact]) -> str:
-    """Return all spellings of the names of leading facts, as a query of words."""
-    names = (name for each in leading for name in each.names)
-    return " ".join(sorted({spelling for name in names for word in name.words for spelling in word}))
+def list_spellings(name: NameSpellings) -> list[str]:
+    """Return the spellings of the words of a name, in alphabetical order."""
+    return sorted({spelling for word in name.words for spelling in word})
 
 
 def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> Mapping[str, float]:

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import nats.errors
 import structlog
 
-from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import (
@@ -22,6 +21,7 @@ from mnemon_consumers.retrieve.search.candidates import (
     select_relevant,
 )
 from mnemon_consumers.retrieve.search.fact_links import (
+    MOST_FACTS_PER_NAME,
     LeadingFact,
     find_leading_facts,
     list_spellings,
@@ -63,9 +63,6 @@ EMBEDDING_WAIT: Final = 0.8
 
 SCORE_SPREAD: Final = 5.0
 """Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
-
-NAMED_FACTS: Final = 64
-"""Maximum number of facts to examine for links by name, of which few are linked."""
 
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
@@ -302,12 +299,13 @@ class Search:
         share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
         seq = seen.seq
-        if leading := find_leading_facts(question.intent.text, ranked):
-            named = await self._find_named_facts(question, leading, ids)
-            links, seq = score_links(leading, named.value), min(seq, named.seq)
+        leading = find_leading_facts(question.intent.text, ranked)
+        if leading and (named := await self._find_named_facts(question, leading, ids)):
+            linked = await self._memory.load_facts_by_id(question.owner, tuple(named), question.min_seq)
+            links, seq = score_links(leading, linked.value), min(seq, linked.seq)
             standing += [
                 fact
-                for fact in named.value
+                for fact in linked.value
                 if fact.id in links and fact.id not in found and fact.tier in tiers
             ]
             ranked = facts.rank_facts(standing, found, share, question.settings, question.now, links)
@@ -319,20 +317,28 @@ class Search:
 
     async def _find_named_facts(
         self, question: MemorySearch, leading: Sequence[LeadingFact], ids: IdFilter | None
-    ) -> PositionedValue[list[FactRecord]]:
-        """Return the facts with words of the names of leading facts.
+    ) -> list[str]:
+        """Return the ids of facts with words of the names of leading facts.
+
+        A name of one word in more than `MOST_FACTS_PER_NAME` facts leads nowhere, so its facts are left out.
 
         Raises:
-            DatabaseUnavailable: the facts cannot be read now.
             VectorsUnavailable: the engine does not answer.
         """
         assert self._vectors is not None
-        words = bm25.weigh_query(list_spellings(leading))
-        named = await find_candidates(
-            self._vectors, Collection.MEMORIES, question.owner, words, None, NAMED_FACTS, None, ids
+        names = sorted({name for each in leading for name in each.names}, key=list_spellings)
+        queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
+        found = await self._vectors.search(
+            Collection.MEMORIES, question.owner, queries, MOST_FACTS_PER_NAME + 1, None, ids
         )
-        found = tuple(str(each.payload["fact_id"]) for each in named)
-        return await self._memory.load_facts_by_id(question.owner, found, question.min_seq)
+        return list(
+            dict.fromkeys(
+                str(hit.payload["fact_id"])
+                for name, hits in zip(names, found, strict=True)
+                if len(hits) <= MOST_FACTS_PER_NAME or len(name.words) > 1
+                for hit in hits
+            )
+        )
 
     async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to
