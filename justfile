@@ -63,6 +63,10 @@ fit-ranking *arguments:
 measure-links *arguments:
     uv run python -m mnemon_bench.quality.link_recall {{ arguments }}
 
+# Measure recall of follow-up questions with and without the messages before them: [DATA ...]
+measure-follow-ups *arguments:
+    uv run python -m mnemon_bench.quality.follow_ups {{ arguments }}
+
 # Account for every event of the log, and compare the database with it
 audit *arguments:
     uv run mnemon audit {{ arguments }}

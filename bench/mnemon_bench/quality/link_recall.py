@@ -7,26 +7,22 @@ equal importance and freshness. The candidates are computed in this process, as 
 """
 
 import argparse
-import asyncio
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Final, NamedTuple
 
-from mnemon_bench.quality.ranking_fit import DEPTHS, Conversation, read_messages
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
-from mnemon_consumers.retrieve.search.candidates import choose_breadth
+from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
+from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, turn_id
+from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings, measure_word_share
-from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, measure_word_share
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
-from mnemon_infra.models import concepts
-from mnemon_infra.models.wordllama import THRESHOLDS, load_wordllama
+from mnemon_infra.models.wordllama import THRESHOLDS
 
 SETTINGS: Final = Retrieval(decay=False)
 
@@ -41,29 +37,20 @@ class LinkedQuestion(NamedTuple):
 
 def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
     """Yield each question that has an answer, with the turns found by the ranking of facts."""
-    messages = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
-    conversations = {user: Conversation(said) for user, said in messages.items()}
-    facts = {user: [_convert_message(each) for each in said] for user, said in messages.items()}
-    texts = [
-        ": ".join(filter(None, (each.name, each.content))) for said in messages.values() for each in said
-    ]
-    tokens = asyncio.run(load_wordllama().statistics(texts))
-    indexed = TermStatistics.of_terms(
-        [sparse.indices for conversation in conversations.values() for sparse in conversation.sparse]
-    )
-    limit = choose_breadth(max(DEPTHS)).candidates
+    search, breadth = InProcessSearch(data), choose_breadth(max(DEPTHS))
+    facts = {
+        user: [_convert_message(each) for each in conversation.messages]
+        for user, conversation in search.conversations.items()
+    }
     for question in data.questions:
-        if question.category == ADVERSARIAL:
-            continue
-        words = concepts.weigh_query(question.text)
-        meaning = asyncio.run(load_wordllama().embed_query(question.text, tokens))
-        hits = conversations[question.user].find(words, meaning, indexed, limit)
-        found = {
-            str(each.payload["event_id"]): each
-            for each in fuse_rankings(*hits, limit)
-            if each.overlap > 0 or (each.similarity or 0.0) >= THRESHOLDS.relevant
-        }
-        yield LinkedQuestion(question, *_rank_turns(question.text, facts[question.user], found))
+        if question.category != ADVERSARIAL:
+            intent = search.build_intent(question.user, question.text)
+            candidates = search.find_candidates(question.user, intent, breadth)
+            found = {
+                str(each.payload["event_id"]): each
+                for each in select_relevant(candidates, question.text, THRESHOLDS)
+            }
+            yield LinkedQuestion(question, *_rank_turns(question.text, facts[question.user], found))
 
 
 def _rank_turns(
@@ -102,19 +89,12 @@ def main() -> None:
             groups["all"].append(each)
             groups[f"category {each.question.category}"].append(each)
         for name, questions in sorted(groups.items()):
+            without = average_recall([(each.question.evidence, each.without_links) for each in questions])
+            linked = average_recall([(each.question.evidence, each.with_links) for each in questions])
             figures = "  ".join(
-                f"@{depth} {_measure(questions, depth, linked=False):.3f}"
-                f" with links {_measure(questions, depth, linked=True):.3f}"
-                for depth in DEPTHS
+                f"{depth} {figure:.3f} with links {linked[depth]:.3f}" for depth, figure in without.items()
             )
             sys.stdout.write(f"{path.name:10} {name:12} {len(questions):4} questions  {figures}\n")
-
-
-def _measure(questions: Sequence[LinkedQuestion], depth: int, *, linked: bool) -> float:
-    return fmean(
-        recall(each.question.evidence, (each.with_links if linked else each.without_links)[:depth])
-        for each in questions
-    )
 
 
 if __name__ == "__main__":

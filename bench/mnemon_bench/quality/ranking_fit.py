@@ -10,33 +10,21 @@ L2 penalty. Every data set counts the same, and cross-validation leaves out one 
 """
 
 import argparse
-import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, turn_id
-from mnemon_consumers.index.texts import build_message_texts
+from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
+from mnemon_bench.quality.recall import ADVERSARIAL, Data, load_data, recall, turn_id
 from mnemon_consumers.retrieve.search import rerank
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
-from mnemon_consumers.retrieve.search.fusion import fuse_rankings
-from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
-from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
-from mnemon_contracts.events.chat import MessageV1
-from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
-from mnemon_infra.models import concepts
-from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse
-from mnemon_infra.models.wordllama import load_wordllama
-from mnemon_infra.vectors.port import PointHit
-from mnemon_producers.events import ChatEvent
+from mnemon_consumers.retrieve.search.message_features import MessageFeatures
 
 PENALTY: Final = 5.0
 """Weight of the squared weights in the loss. Recall changes by less than 0.01 from 1 to 20."""
@@ -46,8 +34,6 @@ SET_WEIGHT: Final = 400.0
 
 LEAST_GAIN: Final = 1e-6
 """Decrease of the loss below which the fit ends."""
-
-DEPTHS: Final = (5, 10)
 
 Vector = NDArray[np.float64]
 
@@ -59,116 +45,35 @@ class Labelled(NamedTuple):
         data_set: name of the data set.
         user: the conversation.
         features: a row for each candidate, in the order of `MessageFeatures`.
+        turns: for each candidate, the id of its turn.
         is_evidence: for each candidate, whether it holds the answer.
-        evidence: number of messages that hold the answer, found or not.
+        evidence: ids of the turns that hold the answer, found or not.
     """
 
     data_set: str
     user: str
     features: Vector
+    turns: Sequence[str]
     is_evidence: NDArray[np.bool_]
-    evidence: int
-
-
-class Conversation:
-    """The messages of one user, with their vectors and term weights."""
-
-    def __init__(self, messages: Sequence[VisibleMessage]) -> None:
-        """Index the messages."""
-        self.messages = messages
-        self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
-        self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
-        self.points = [uuid4() for _ in messages]
-        self.sparse = [concepts.weigh_document(each.words) for each in self.texts]
-        self.weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for place, sparse in enumerate(self.sparse):
-            for term, weight in zip(sparse.indices, sparse.values, strict=True):
-                self.weights[term].append((place, weight))
-
-    def find(
-        self, words: Sparse, meaning: Dense, indexed: TermStatistics, limit: int
-    ) -> tuple[list[PointHit], list[PointHit]]:
-        """Return the hits by words and by meaning, as the engine does."""
-        scores = np.zeros(len(self.messages))
-        rarity = indexed.weigh_terms(words.indices)
-        for term, weight in zip(words.indices, words.values, strict=True):
-            for place, value in self.weights.get(term, ()):
-                scores[place] += weight * rarity[term] * value
-        by_words = [each for each in self._best(scores, limit) if each.score > 0]
-        return by_words, self._best((self.meanings @ meaning).astype(np.float64), limit)
-
-    def match(self, question: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
-        """Return how well the tokens of messages match the question's, by log position."""
-        places = [seq - 1 for seq in seqs]
-        texts = [self.texts[place].meaning for place in places]
-        matches = asyncio.run(load_wordllama().match_tokens(question, texts, tokens))
-        return dict(zip(seqs, matches.tolist(), strict=True))
-
-    def surround(self, found: Sequence[str], anchors: int) -> Surroundings:
-        """Return the found messages, and those around the first of them."""
-        place_of = {each.event_id: place for place, each in enumerate(self.messages)}
-        around = Surroundings({}, {})
-        for rank, event_id in enumerate(found):
-            place = place_of[event_id]
-            around.messages[self.messages[place].seq] = self.messages[place]
-            if rank < anchors:
-                stretch = self.messages[max(0, place - AROUND) : place + AROUND + 1]
-                around.messages.update((each.seq, each) for each in stretch)
-                around.following.update((one.seq, other.seq) for one, other in pairwise(stretch))
-        return around
-
-    def _best(self, scores: Vector, limit: int) -> list[PointHit]:
-        order = np.argsort(-scores, kind="stable")[:limit]
-        return [
-            PointHit(self.points[place], float(scores[place]), {"event_id": self.messages[place].event_id})
-            for place in order
-        ]
+    evidence: frozenset[str]
 
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
     """Yield the questions of a data set with the features of their candidates."""
-    messages = [list(read_messages(each.events)) for each in data.conversations]
-    conversations = {
-        each.events[0].user: Conversation(said)
-        for each, said in zip(data.conversations, messages, strict=True)
-    }
-    texts = [": ".join(filter(None, (each.name, each.content))) for said in messages for each in said]
-    tokens = asyncio.run(load_wordllama().statistics(texts))
-    indexed = TermStatistics.of_terms(
-        [sparse.indices for conversation in conversations.values() for sparse in conversation.sparse]
-    )
-    statistics = TermStatistics.of_texts(texts)
+    search = InProcessSearch(data)
     for question in data.questions:
         if question.category != ADVERSARIAL:
-            conversation = conversations[question.user]
-            intent = QueryIntent(question.text, conversation.messages[-1].sent_at)
-            words = concepts.add_to_query(intent.term_weights)
-            meaning = asyncio.run(load_wordllama().embed_query(question.text, tokens))
-            by_words, by_meaning = conversation.find(words, meaning, indexed, breadth.candidates)
-            fused = fuse_rankings(by_words, by_meaning, breadth.candidates)[: breadth.reranked]
-            found = {str(each.payload["event_id"]): each for each in fused}
-            around = conversation.surround(tuple(found), breadth.anchors)
-            matches = conversation.match(question.text, around.messages, tokens)
-            rows = extract_features(found, around, intent, statistics, matches)
+            intent = search.build_intent(question.user, question.text)
+            rows = search.gather_features(question.user, intent, breadth)
+            turns = [turn_id(message.event_id) for message, _ in rows]
             yield Labelled(
                 name,
                 question.user,
                 np.array([features for _, features in rows], dtype=np.float64),
-                np.array([_is_evidence(message, question) for message, _ in rows]),
-                len(question.evidence),
+                turns,
+                np.array([turn in question.evidence for turn in turns]),
+                question.evidence,
             )
-
-
-def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
-    """Yield the messages of a conversation as a search shows them."""
-    said = (each.event for each in events if isinstance(each.event, MessageV1))
-    for seq, each in enumerate(said, 1):
-        assert each.sent_at is not None
-        yield VisibleMessage(seq, str(each.id), each.role, each.content, each.name, each.sent_at, "chat")
-
-
-def _is_evidence(message: VisibleMessage, question: LabelledQuestion) -> bool:
-    return turn_id(message.event_id) in question.evidence
 
 
 def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
@@ -219,17 +124,14 @@ def _compute_surprise(question: Labelled, weights: Vector) -> float:
 
 def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, dict[str, float]]:
     """Return the mean recall of each data set at each depth."""
-    recalls: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
         # Of equal scores the newer message comes first, as in `rerank_messages`.
         order = np.lexsort((-np.arange(len(each.features)), -(each.features @ weights)))
-        for depth in DEPTHS:
-            found = float(each.is_evidence[order[:depth]].sum()) / each.evidence
-            recalls[each.data_set][f"recall@{depth}"].append(found)
-        recalls[each.data_set]["in reach"].append(float(each.is_evidence.sum()) / each.evidence)
+        answers[each.data_set].append((each.evidence, [each.turns[place] for place in order]))
     return {
-        name: {depth: float(np.mean(values)) for depth, values in by_depth.items()}
-        for name, by_depth in recalls.items()
+        name: average_recall(ranked) | {"in reach": fmean(recall(*each) for each in ranked)}
+        for name, ranked in answers.items()
     }
 
 

@@ -22,7 +22,7 @@ from mnemon_infra.models.language.prompt_text import (
 KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older fact."""
 
-PROMPT_VERSION: Final = "extract-2"
+PROMPT_VERSION: Final = "extract-3"
 """Version of the prompt, in the lineage of each fact. Change it with the prompt."""
 
 BEGINNING: Final = 3000

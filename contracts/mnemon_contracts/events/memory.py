@@ -1,6 +1,6 @@
 """Events of derived memory and decisions: `memory.<tenant>.<user>.<thing>.<event>.v<N>`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,19 @@ Reason = Literal[
     "superseded",
     "requested",
     "other",
+]
+
+MAX_NAMES = 20
+"""Maximum number of names of a fact."""
+
+FactNames = Annotated[
+    tuple[Text, ...],
+    Field(
+        max_length=MAX_NAMES,
+        exclude_if=is_empty,
+        description="Names of people, places and things that a model extracted with the fact, spelled as in "
+        "the text. Search follows them to other facts.",
+    ),
 ]
 
 
@@ -93,12 +106,7 @@ class Fact(Contract):
         default=5, ge=1, le=10, description="Importance, 1 to 10; 8 and above is high, 3 and below is low."
     )
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
-    names: tuple[Text, ...] = Field(
-        default=(),
-        exclude_if=is_empty,
-        description="Names of people, places and things in the text, as the text has them, if a model has "
-        "drawn them; search follows them from fact to fact.",
-    )
+    names: FactNames = ()
 
 
 class FactProposedV1(Event):
@@ -112,12 +120,7 @@ class FactProposedV1(Event):
     supersedes: Identifier | None = Field(
         default=None, description="Id of the fact that the proposal replaces."
     )
-    names: tuple[Text, ...] = Field(
-        default=(),
-        exclude_if=is_empty,
-        description="Names of people, places and things in the text, as the text has them, if a model has "
-        "drawn them; search follows them from fact to fact.",
-    )
+    names: FactNames = ()
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 

@@ -1,6 +1,6 @@
 """Requests of bots, `ask.<tenant>.<user>.<verb>.v<N>`, and their replies."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -18,6 +18,16 @@ MAX_HISTORY = 1000
 
 MAX_PRECEDING = 4
 """Maximum number of messages before a query that a request may carry."""
+
+Preceding = Annotated[
+    tuple[Text, ...] | None,
+    Field(
+        max_length=MAX_PRECEDING,
+        description="Last messages before the query, oldest first, at most four. A query that depends on "
+        "them, such as `and when was that?`, is searched with their words too. The first 400 "
+        "characters of each count.",
+    ),
+]
 
 
 class AskError(Contract):
@@ -96,13 +106,7 @@ class ContextV1(Contract):
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
     )
-    preceding: tuple[Text, ...] | None = Field(
-        default=None,
-        max_length=MAX_PRECEDING,
-        description="Last messages before the query, oldest first, at most four. A query that depends on "
-        "them, such as `and when was that?`, is searched with their words too. The first 400 "
-        "characters of each count.",
-    )
+    preceding: Preceding = None
 
 
 class ContextSection(Contract):

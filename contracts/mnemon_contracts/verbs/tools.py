@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mnemon_contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
 from mnemon_contracts.events.memory import Fact, Kind, Origin, Reason, Tier
-from mnemon_contracts.verbs.ask import MAX_PRECEDING, Reply, StoredMessage
+from mnemon_contracts.verbs.ask import Preceding, Reply, StoredMessage
 
 Scope = Literal["memories", "messages", "documents"]
 """Scopes of version 1 of `search` and `get`."""
@@ -76,13 +76,7 @@ class SearchV2(SearchRequest):
         description="Conversation whose newest messages `short` searches and `long` leaves out. "
         "Default: the current conversation.",
     )
-    preceding: tuple[Text, ...] | None = Field(
-        default=None,
-        max_length=MAX_PRECEDING,
-        description="Last messages before the query, oldest first, at most four. A query that depends on "
-        "them, such as `and when was that?`, is searched with their words too. The first 400 "
-        "characters of each count.",
-    )
+    preceding: Preceding = None
 
 
 class SearchV1(SearchRequest):

@@ -23,8 +23,8 @@ PAUSE = 0.5
 IDLE_WAIT = 1.0
 """Seconds that an idle consumer waits for a message, and after which it notices a change of its server."""
 
-END_WAIT = 1.0
-"""Seconds after the end of a request in which the server's last messages, or its word on the end, arrive."""
+STATUS_WAIT = 1.0
+"""Seconds to wait after a request has expired for its last messages or its final status."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -68,7 +68,7 @@ async def _patient_fetch(
     heartbeat: float | None,
 ) -> list[Msg]:
     try:
-        if batch == 1 or timeout is None:
+        if batch == 1 or timeout is None or heartbeat is not None:
             messages = await _fetch(subscription, batch, timeout, heartbeat)
         else:
             messages = await _collect_batch(subscription, batch, timeout)
@@ -80,16 +80,20 @@ async def _patient_fetch(
     return messages
 
 
-async def _collect_batch(fetched: JetStreamContext.PullSubscription, batch: int, linger: float) -> list[Msg]:
+async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int, linger: float) -> list[Msg]:
     """Request messages, and collect them until the batch is full or the server ends the request.
 
-    nats-py stops when `linger` is over in this process. While another batch is written, this process reads
-    late, so batches of a busy stream ended half empty.
+    nats-py stops after `linger` seconds by this process's clock. A process that is writing another batch
+    reads late, so batches of a busy stream ended half empty.
+
+    Any status ends the request, so a consumer that is missing on the server looks idle here. The fetch of one
+    message that follows an idle fetch raises the status as an `APIError`, such as `ServiceUnavailableError`;
+    nats-py takes the statuses 404, 408 and 409 for a timeout.
 
     Raises:
         TimeoutError: no message has arrived.
     """
-    subscription, queue = fetched._sub, fetched._sub._pending_queue
+    subscription, queue = consumer._sub, consumer._sub._pending_queue
     messages: list[Msg] = []
     while len(messages) < batch and not queue.empty():
         message = _take_message(subscription)
@@ -98,10 +102,10 @@ async def _collect_batch(fetched: JetStreamContext.PullSubscription, batch: int,
     if len(messages) == batch:
         return messages
     # Without `no_wait` the server holds the request until it is full or expires.
-    how = {"no_wait": True} if messages else {"expires": max(1, int(linger * 1e9))}
-    request = {"batch": batch - len(messages), **how}
-    await fetched._nc.publish(fetched._nms, json.dumps(request).encode(), fetched._deliver)
-    end = time.monotonic() + linger + END_WAIT
+    limits = {"no_wait": True} if messages else {"expires": max(1, int(linger * 1e9))}
+    request = {"batch": batch - len(messages), **limits}
+    await consumer._nc.publish(consumer._nms, json.dumps(request).encode(), consumer._deliver)
+    end = time.monotonic() + linger + STATUS_WAIT
     with suppress(TimeoutError):
         while len(messages) < batch:
             if queue.empty():

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from mnemon_bench.quality.follow_ups import (
-    InProcessSearch,
-    list_unrelated,
+    list_unrelated_questions,
     load_follow_ups,
     measure_recall,
 )
+from mnemon_bench.quality.in_process_search import InProcessSearch
 from mnemon_bench.quality.recall import load_dialogue
 
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
@@ -48,7 +48,7 @@ def test_a_long_reply_in_between_does_not_hide_the_topic(search: InProcessSearch
 
 
 def test_unrelated_messages_change_no_question_that_stands_by_itself(search: InProcessSearch) -> None:
-    asked = list(list_unrelated(load_dialogue()))
+    asked = list_unrelated_questions(load_dialogue())
 
     alone = measure_recall(search, [each._replace(preceding=()) for each in asked])
     together = measure_recall(search, asked)

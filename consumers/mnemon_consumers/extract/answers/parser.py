@@ -28,15 +28,12 @@ from pydantic import (
 
 from mnemon_consumers.extract.answers.pair_relations import ComparedPair, parse_relations, strip_brackets
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
-from mnemon_contracts.events.memory import Kind, Tier
+from mnemon_contracts.events.memory import MAX_NAMES, Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 MOST_FACTS: Final = 50
 """Maximum number of facts of one answer that are proposed."""
-
-MOST_NAMES: Final = 20
-"""Maximum number of names of a fact that are kept."""
 
 MOST_CHARACTERS: Final = 10_000
 """Maximum number of characters of a fact to parse; the policy limits the length of a kept fact."""
@@ -133,15 +130,17 @@ class ProposedFact(Contract):
         default=(), description="Numbers of the messages that state the fact."
     )
     names: Annotated[tuple[str, ...], BeforeValidator(_keep_texts)] = Field(
-        default=(), description="Names of people, pets, places and things in the text, as the text has them."
+        default=(),
+        description="Names of people, pets, places and things in the text, spelled as in the text.",
     )
 
     @field_validator("names")
     @classmethod
     def _keep_names_of_text(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        # Only the text is checked for secrets and for invented names.
+        # A name that the text lacks would bypass the checks for secrets and for invented names, which read
+        # the text only.
         text = str(info.data.get("text", "")).casefold()
-        return tuple(name for name in names if name and name.casefold() in text)[:MOST_NAMES]
+        return tuple(name for name in names if name and name.casefold() in text)[:MAX_NAMES]
 
 
 class ParsedAnswer(NamedTuple):

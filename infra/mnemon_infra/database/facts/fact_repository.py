@@ -48,7 +48,8 @@ class FactRecord(NamedTuple):
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.
-        names: names of people, places and things in the text that a model has drawn with the fact.
+        names: names of people, places and things that a model extracted with the fact, spelled as in the
+            text.
     """
 
     id: str

@@ -184,6 +184,6 @@ def test_the_text_is_on_one_line() -> None:
     assert classified("  Has a\n red\t bicycle ").text == "Has a red bicycle"
 
 
-def test_names_that_a_model_has_drawn_are_kept() -> None:
+def test_names_that_a_model_extracted_are_kept() -> None:
     assert classified("Rex is a Labrador", names=("Rex",)).names == ("Rex",)
     assert classified("Rex is a Labrador").names == ()

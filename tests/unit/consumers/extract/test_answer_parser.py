@@ -16,7 +16,7 @@ from mnemon_consumers.extract.answers.parser import (
     UnreadableAnswer,
     parse_answer,
 )
-from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.events.memory import MAX_NAMES, FactProposedV1
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
@@ -195,6 +195,12 @@ def test_invalid_field_is_repaired_or_dropped(field: str, given: Any, mended: An
 def test_unknown_fields_are_ignored() -> None:
     (fact,) = answered({"text": "Lives in York", "id": "pf_001", "lineage": {"model": "x"}}).facts
     assert fact.text == "Lives in York"
+
+
+def test_first_names_of_a_fact_are_kept_up_to_the_limit_of_the_contract() -> None:
+    named = [f"Anna {number:02}" for number in range(MAX_NAMES + 1)]
+    (fact,) = answered(WHOLE | {"text": f"Knows {', '.join(named)}", "names": named}).facts
+    assert fact.names == tuple(named[:MAX_NAMES])
 
 
 def test_answer_is_limited_to_fifty_facts() -> None:

@@ -123,7 +123,7 @@ async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, mnemon_with_
             "Кого подарила сестра?",
         ),
     ],
-    ids=["drawn by a model", "drawn by rules"],
+    ids=["extracted by a model", "found by rules"],
 )
 async def test_search_follows_a_name_from_fact_to_fact(
     stock: Stock,
@@ -132,8 +132,8 @@ async def test_search_follows_a_name_from_fact_to_fact(
     names: list[list[str]],
     query: str,
 ) -> None:
-    for number, (text, drawn) in enumerate(zip(texts, names, strict=True), 1):
-        seq = await saved(stock, f"ar_00{number}", text, names=drawn)
+    for number, (text, extracted) in enumerate(zip(texts, names, strict=True), 1):
+        seq = await saved(stock, f"ar_00{number}", text, names=extracted)
     await indexed(stock, seq)
 
     hits = (await stock.ask("search", query=query, explain=True))["hits"]

@@ -57,13 +57,13 @@ def test_facts_are_linked_by_names_that_the_query_lacks(
     assert link(query, texts, best) == linked
 
 
-def test_names_that_a_model_has_drawn_replace_those_of_the_rules() -> None:
+def test_names_that_a_model_extracted_replace_those_of_the_rules() -> None:
     texts = "my sister has a dog, it's rex", "rex is a labrador", "Rex Harrison is the favourite actor"
     assert link("What breed is my sister's dog?", texts) == set()
     assert link("What breed is my sister's dog?", texts, names=["rex"]) == set(texts[1:])
 
 
-def test_name_that_a_model_has_drawn_from_lower_case_is_found() -> None:
+def test_name_that_a_model_extracted_from_lower_case_is_found() -> None:
     facts = [
         fact(1, text="Her dog answers to rex", names=("rex",)),
         fact(2, text="At the lake rex swam", names=("rex",)),

@@ -1,0 +1,197 @@
+"""Search of conversations in this process, with the vectors and term weights of the engine."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_bench.quality.recall import Data, recall, turn_id
+from mnemon_consumers.index.texts import build_message_texts
+from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
+from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
+from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
+from mnemon_consumers.retrieve.search.rerank import RankedMessage, rerank_messages
+from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
+from mnemon_infra.models import concepts
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse
+from mnemon_infra.models.wordllama import load_wordllama
+from mnemon_infra.vectors.port import PointHit
+from mnemon_producers.events import ChatEvent
+
+DEPTHS: Final = (5, 10)
+"""Numbers of best turns of which the recall is measured."""
+
+
+class FoundMessages(NamedTuple):
+    """The arguments of the ranking of messages for one query, except for the intent.
+
+    Attributes:
+        candidates: the candidates to rank, by event id.
+        around: their messages, and messages around the best of them.
+        statistics: rarity of words, with the weights of the query's terms.
+        matches: how well the tokens of each message match the query's, by log position.
+    """
+
+    candidates: dict[str, FusedCandidate]
+    around: Surroundings
+    statistics: TermStatistics
+    matches: dict[int, float]
+
+
+class Conversation:
+    """The messages of one user, with their vectors and term weights."""
+
+    def __init__(self, messages: Sequence[VisibleMessage]) -> None:
+        """Index the messages."""
+        self.messages = messages
+        self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
+        self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
+        self.points = [uuid4() for _ in messages]
+        self.sparse = [concepts.weigh_document(each.words) for each in self.texts]
+        self.weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        for place, sparse in enumerate(self.sparse):
+            for term, weight in zip(sparse.indices, sparse.values, strict=True):
+                self.weights[term].append((place, weight))
+
+    def find_hits(
+        self, words: Sparse, meaning: Dense, indexed: TermStatistics, limit: int
+    ) -> tuple[list[PointHit], list[PointHit]]:
+        """Return the hits by words and by meaning, as the engine does."""
+        scores = np.zeros(len(self.messages))
+        rarity = indexed.weigh_terms(words.indices)
+        for term, weight in zip(words.indices, words.values, strict=True):
+            for place, value in self.weights.get(term, ()):
+                scores[place] += weight * rarity[term] * value
+        by_words = [each for each in self._list_best(scores, limit) if each.score > 0]
+        return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
+
+    def match_tokens(self, query: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
+        """Return how well the tokens of messages match the query's, by log position."""
+        places = [seq - 1 for seq in seqs]
+        texts = [self.texts[place].meaning for place in places]
+        matches = asyncio.run(load_wordllama().match_tokens(query, texts, tokens))
+        return dict(zip(seqs, matches.tolist(), strict=True))
+
+    def surround(self, found: Sequence[str], anchors: int) -> Surroundings:
+        """Return the found messages, and those around the first of them."""
+        place_of = {each.event_id: place for place, each in enumerate(self.messages)}
+        around = Surroundings({}, {})
+        for rank, event_id in enumerate(found):
+            place = place_of[event_id]
+            around.messages[self.messages[place].seq] = self.messages[place]
+            if rank < anchors:
+                stretch = self.messages[max(0, place - AROUND) : place + AROUND + 1]
+                around.messages.update((each.seq, each) for each in stretch)
+                around.following.update((one.seq, other.seq) for one, other in pairwise(stretch))
+        return around
+
+    def _list_best(self, scores: NDArray[np.float64], limit: int) -> list[PointHit]:
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return [
+            PointHit(self.points[place], float(scores[place]), {"event_id": self.messages[place].event_id})
+            for place in order
+        ]
+
+
+class InProcessSearch:
+    """A search of the messages of some conversations, without a server.
+
+    Attributes:
+        conversations: the conversations, by user.
+        tokens: statistics of the embedding model on all messages.
+        indexed: rarity of the words and concepts of all messages, as in the engine.
+        statistics: rarity of the words of all messages, for the ranking.
+    """
+
+    def __init__(self, data: Data) -> None:
+        """Index the conversations."""
+        said = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
+        texts = [
+            ": ".join(filter(None, (each.name, each.content)))
+            for messages in said.values()
+            for each in messages
+        ]
+        self.conversations = {user: Conversation(messages) for user, messages in said.items()}
+        self.tokens = asyncio.run(load_wordllama().statistics(texts))
+        self.indexed = TermStatistics.of_terms(
+            [sparse.indices for each in self.conversations.values() for sparse in each.sparse]
+        )
+        self.statistics = TermStatistics.of_texts(texts)
+
+    def build_intent(self, user: str, query: str, preceding: Sequence[str] = ()) -> QueryIntent:
+        """Return the intent of a query that follows the user's last message."""
+        return QueryIntent(query, self.conversations[user].messages[-1].sent_at, tuple(preceding))
+
+    def find_candidates(self, user: str, intent: QueryIntent, breadth: Breadth) -> list[FusedCandidate]:
+        """Return the candidates that words and meaning find, best first."""
+        words, meaning = concepts.add_to_query(intent.term_weights), asyncio.run(self._embed_query(intent))
+        hits = self.conversations[user].find_hits(words, meaning, self.indexed, breadth.candidates)
+        return fuse_rankings(*hits, breadth.candidates)
+
+    def gather_features(
+        self, user: str, intent: QueryIntent, breadth: Breadth
+    ) -> list[tuple[VisibleMessage, MessageFeatures]]:
+        """Return the found messages and their neighbours with their features, by log position."""
+        found = self._find_messages(user, intent, breadth)
+        return extract_features(found.candidates, found.around, intent, found.statistics, found.matches)
+
+    def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
+        """Return the best messages, best first."""
+        found = self._find_messages(user, intent, choose_breadth(limit))
+        return rerank_messages(found.candidates, found.around, intent, found.statistics, found.matches, limit)
+
+    def find_turns(self, user: str, query: str, preceding: Sequence[str] = ()) -> list[str]:
+        """Return the ids of the best turns for a query, best first."""
+        ranked = self.rank_messages(user, self.build_intent(user, query, preceding), max(DEPTHS))
+        return [turn_id(each.message.event_id) for each in ranked]
+
+    def _find_messages(self, user: str, intent: QueryIntent, breadth: Breadth) -> FoundMessages:
+        conversation = self.conversations[user]
+        fused = self.find_candidates(user, intent, breadth)[: breadth.reranked]
+        found = {str(each.payload["event_id"]): each for each in fused}
+        around = conversation.surround(tuple(found), breadth.anchors)
+        return FoundMessages(
+            found,
+            around,
+            self.statistics._replace(weights=intent.term_weights),
+            conversation.match_tokens(intent.resolved_text, around.messages, self.tokens),
+        )
+
+    async def _embed_query(self, intent: QueryIntent) -> Dense:
+        model, antecedents = load_wordllama(), intent.antecedents[:EMBEDDED_ANTECEDENTS]
+        vectors = [
+            (await model.embed_query(antecedent.text, self.tokens), antecedent.weight)
+            for antecedent in antecedents
+        ]
+        return mix_vectors(await model.embed_query(intent.text, self.tokens), vectors)
+
+
+def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
+    """Yield the messages of a conversation as a search shows them."""
+    said = (each.event for each in events if isinstance(each.event, MessageV1))
+    for seq, each in enumerate(said, 1):
+        assert each.sent_at is not None
+        yield VisibleMessage(seq, str(each.id), each.role, each.content, each.name, each.sent_at, "chat")
+
+
+def average_recall(answers: Collection[tuple[frozenset[str], Sequence[str]]]) -> dict[str, float]:
+    """Return the mean recall at each depth.
+
+    Args:
+        answers: for each question the ids of the turns that answer it, and those found, best first.
+    """
+    return {
+        f"recall@{depth}": fmean(recall(evidence, turns[:depth]) for evidence, turns in answers)
+        for depth in DEPTHS
+    }
