@@ -164,7 +164,7 @@ class InProcessSearch:
         return FoundMessages(
             found,
             around,
-            self.statistics._replace(weights=intent.term_weights),
+            self.statistics,
             conversation.match_tokens(intent.resolved_text, around.messages, self.tokens),
         )
 

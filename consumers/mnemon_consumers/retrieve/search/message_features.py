@@ -92,9 +92,14 @@ def extract_features(
     has_assistant = any(_is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
-    speakers = {word.text for each in messages if each.name for word in split_name(each.name)}
+    speakers = {
+        word.text for name in {each.name for each in messages if each.name} for word in split_name(name)
+    }
     lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
-    rarity = statistics.weigh_terms(intent.terms)
+    rarity = {
+        term: intent.term_weights[term] * value
+        for term, value in statistics.weigh_terms(intent.terms).items()
+    }
     total = sum(rarity.values()) or 1.0
 
     def describe(message: VisibleMessage) -> MessageFeatures:

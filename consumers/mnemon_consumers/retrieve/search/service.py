@@ -193,9 +193,6 @@ class Search:
         """
         intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
-        if intent.antecedents:
-            weighted = statistics.terms._replace(weights=intent.term_weights)
-            statistics = statistics._replace(terms=weighted)
         meaning, degraded = await self._embed_query(intent, statistics.tokens)
         parts = resolve_parts(scopes)
         reranker = self._reranker if settings.reranker else None

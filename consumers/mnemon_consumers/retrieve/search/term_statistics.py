@@ -2,16 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemon_infra.models import bm25
-
-_NO_WEIGHTS: Final[Mapping[int, float]] = MappingProxyType({})
 
 COUNTED: Final = 2_000
 """Maximum number of characters of a text to count, from its beginning."""
@@ -24,13 +21,11 @@ class TermStatistics(NamedTuple):
         texts: number of texts.
         terms: ids of the stemmed words, ascending; each pair of id and count takes 8 bytes.
         counts: for each term, the number of texts with it.
-        weights: factors of the rarity of terms, for one query; 1 for other terms.
     """
 
     texts: int
     terms: NDArray[np.uint32]
     counts: NDArray[np.uint32]
-    weights: Mapping[int, float] = _NO_WEIGHTS
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> Self:
@@ -45,8 +40,8 @@ class TermStatistics(NamedTuple):
         return cls(len(terms_of), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
-        """Return the inverse document frequency of each term, as BM25 has it, times its weight."""
-        return {term: self._weigh_term(term) * self.weights.get(term, 1.0) for term in terms}
+        """Return the inverse document frequency of each term, as BM25 has it."""
+        return {term: self._weigh_term(term) for term in terms}
 
     def _weigh_term(self, term: int) -> float:
         place = int(np.searchsorted(self.terms, term))

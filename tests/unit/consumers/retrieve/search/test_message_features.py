@@ -101,6 +101,14 @@ def test_coverage_weighs_rare_words_more() -> None:
     assert rows[2].coverage > 2 * rows[1].coverage
 
 
+def test_words_of_preceding_messages_count_less_in_coverage() -> None:
+    follow_up = QueryIntent("Was it red?", BEGAN, ("The zeppelin is here",))
+    (row,) = extract_features({"e1": found(0.5)}, around(said(1, "zeppelin")), follow_up, NO_STATISTICS, {})
+    assert (
+        0 < row[1].coverage < features({"e1": 0.5}, around(said(1, "zeppelin")), "red zeppelin")[1].coverage
+    )
+
+
 def test_coverage_without_statistics_counts_words() -> None:
     rows = features({"e1": 0.5}, around(said(1, "Собаки лают")), "Где собака и кошка?")
     assert rows[1].coverage == pytest.approx(0.5)
