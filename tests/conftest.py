@@ -28,7 +28,7 @@ from tests.support.stock_client import Stock
 
 MEMORY_DISK = Path("/dev/shm")
 LEAST_FREE = 4 * 2**30
-SCOPES = {
+WORKER_GROUPS = {
     "tests/e2e/cli/": "commands",
     "tests/e2e/clients/": "stack",
     "tests/e2e/stack/": "stack",
@@ -51,13 +51,13 @@ def _use_memory_disk() -> None:
 
 
 class _Scheduling(LoadFileScheduling):
-    """Groups of `SCOPES` have a worker each, and other integration tests go to workers one by one.
+    """Groups of `WORKER_GROUPS` have a worker each, and other integration tests go to workers one by one.
 
     The tests of other files share servers or are quick.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        for beginning, scope in SCOPES.items():
+        for beginning, scope in WORKER_GROUPS.items():
             if nodeid.startswith(beginning):
                 return scope
         return nodeid if nodeid.startswith("tests/integration/") else nodeid.partition("::")[0]

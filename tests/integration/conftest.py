@@ -31,7 +31,7 @@ from tests.support.stock_client import Stock
 AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
 """A certificate whose key is lost: it signs nothing."""
 
-LIMITS = (
+REQUEST_WAITS = (
     (engine, "ANSWER_WAIT"),
     (query_batcher, "ANSWER_WAIT"),
     (service, "EMBEDDING_WAIT"),
@@ -53,7 +53,7 @@ def _one_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a request wait half a minute for servers: a busy machine takes longer than a bot waits."""
-    for module, name in LIMITS:
+    for module, name in REQUEST_WAITS:
         monkeypatch.setattr(module, name, 30.0)
 
 

@@ -171,7 +171,7 @@ class ProviderServer:
         self.close()
 
     def close(self) -> None:
-        """Stop serving, and send delayed answers at once."""
+        """Stop serving, and send delayed and held answers at once."""
         self.state.close()
         self._server.shutdown()
         self._serving.join()

@@ -22,6 +22,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from tests.support.provider_requests import wait_for_requests
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
@@ -150,9 +151,7 @@ class CompactionHarness:
 
     async def is_asked(self, number: int) -> None:
         """Wait until the model is answering so many requests at the same time."""
-        async with asyncio.timeout(TIMEOUT):
-            while len(self.server.state.in_flight) < number:
-                await asyncio.sleep(0.02)
+        await wait_for_requests(self.server.state, number)
 
     async def waits(self, number: int) -> bool:
         """Whether so many conversations were looked at, and all of them wait."""

@@ -25,6 +25,7 @@ from mnemon_infra.durables import BATCHES
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from tests.support.provider_requests import wait_for_requests
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
@@ -114,9 +115,7 @@ class ExtractionHarness:
 
     async def is_asked(self) -> None:
         """Wait until the model is answering a request."""
-        async with asyncio.timeout(TIMEOUT):
-            while not self.server.state.in_flight:
-                await asyncio.sleep(0.02)
+        await wait_for_requests(self.server.state)
 
     async def time_passes(self) -> None:
         """Make failed windows due now, and run a scan."""

@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import (
     LanguageModel,
     LineFailed,
@@ -60,6 +61,13 @@ def asking(text: str, schema: Mapping[str, Any] | None = SCHEMA) -> ModelRequest
 def facts(answer: ModelAnswer | LineFailed) -> list[str]:
     assert isinstance(answer, ModelAnswer)
     return [fact["text"] for fact in json.loads(answer.text)["facts"]]
+
+
+def open_anthropic(model: str | None, deployment: Deployment) -> AbstractAsyncContextManager[LanguageModel]:
+    # Imported here: every worker collects the tests, and the SDK takes a second to import.
+    from mnemon_infra.models.language.anthropic.model import open_anthropic
+
+    return open_anthropic(model, deployment)
 
 
 class LanguageSuite:

@@ -201,11 +201,16 @@ class ItemChooser:
             allowed -= over
         return None
 
-    def _count_item(self, section: SectionKind, item: Item, room: int) -> int:
-        """Return the exact tokens of an item that may fit; for an item that cannot fit, more than `room`."""
+    def _count_item(self, section: SectionKind, item: Item, room: int | None = None) -> int:
+        """Return the exact tokens of an item.
+
+        With `room`, an item that cannot fit is not counted, and has some number above `room`.
+        """
         known = self._item_tokens.get((section, id(item)))
         if known is not None:
             return known[1]
+        if room is None:
+            return self._layout.item_tokens(section, item, self._count)
         longest = room * MOST_CHARACTERS
         tokens = self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
@@ -222,17 +227,13 @@ class ItemChooser:
         known = self._section_tokens.get(key)
         if known is not None:
             return known[1]
-        parts = sum(self._count_whole_item(section, item) for item in items)
+        parts = sum(self._count_item(section, item) for item in items)
         parts += self._layout.frame_tokens(section, self._count)
         # `recent` is not counted as a whole: it is long, changes every time, and is counted with the context.
         if section != "recent":
             parts = max(parts, self._layout.section_tokens(section, items, self._count))
         self._section_tokens[key] = items, parts
         return parts
-
-    def _count_whole_item(self, section: SectionKind, item: Item) -> int:
-        known = self._item_tokens.get((section, id(item)))
-        return known[1] if known else self._layout.item_tokens(section, item, self._count)
 
 
 def _rank_fact(fact: ContextFact) -> tuple[int, float]:

@@ -4,16 +4,17 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 from nats.aio.client import Client
 
+from mnemon_consumers import app
+from mnemon_consumers.app import Consumer, build_consumer
 from mnemon_consumers.compact import handler
 from mnemon_consumers.compact.in_flight import ENDING_SECONDS, InFlightWork
 from mnemon_contracts.streams import WORK
@@ -23,6 +24,18 @@ from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
 from tests.support.pipelines.compaction import KEY, MODEL, TIMEOUT, CompactionHarness, covers_once, live
 
 pytestmark = pytest.mark.long
+
+
+@asynccontextmanager
+async def observe_end(
+    run: Callable[[], AbstractAsyncContextManager[None]], begins: asyncio.Event
+) -> AsyncIterator[None]:
+    """Run a consumer, and set the event when its end begins."""
+    async with run():
+        try:
+            yield
+        finally:
+            begins.set()
 
 
 @asynccontextmanager
@@ -131,17 +144,33 @@ async def test_stopping_worker_waits_for_imminent_answers(compaction: Compaction
 async def test_stopping_worker_ends_all_calls_together(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 10.0)
-    monkeypatch.setattr(handler, "InFlightWork", partial(InFlightWork, 10.0))
-    state = compaction.server.state
-    state.seconds = 60
+    # A consumer does not end before the answer to its call is released.
+    monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 2 * TIMEOUT)
+    monkeypatch.setattr(handler, "InFlightWork", partial(InFlightWork, 2 * TIMEOUT))
+    released = compaction.server.state.hold_answers()
+    leaving, ending = asyncio.Event(), {name: asyncio.Event() for name in ("compact", "extract")}
+
+    def build_observed(name: str, *arguments: Any) -> Consumer:
+        consumer = build_consumer(name, *arguments)
+        if name in ending:
+            monkeypatch.setattr(consumer, "run", partial(observe_end, consumer.run, ending[name]))
+        return consumer
+
+    async def run_until_told() -> None:
+        async with compaction.running("persist", "compact", "extract"):
+            await leaving.wait()
+
+    monkeypatch.setattr(app, "build_consumer", build_observed)
     asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}
     await compaction.set(**{f"extraction__{name}": value for name, value in asking.items()})
-    async with compaction.running("persist", "compact", "extract"):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(run_until_told())
         await compaction.talk(17)
-        async with asyncio.timeout(TIMEOUT):
-            while state.most_in_flight < 2:
-                await asyncio.sleep(0.02)
-        begun = time.monotonic()
-    # One after the other, they would take twenty seconds.
-    assert time.monotonic() - begun < 20
+        await compaction.is_asked(2)
+        leaving.set()
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                await asyncio.gather(*(each.wait() for each in ending.values()))
+            assert len(compaction.server.state.in_flight) == 2, "no end waits for the call of the other"
+        finally:
+            released.set()

@@ -24,7 +24,7 @@ from mnemon_infra.models.language.port import (
     ModelUnavailable,
 )
 from tests.support.suites.batch_api import BatchesSuite, ended, lines, long_ago, new_id, outcomes
-from tests.support.suites.language_model import INSTRUCTIONS, KEY, MODEL, asking, facts
+from tests.support.suites.language_model import INSTRUCTIONS, KEY, MODEL, asking, facts, open_anthropic
 
 MODELS = "GET /v1/models"
 
@@ -42,9 +42,6 @@ class TestAnthropic(BatchesSuite):
     def opened(
         self, server: ProviderServer, model: str = MODEL, **changes: Any
     ) -> AbstractAsyncContextManager[LanguageModel]:
-        # Imported here: every worker collects this file, and the SDK takes it a second.
-        from mnemon_infra.models.language.anthropic.model import open_anthropic
-
         return open_anthropic(
             model, Deployment(**{"anthropic_url": server.url, "anthropic_api_key": KEY, **changes})
         )

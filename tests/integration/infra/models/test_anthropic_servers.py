@@ -3,7 +3,6 @@
 import re
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import get_args
 
 import pytest
@@ -13,19 +12,11 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.wire import Response, Route
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import (
-    LanguageModel,
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
 )
-from tests.support.suites.language_model import KEY, asking, facts
-
-
-def open_anthropic(model: str | None, deployment: Deployment) -> AbstractAsyncContextManager[LanguageModel]:
-    # Imported here: every worker collects this file, and the SDK takes it a second.
-    from mnemon_infra.models.language.anthropic.model import open_anthropic
-
-    return open_anthropic(model, deployment)
+from tests.support.suites.language_model import KEY, asking, facts, open_anthropic
 
 
 @pytest.fixture

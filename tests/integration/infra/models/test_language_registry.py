@@ -10,6 +10,7 @@ from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
 from mnemon_infra.models.language.registry import open_language_models
+from tests.support.provider_requests import wait_for_requests
 from tests.support.suites.language_model import asking, facts
 
 
@@ -38,9 +39,7 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
                 for model in both:
                     for request in asked:
                         group.create_task(model.complete(request))
-                async with asyncio.timeout(60):
-                    while len(server.state.in_flight) < 3:
-                        await asyncio.sleep(0.01)
+                await wait_for_requests(server.state, 3)
                 released.set()
         assert server.state.most_in_flight == 3
         assert sum(server.state.asked.values()) == 12

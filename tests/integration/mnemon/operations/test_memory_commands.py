@@ -29,7 +29,7 @@ def run(mnemon: Deployment) -> Run:
 async def test_fact_commands_save_read_and_forget(run: Run, stock: Stock) -> None:
     fact = {"text": "Anna prefers trains", "tier": "profile", "expires_at": "2100-12-31T00:00:00Z"}
     body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
-    await stock.publish("memory.acme.u1.fact.saved.v1", body)
+    await stock.ask("read", min_seq=await stock.publish("memory.acme.u1.fact.saved.v1", body))
 
     updated = await run("update", "pf_001", "--text", "Anna prefers night trains", "--importance", "high")
     line = "- [id:pf_001] [t:profile] [imp:high] [exp:2100-12-31] Anna prefers night trains"
@@ -58,7 +58,8 @@ async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: 
             "fact": {"text": f"Anna has read book {number}"},
             "decision": {"proposal_id": f"p{number}"},
         }
-        await stock.publish("memory.acme.u1.fact.saved.v1", body)
+        seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+    await stock.ask("read", min_seq=seq)
 
     assert len((await run("read")).stdout.splitlines()) == 120
     whole = json.loads((await run("read", "--json")).stdout)
@@ -69,7 +70,7 @@ async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: 
 
 
 async def test_history_of_a_user_named_as_everywhere(run: Run, stock: Stock) -> None:
-    await stock.say("I heard a violin")
+    await stock.ask("history", min_seq=await stock.say("I heard a violin"))
     shown = await run("history")
     assert (shown.exit_code, shown.stdout.splitlines()[-1].endswith("I heard a violin")) == (0, True)
     twice = await run("history", "u1")
@@ -83,7 +84,8 @@ async def test_a_fact_is_changed_by_words_that_name_it(run: Run, stock: Stock) -
             "fact": {"text": text},
             "decision": {"proposal_id": f"p{number}"},
         }
-        await stock.publish("memory.acme.u1.fact.saved.v1", body)
+        seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+    await stock.ask("read", min_seq=seq)
     unclear = await run("update", "--query", "green tea", "--text", "Likes black tea")
     assert unclear.exit_code == 1
     # What the service logs is in its output too.
