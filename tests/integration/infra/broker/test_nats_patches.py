@@ -1,6 +1,7 @@
 """The repairs of nats-py: each gives what nats-py gives, where nats-py is right."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -82,6 +83,15 @@ async def test_fetch_returns_available_messages(connection: Client) -> None:
     assert [message.data for message in found] == [b"0", b"1", b"2"]
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.fetch(10, 0.05)
+
+
+async def test_fetch_of_a_batch_requests_its_heartbeat(connection: Client) -> None:
+    requests = await connection.subscribe(f"$JS.API.CONSUMER.MSG.NEXT.{LOG}.persist")
+    subscription = await pull(connection)
+    with pytest.raises(nats.errors.TimeoutError):
+        await subscription.fetch(10, 0.3, heartbeat=0.1)
+    await delivered(connection)
+    assert json.loads((await requests.next_msg()).data)["idle_heartbeat"] == 100_000_000
 
 
 async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_url: str) -> None:
