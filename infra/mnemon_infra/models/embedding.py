@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-_OTHER_SCRIPT = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
+_LETTER = re.compile(r"[^\W\d_]")
+_OTHER_LETTER = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
 """A letter that is not Latin."""
 
 Dense = NDArray[np.float32]
@@ -31,7 +32,8 @@ class Thresholds:
         duplicate: similarity above which two facts say the same.
         relevant: similarity below which a hit is not relevant to the query.
         update_other: `update` for texts that are not English; None if the model needs no other value.
-        trust_other: share of a similarity that counts in a search with a query that is not in Latin script.
+        trust_other: share of a similarity that counts in a search with a query that is mostly not in Latin
+            script.
     """
 
     update: float
@@ -46,7 +48,8 @@ class Thresholds:
 
     def trust_for(self, query: str) -> float:
         """Return the share of a similarity that counts in a search with this query."""
-        return self.trust_other if _OTHER_SCRIPT.search(query) else 1.0
+        is_latin = 2 * len(_OTHER_LETTER.findall(query)) <= len(_LETTER.findall(query))
+        return 1.0 if is_latin else self.trust_other
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
