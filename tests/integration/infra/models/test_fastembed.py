@@ -31,7 +31,7 @@ VOCABULARY = {
     "[PAD]": (9.0, 9.0, 9.0),
     "[UNK]": (0.0, 0.0, 1.0),
     "tea": (1.0, 0.0, 0.0),
-    "чай": (1.0, 0.0, 0.0),
+    "zavarka": (1.0, 0.0, 0.0),
     "violin": (0.0, 1.0, 0.0),
 }
 """Words with their vectors. The vector of padding is far off, so that a mean over padding would show."""
@@ -88,7 +88,7 @@ async def test_texts_and_queries_get_vectors_of_length_1(model_folder: Path) -> 
         assert model is not None
         assert (model.model, model.dimension) == (f"fastembed/{NAME}", 3)
 
-        stored = await model.embed(["tea", " ", "tea violin violin", "чай"])
+        stored = await model.embed(["tea", " ", "tea violin violin", "zavarka"])
         query = await model.embed_query("violin")
 
         assert stored.dtype == query.dtype == np.float32
@@ -103,7 +103,7 @@ async def test_texts_and_queries_get_vectors_of_length_1(model_folder: Path) -> 
 
 async def test_vector_of_a_text_does_not_depend_on_the_others(model_folder: Path) -> None:
     write_model(model_folder)
-    texts: Sequence[str] = ["tea", *["violin " * 12] * 300, "чай tea"]
+    texts: Sequence[str] = ["tea", *["violin " * 12] * 300, "zavarka tea"]
     async with open_embedder(Embedding(provider="fastembed", model=NAME), Deployment()) as model:
         assert model is not None
 
@@ -126,7 +126,7 @@ async def test_search_finds_a_fact_of_the_same_meaning(
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
 
-        reply = await stock.ask("search", query="чай", explain=True)
+        reply = await stock.ask("search", query="zavarka", explain=True)
 
     assert [(hit["id"], hit["parts"]["words"]) for hit in reply["hits"]] == [("ar_001", 0.0)]
     assert reply["hits"][0]["parts"]["similarity"] == pytest.approx(1.0, abs=0.001)
