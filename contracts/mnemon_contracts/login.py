@@ -68,6 +68,7 @@ def _context(authority: str | None, certificate: str | None, key: str | None) ->
             context.load_cert_chain(certificate, key)
         except ssl.SSLError as error:
             raise LoginUnusable(
-                f"{CERTIFICATE}: {certificate} has no certificate, or {CERTIFICATE_KEY} names another key"
+                f"{CERTIFICATE}: {certificate} is not a certificate in PEM format, or its key does not "
+                f"match; set {CERTIFICATE_KEY} to the key of this certificate"
             ) from error
     return context

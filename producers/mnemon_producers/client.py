@@ -166,7 +166,7 @@ class MemoryClient(MemoryTools):
         request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
         if reply.outcome is None:
-            problem = "this mnemon is too old to return the outcome of an event; upgrade it"
+            problem = "`retrieve` is too old to return the outcome of an event; upgrade mnemon on the server"
             raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
         return reply.outcome
 

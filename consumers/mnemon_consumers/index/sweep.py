@@ -186,7 +186,10 @@ def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
 
 
 async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: Owner, position: int) -> None:
-    """Remove points of messages that may not be shown. Rows beyond the position may not be written yet."""
+    """Remove the points of hidden messages, up to a log position.
+
+    Points beyond the position stay: the rows of their messages may still be missing.
+    """
     async for page in vector_index.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}

@@ -37,7 +37,9 @@ class AskError(Contract):
     code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(
         description="Error code, for programs."
     )
-    message: Text = Field(description="Human-readable message, which names the invalid field.")
+    message: Text = Field(
+        description="Human-readable message; for an invalid body, it names the invalid field."
+    )
     retryable: bool = Field(description="True if the same request can succeed later.")
 
 
@@ -243,7 +245,7 @@ class RejectedEvent(Contract):
     seq: Sequence = Field(description="Log position of the event.")
     event: Text = Field(description="Part of the subject after tenant and user, such as `-.message.v1`.")
     reason: Text = Field(description="Reason as a code, such as `invalid_body`.")
-    error: Text = Field(description="Human-readable reason, which names the field.")
+    error: Text = Field(description="Human-readable reason; for an invalid body, it names the invalid field.")
     at: Moment = Field(description="Time at which the event was rejected.")
 
 

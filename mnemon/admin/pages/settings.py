@@ -223,7 +223,7 @@ def _is_about(field: str, name: str) -> bool:
 
 
 def _locate_error(field: str, name: str, problem: str) -> str:
-    """Return an error with the part of the setting that it is about: `line 2, input: ...` of a price."""
+    """Return an error with the part of the setting at fault: `line 2, input: ...` of a price."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
             return f"line {int(number) + 1}, {' '.join(parts)}: {problem}"

@@ -55,7 +55,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
-    """Show a letter in full. `original` is the event that it is about; None if the log does not have it."""
+    """Show a letter in full. `original` is its event; None if the log does not have it."""
     found = summarize_letter(letter) | {
         "headers": dict(letter.headers),
         "left_out": letter.left_out,

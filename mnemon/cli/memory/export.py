@@ -170,10 +170,14 @@ def _require_memory(written: "ExportCounts", filters: tuple[str | None, str | No
     tenant, user = filters
     if tenant is None or written.users:
         return
-    named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
+    without = (
+        f"user {user!r} of tenant {tenant!r} has no memory"
+        if user is not None
+        else f"tenant {tenant!r} has no users with memory"
+    )
     refuse(
         ExitCode.NEGATIVE_RESULT,
-        f"nothing is kept of {named}; no export was written",
+        f"{without}; no export was written",
         "Check the spelling: ids are the ones that bots use",
     )
 

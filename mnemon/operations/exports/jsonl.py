@@ -44,7 +44,7 @@ PlacedItem = tuple[tuple[int, int], ExportedItem]
 
 
 def format_header() -> str:
-    """Return the first line of a file."""
+    """Return the header line of an export, which names its format."""
     return json.dumps(HEADER)
 
 
@@ -172,7 +172,7 @@ class _LineWriter:
         )
 
     def format_memory(self, kept: KeptMemory) -> str | None:
-        """Return the line of a memory; None if no message that it is about is left."""
+        """Return the line of a memory; None if none of its messages is left."""
         contract = EVENTS[kept.event]
         # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
         event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))

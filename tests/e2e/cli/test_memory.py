@@ -42,4 +42,4 @@ async def test_an_export_of_a_user_without_memory_writes_no_file(shared: Up, tmp
     for format_ in ("jsonl", "markdown"):
         written = await mnemon("export", format_, *of)
         assert (written.code, written.out, out.exists()) == (1, "", False)
-        assert "nothing is kept of user 'nobody' of tenant 'shown'" in written.err
+        assert "user 'nobody' of tenant 'shown' has no memory" in written.err

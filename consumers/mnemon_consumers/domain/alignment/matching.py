@@ -28,13 +28,13 @@ _EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The matched terms of two statements.
+    """The matched terms of two facts.
 
     Attributes:
-        statements: the older and the newer statement.
-        matched: maps the place of each matched term of the older statement to that of its counterpart.
-        pairs: terms of the older and of the newer statement that say the same.
-        old, new: terms of each statement that matter and have no counterpart, in the order of the text.
+        statements: the older and the newer fact.
+        matched: maps the place of each matched term of the older fact to that of its counterpart.
+        pairs: terms of the older and of the newer fact that say the same.
+        old, new: terms of each fact that matter and have no counterpart, in the order of the text.
         weight: weight of the terms that say the same.
     """
 
@@ -60,7 +60,7 @@ class Alignment:
         ]
 
     def share(self, left: Sequence[Term]) -> float:
-        """Return the share, 0 to 1, of a statement's weight that has a counterpart.
+        """Return the share, 0 to 1, of a fact's weight that has a counterpart.
 
         Args:
             left: the terms without a counterpart.
@@ -70,7 +70,7 @@ class Alignment:
 
 
 def align_facts(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
-    """Match the terms of two statements: first terms with a common key, then similar terms."""
+    """Match the terms of two facts: first terms with a common key, then similar terms."""
     of_old: dict[int, int] = {}
     _match_pairs(_pair_common_keys(old, new), of_old)
     left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]

@@ -1,7 +1,7 @@
 """Extractive summaries, in the words of the messages, with a part of every exchange.
 
-Every exchange gets the same number of words: the largest number for which all exchanges have room. Exchanges
-that need fewer words leave room to the others, so that no exchange is left out.
+Every exchange gets the same number of words: the largest number with which all exchanges fit. Exchanges that
+need fewer words leave room to the others, so that no exchange is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Maximum number of words of a summary in which all names and numbers have room."""
+"""Maximum number of words of a summary if all names and numbers fit into it."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
@@ -76,7 +76,7 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 def _fit_exchanges(
     exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return the part of each exchange that has room; None if even one word of each has no room."""
+    """Return sentences of each exchange that fit together; None if not every exchange fits."""
     if len(exchanges) > most_words:
         return None
     for share in _SHARES:
@@ -98,7 +98,7 @@ def _leaves_trace(exchange: Exchange, text: str) -> bool:
 
 
 def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
-    """Return one word of each exchange that has room: those with names or numbers first, then the newest."""
+    """Return one word of each exchange that fits: those with names or numbers first, then the newest."""
     ranked = sorted(enumerate(exchanges), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
         pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _choose_sentences(exchange, 1)]

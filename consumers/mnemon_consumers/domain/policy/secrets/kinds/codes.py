@@ -403,7 +403,10 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_told_later(rest: str) -> bool:
-    """Return whether a sentence ends in the code that it is about: "the same PIN on every card: 3906"."""
+    """Return whether a code follows its noun later: "the PIN is the same on every card: 3906".
+
+    `rest` is the text after the noun.
+    """
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
     ended = _AT_END.match(rest)
