@@ -14,7 +14,7 @@ from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES
 
-TARGET = 2.5
+TARGET = 2.8
 FLAT = 1.2
 """Largest ratio of memory for ten times the messages: a fifth more."""
 
