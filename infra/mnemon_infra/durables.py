@@ -76,7 +76,7 @@ class DurableConsumer:
 
     @property
     def consumer(self) -> str:
-        """Return the process role that handles the durable."""
+        """Return the process role of the durable."""
         return self.name.partition("-")[0]
 
     def batch_policy(self, deployment: Deployment) -> BatchPolicy:

@@ -34,18 +34,16 @@ DEPTHS: Final = (5, 10)
 
 
 class FoundMessages(NamedTuple):
-    """The arguments of the ranking of messages for one query, except for the intent.
+    """The arguments of the ranking of messages for one query, except for the intent and the statistics.
 
     Attributes:
         candidates: the candidates to rank, by event id.
         around: their messages, and messages around the best of them.
-        statistics: rarity of words, with the weights of the query's terms.
         matches: how well the tokens of each message match the query's, by log position.
     """
 
     candidates: dict[str, FusedCandidate]
     around: Surroundings
-    statistics: TermStatistics
     matches: dict[int, float]
 
 
@@ -135,8 +133,8 @@ class InProcessSearch:
 
     def find_candidates(self, user: str, intent: QueryIntent, breadth: Breadth) -> list[FusedCandidate]:
         """Return the candidates that words and meaning find, best first."""
-        words, meaning = concepts.add_to_query(intent.term_weights), asyncio.run(self._embed_query(intent))
-        hits = self.conversations[user].find_hits(words, meaning, self.indexed, breadth.candidates)
+        meaning = asyncio.run(self._embed_query(intent))
+        hits = self.conversations[user].find_hits(intent.words, meaning, self.indexed, breadth.candidates)
         return fuse_rankings(*hits, breadth.candidates)
 
     def gather_features(
@@ -144,12 +142,12 @@ class InProcessSearch:
     ) -> list[tuple[VisibleMessage, MessageFeatures]]:
         """Return the found messages and their neighbours with their features, by log position."""
         found = self._find_messages(user, intent, breadth)
-        return extract_features(found.candidates, found.around, intent, found.statistics, found.matches)
+        return extract_features(found.candidates, found.around, intent, self.statistics, found.matches)
 
     def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
         """Return the best messages, best first."""
         found = self._find_messages(user, intent, choose_breadth(limit))
-        return rerank_messages(found.candidates, found.around, intent, found.statistics, found.matches, limit)
+        return rerank_messages(found.candidates, found.around, intent, self.statistics, found.matches, limit)
 
     def find_turns(self, user: str, query: str, preceding: Sequence[str] = ()) -> list[str]:
         """Return the ids of the best turns for a query, best first."""
@@ -164,7 +162,6 @@ class InProcessSearch:
         return FoundMessages(
             found,
             around,
-            self.statistics,
             conversation.match_tokens(intent.resolved_text, around.messages, self.tokens),
         )
 

@@ -18,7 +18,7 @@ from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, loa
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, measure_word_share
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, measure_best_share
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -58,9 +58,7 @@ def _rank_turns(
 ) -> tuple[list[str], list[str]]:
     """Return the turns found without and with links, best first."""
     standing = [fact for fact in facts if fact.id in found]
-    best = max(standing, key=lambda fact: found[fact.id].overlap, default=None)
-    overlap = found[best.id].overlap if best else 0.0
-    share = min(1.0, measure_word_share(query, best.text) / overlap) if best and overlap else 0.0
+    share = measure_best_share(query, [(found[fact.id], fact.text) for fact in standing])
     now = facts[-1].changed_at
     plain = rank_facts(standing, found, share, SETTINGS, now)
     links = score_links(find_leading_facts(query, plain), facts)

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, find_lowest_similarity
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
@@ -51,7 +51,7 @@ def rank_facts(
         links: relevance by names that a fact shares with a found fact, by fact id.
     """
     unfound = _UNFOUND._replace(
-        similarity=min((each.similarity for each in candidates.values() if each.similarity), default=0.0),
+        similarity=find_lowest_similarity(candidates.values()),
         trust=min((each.trust for each in candidates.values()), default=1.0),
     )
     scored = [

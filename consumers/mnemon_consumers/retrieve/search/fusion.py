@@ -1,6 +1,6 @@
 """Fusion of the rankings by words and by meaning into one ranking. No I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -103,6 +103,22 @@ def measure_word_share(query: str, text: str) -> float:
         1.0 if term in terms else 0.5 if known & concepts.find_concepts([term]) else 0.0 for term in asked
     )
     return found / len(asked) if asked else 0.0
+
+
+def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, str]]) -> float:
+    """Return the share of the query's words, 0 to 1, that an item with overlap 1 has.
+
+    Args:
+        query: the query.
+        candidates: the candidates with their texts.
+    """
+    best, text = max(candidates, key=lambda each: each[0].overlap, default=(None, ""))
+    return min(1.0, measure_word_share(query, text) / best.overlap) if best and best.overlap else 0.0
+
+
+def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:
+    """Return the lowest similarity found; items that the ranking by meaning lacks are below it."""
+    return min((each.similarity for each in candidates if each.similarity), default=0.0)
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, find_lowest_similarity
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.query.names import split_name
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
@@ -95,7 +95,7 @@ def extract_features(
     speakers = {
         word.text for name in {each.name for each in messages if each.name} for word in split_name(name)
     }
-    lowest = min((each.similarity for each in candidates.values() if each.similarity), default=0.0)
+    lowest = find_lowest_similarity(candidates.values())
     rarity = {
         term: intent.term_weights[term] * value
         for term, value in statistics.weigh_terms(intent.terms).items()

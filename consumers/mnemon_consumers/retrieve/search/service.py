@@ -27,7 +27,7 @@ from mnemon_consumers.retrieve.search.fact_links import (
     list_spellings,
     score_links,
 )
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_best_share
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
     NO_WINDOW,
@@ -50,7 +50,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models import bm25, concepts
+from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
 from mnemon_infra.models.wordllama import find_wordllama
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
@@ -276,7 +276,7 @@ class Search:
             self._vectors,
             collection,
             question.owner,
-            concepts.add_to_query(question.intent.term_weights),
+            question.intent.words,
             question.meaning,
             question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
@@ -293,7 +293,9 @@ class Search:
         }
         seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
-        share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
+        share = measure_best_share(
+            question.intent.resolved_text, [(found[fact.id], fact.text) for fact in standing]
+        )
         ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
         seq = seen.seq
         leading = find_leading_facts(question.intent.text, ranked)
@@ -376,7 +378,7 @@ class Search:
             for each in around.messages.values()
             if each.event_id in found
         ]
-        share = _measure_share(question, shown)
+        share = measure_best_share(question.intent.resolved_text, shown)
         # The scores of the ranking are comparable only within this search. The best message gets the highest
         # relevance of the hits.
         best = max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
@@ -423,7 +425,9 @@ class Search:
             for each in await self._find_candidates(Collection.SUMMARIES, question)
         }
         seen = await self._memory.load_summaries_by_id(question.owner, tuple(found), question.min_seq)
-        share = _measure_share(question, [(found[each.id], each.text) for each in seen.value])
+        share = measure_best_share(
+            question.intent.resolved_text, [(found[each.id], each.text) for each in seen.value]
+        )
         # Of summaries with equal scores, the newer comes first.
         hits = [
             RankedHit(
@@ -453,7 +457,7 @@ class Search:
             for each in found
             if (document := documents.get(str(each.payload["event_id"])))
         ]
-        share = _measure_share(question, [(each, text) for each, _, text in shown])
+        share = measure_best_share(question.intent.resolved_text, [(each, text) for each, _, text in shown])
         hits = [
             RankedHit(
                 document.id,
@@ -528,18 +532,6 @@ def _read_position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
     position = chunk.payload[edge]
     assert isinstance(position, int)
     return position
-
-
-def _measure_share(question: MemorySearch, candidates: Sequence[tuple[FusedCandidate, str]]) -> float:
-    """Return the share of the query's words that an item with overlap 1 has."""
-    if not candidates:
-        return 0.0
-    best, text = max(candidates, key=lambda each: each[0].overlap)
-    return (
-        min(1.0, measure_word_share(question.intent.resolved_text, text) / best.overlap)
-        if best.overlap
-        else 0.0
-    )
 
 
 def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:

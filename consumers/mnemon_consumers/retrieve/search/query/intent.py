@@ -15,6 +15,8 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
 )
 from mnemon_consumers.retrieve.search.query.names import find_named
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
+from mnemon_infra.models import concepts
+from mnemon_infra.models.embedding import Sparse
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
@@ -140,6 +142,11 @@ class QueryIntent:
     def term_weights(self) -> dict[int, float]:
         """The weight of each term: 1 for words of the query, less for words of preceding messages."""
         return weigh_query_terms(self.text, self.antecedents)
+
+    @cached_property
+    def words(self) -> Sparse:
+        """The weights of the terms and of their concepts, as the engine takes them."""
+        return concepts.add_to_query(self.term_weights)
 
 
 def split_words(text: str) -> frozenset[str]:
