@@ -105,6 +105,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     await indexed(stock, await summarised(stock, "s4", "Lisbon again."))
     assert await found(stock, "Lisbon", "summaries") == []
     assert await summary_points(stock) == 0
+    await wait_until_swept(connection)
     assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
 
