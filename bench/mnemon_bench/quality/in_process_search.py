@@ -13,18 +13,23 @@ from numpy.typing import NDArray
 
 from mnemon_bench.quality.recall import Data, recall, turn_id
 from mnemon_consumers.index.texts import build_message_texts
-from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
+from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.rerank import RankedMessage, rerank_messages
+from mnemon_consumers.retrieve.search.rerank import (
+    RankedMessage,
+    ScoredMessage,
+    list_best,
+    score_messages,
+)
 from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
 from mnemon_infra.models import concepts
-from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse, Thresholds
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
 from mnemon_producers.events import ChatEvent
@@ -146,17 +151,33 @@ class InProcessSearch:
 
     def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
         """Return the best messages, best first."""
-        found = self._find_messages(user, intent, choose_breadth(limit))
-        return rerank_messages(found.candidates, found.around, intent, self.statistics, found.matches, limit)
+        return list_best(self.score_messages(user, intent, choose_breadth(limit)), limit)
+
+    def score_messages(
+        self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None
+    ) -> list[ScoredMessage]:
+        """Return the found messages and their neighbours with scores, best first.
+
+        Args:
+            user: the user whose messages are searched.
+            intent: the query.
+            breadth: how many messages are considered.
+            thresholds: thresholds that leave out irrelevant candidates, as a search does; None keeps all.
+        """
+        found = self._find_messages(user, intent, breadth, thresholds)
+        return score_messages(found.candidates, found.around, intent, self.statistics, found.matches)
 
     def find_turns(self, user: str, query: str, preceding: Sequence[str] = ()) -> list[str]:
         """Return the ids of the best turns for a query, best first."""
         ranked = self.rank_messages(user, self.build_intent(user, query, preceding), max(DEPTHS))
         return [turn_id(each.message.event_id) for each in ranked]
 
-    def _find_messages(self, user: str, intent: QueryIntent, breadth: Breadth) -> FoundMessages:
+    def _find_messages(
+        self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None
+    ) -> FoundMessages:
         conversation = self.conversations[user]
-        fused = self.find_candidates(user, intent, breadth)[: breadth.reranked]
+        fused = self.find_candidates(user, intent, breadth)
+        fused = select_relevant(fused, intent.resolved_text, thresholds)[: breadth.reranked]
         found = {str(each.payload["event_id"]): each for each in fused}
         around = conversation.surround(tuple(found), breadth.anchors)
         return FoundMessages(

@@ -126,7 +126,7 @@ def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, di
     """Return the mean recall of each data set at each depth."""
     answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
-        # Of equal scores the newer message comes first, as in `rerank_messages`.
+        # Of equal scores the newer message comes first, as in `score_messages`.
         order = np.lexsort((-np.arange(len(each.features)), -(each.features @ weights)))
         answers[each.data_set].append((each.evidence, [each.turns[place] for place in order]))
     return {

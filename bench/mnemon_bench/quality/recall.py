@@ -4,7 +4,9 @@ The conversations take the full path: they are published, persisted, indexed, an
 """
 
 import asyncio
+import itertools
 import json
+import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,6 +57,15 @@ DIALOGUE_TARGETS: Final = {
 }
 ADVERSARIAL: Final = 5
 """The category of questions without an answer, which are counted separately."""
+
+ELSEWHERE: Final = 200
+"""Maximum number of questions that are asked in another conversation of the data, which has no answer."""
+
+SEED: Final = 1
+"""Seed of the choice of these questions and conversations."""
+
+WARM_UP_SECONDS: Final = 3.0
+"""Seconds of searches before the measurement."""
 
 _TURN: Final = re.compile(r"D\d+:\d+")
 
@@ -109,8 +120,9 @@ async def run(
     Returns:
         `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
         categories 1 to 4, of each category, of the adversarial ones, and of each language of the data; times
-        in ms. `full` is `search` as a bot uses it; `bm25`, `dense` and `fused` are its candidates before
-        ranking.
+        in ms. `full` is `search` as a bot uses it, `threshold_0` is `search` with a threshold of 0, and
+        `bm25`, `dense` and `fused` are its candidates before ranking. `unanswerable_hit_rate`: the share of
+        questions without an answer that get hits, for each kind that the data has; see `compute_hit_rates`.
 
     Raises:
         RuntimeError: a search fails.
@@ -121,12 +133,19 @@ async def run(
         try:
             await _import_conversations(connection, conversations)
             report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
-            # Warm-up: the first search of a tenant counts the words of the tenant.
-            await _ask_all(questions, _make_search(connection))
-            answered = {"full": await _ask_all(questions, _make_search(connection))}
+            by_default, unfiltered = _make_search(connection), _make_search(connection, threshold=0)
+            # The first search of a tenant starts a count of its words, for which no search waits.
+            await _warm_up(questions, by_default)
+            answered = {
+                "full": await _ask_all(questions, by_default),
+                "threshold_0": await _ask_all(questions, unfiltered),
+            }
+            others = choose_elsewhere(data)
+            elsewhere = await _ask_all(others, by_default)
+            elsewhere_unfiltered = await _ask_all(others, unfiltered)
         finally:
             await connection.close()
-    report(f"{len(questions):,} questions asked")
+    report(f"{len(questions) + len(others):,} questions asked")
     answered |= await _ask_candidates(deployment, questions)
     methods = {name: summarise(each, data.languages) for name, each in answered.items()}
     full = methods["full"]
@@ -138,6 +157,9 @@ async def run(
         "targets": data.targets,
         "recall@5": full["recall@5"],
         "recall@10": full["recall@10"],
+        "recall@10_threshold_0": methods["threshold_0"]["recall@10"],
+        "unanswerable_hit_rate": compute_hit_rates(answered["full"], elsewhere),
+        "unanswerable_hit_rate_threshold_0": compute_hit_rates(answered["threshold_0"], elsewhere_unfiltered),
         **{f"recall@5_{language}": part["recall@5"] for language, part in full["languages"].items()},
         "search_p50_ms": full["milliseconds"]["p50"],
         "methods": methods,
@@ -191,6 +213,14 @@ async def _import_conversations(connection: Client, conversations: Iterable[Loco
             await asyncio.sleep(0.05)
 
 
+async def _warm_up(questions: Sequence[LabelledQuestion], method: Method) -> None:
+    begun = time.perf_counter()
+    for question in itertools.cycle(questions):
+        await method(question)
+        if time.perf_counter() - begun > WARM_UP_SECONDS:
+            return
+
+
 async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> list[RankedTurns]:
     answered = []
     for question in questions:
@@ -200,11 +230,30 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
     return answered
 
 
-def _make_search(connection: Client) -> Method:
+def choose_elsewhere(data: Data) -> list[LabelledQuestion]:
+    """Return questions, each with a user of another conversation, which has no answer to it.
+
+    There are none if the data has one conversation.
+    """
+    users = sorted({each.user for each in data.questions})
+    answerable = [each for each in data.questions if each.category != ADVERSARIAL]
+    if len(users) < 2:
+        return []
+    draw = random.Random(SEED)
+    chosen = draw.sample(answerable, min(ELSEWHERE, len(answerable)))
+    return [each._replace(user=draw.choice([user for user in users if user != each.user])) for each in chosen]
+
+
+def _make_search(connection: Client, threshold: float | None = None) -> Method:
+    body: dict[str, Any] = {"scope": ["messages"], "limit": max(DEPTHS)}
+    if threshold is not None:
+        body["threshold"] = threshold
+
     async def search(question: LabelledQuestion) -> list[str]:
-        body = {"query": question.text, "scope": ["messages"], "limit": max(DEPTHS)}
         answer = await connection.request(
-            ask_subject(TENANT, question.user, "search"), json.dumps(body).encode(), timeout=30
+            ask_subject(TENANT, question.user, "search"),
+            json.dumps(body | {"query": question.text}).encode(),
+            timeout=30,
         )
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
@@ -282,6 +331,23 @@ def summarise(
             for language, spoken in (languages or {}).items()
         },
         "milliseconds": {"p50": round(float(p50), 2), "p99": round(float(p99), 2)},
+    }
+
+
+def compute_hit_rates(
+    answered: Sequence[RankedTurns], elsewhere: Sequence[RankedTurns] = ()
+) -> dict[str, float]:
+    """Return the share of questions that get hits, for each kind of questions without an answer.
+
+    Args:
+        answered: all questions; those of the category `ADVERSARIAL` have the kind `adversarial`.
+        elsewhere: questions that were asked in another conversation, of the kind `elsewhere`.
+    """
+    adversarial = [each for each in answered if each.question.category == ADVERSARIAL]
+    return {
+        kind: round(fmean(bool(each.turns) for each in asked), 4)
+        for kind, asked in (("adversarial", adversarial), ("elsewhere", elsewhere))
+        if asked
     }
 
 

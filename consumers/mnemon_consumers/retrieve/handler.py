@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
+from mnemon_consumers.retrieve.absence import describe_absence
 from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
@@ -24,6 +25,8 @@ from mnemon_consumers.retrieve.verbs.profile import ProfileVerbs
 from mnemon_consumers.retrieve.verbs.search import SearchVerb
 from mnemon_consumers.retrieve.verbs.tasks import TaskVerb
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import AskError
 from mnemon_infra.broker.admission import Admission, RequestLimits
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import AskService
@@ -32,6 +35,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.watch import watch_switches
 from mnemon_infra.models.reranker import RerankerEndpoint
 from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.storage.erasure_register import ErasureRegister
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 SERVICE: Final = "mnemon"
@@ -52,10 +56,13 @@ class RetrieveConsumer:
         self._search = search = Search(database, memory, vector_index, reranker)
         self._snapshots = SnapshotPool(deployment, settings, vector_index, reranker)
         log = UserLog(broker)
+        register = ErasureRegister.open_configured(deployment)
         projection = EagerProjection(broker, database, memory)
         query = FactQuery(memory, search, settings)
-        past = SnapshotResolver(broker, database, self._schema, self._snapshots)
-        self._service = AskService(broker, SERVICE, version("mnemon"), Admission(self._bound_tenant))
+        past = SnapshotResolver(broker, database, self._schema, self._snapshots, settings)
+        self._service = AskService(
+            broker, SERVICE, version("mnemon"), Admission(self._bound_tenant), self._find_absence
+        )
         answers = {
             **ContextVerb(memory, search if vector_index else None, past, settings).handlers,
             **ConversationVerbs(memory, past, log).handlers,
@@ -67,7 +74,7 @@ class RetrieveConsumer:
             **SearchVerb(memory, search, past, settings).handlers,
             **TaskVerb(memory, log).handlers,
             **DocumentVerb(memory, log, settings).handlers,
-            **EraseVerb(broker, log, database, vector_index).handlers,
+            **EraseVerb(broker, log, database, vector_index, register, settings).handlers,
         }
         for verb, answer in answers.items():
             self._service.add_endpoint(verb, answer)
@@ -94,6 +101,10 @@ class RetrieveConsumer:
     def _bound_tenant(self, tenant: str) -> RequestLimits:
         rates = self._settings.get_settings(tenant).rates
         return RequestLimits(rates.requests_per_second, rates.requests_per_user)
+
+    def _find_absence(self, address: Address) -> AskError | None:
+        residence = self._settings.get_residence(address.tenant)
+        return None if residence is None else describe_absence(residence, address.name)
 
     def _drop_caches(self) -> None:
         self._memory.drop_all()

@@ -14,10 +14,11 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import find_first_from, read_log_end
 from mnemon_infra.broker.streams.log_reader import read_last_position
-from mnemon_infra.broker.streams.stream_reader import find_position
+from mnemon_infra.broker.streams.stream_reader import find_moved_position, find_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, list_snapshot_positions
 from mnemon_infra.database.migration import find_head_revision
+from mnemon_infra.settings.store import LiveSettings
 
 SnapshotMoment = datetime | int
 """A time, or a log position."""
@@ -34,8 +35,11 @@ class View(NamedTuple):
 class SnapshotResolver:
     """Finds the snapshot of a former moment. Snapshots are made on command: `mnemon rebuild --until`."""
 
-    def __init__(self, broker: Broker, database: Database, live: str, opened: SnapshotPool) -> None:
+    def __init__(
+        self, broker: Broker, database: Database, live: str, opened: SnapshotPool, settings: LiveSettings
+    ) -> None:
         """Create the resolver; `live` is the name of the live generation, which `database` reads."""
+        self._settings = settings
         self._broker = broker
         self._database = database
         self._live_schema = live
@@ -57,7 +61,7 @@ class SnapshotResolver:
             Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
-        position, then = await self._resolve_moment(moment)
+        position, then = await self._resolve_moment(owner[0], moment)
         if min_seq is not None and min_seq > position:
             raise InvalidBody("min_seq", f"{min_seq} is not reflected as of position {position}")
         await self._require_not_erased(owner, position)
@@ -71,12 +75,17 @@ class SnapshotResolver:
             )  # the error may come from a snapshot that was dropped meanwhile
             raise
 
-    async def _resolve_moment(self, moment: SnapshotMoment) -> tuple[int, datetime]:
+    async def _resolve_moment(self, tenant: str, moment: SnapshotMoment) -> tuple[int, datetime]:
         """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future")
             position = await find_position(self._broker.connection, moment)
+            residence = self._settings.get_residence(tenant)
+            if residence is not None and residence.first and position < residence.last:
+                position = await find_moved_position(
+                    self._broker.connection, tenant, moment, position, residence.first, residence.last
+                )
         else:
             position = moment
         end = await read_log_end(self._broker.stream_context)

@@ -34,6 +34,8 @@ class Thresholds:
         update_other: `update` for texts that are not English; None if the model needs no other value.
         trust_other: share of a similarity that counts in a search with a query that is mostly not in Latin
             script.
+        answerable: probability of an answer below which a search leaves out messages; None if the weights of
+            answerability were fitted with another model.
     """
 
     update: float
@@ -41,6 +43,7 @@ class Thresholds:
     relevant: float
     update_other: float | None = None
     trust_other: float = 1.0
+    answerable: float | None = None
 
     def update_for(self, *, is_english: bool) -> float:
         """Return the similarity above which a fact in this language is rewritten."""

@@ -26,7 +26,12 @@ TokenSpans = Sequence[tuple[int, int]]
 @lru_cache(RECENT)
 def count_tokens(text: str) -> int:
     """Count the tokens of a text; an empty text has no tokens."""
-    return len(_find_spans(text))
+    tokenizer = load_llama_tokenizer()
+    if tokenizer is None:
+        return sum(1 for _ in _estimate_spans(text))
+    # Without the places of tokens, which only the call for batches leaves out: two fifths of the time.
+    (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+    return len(encoding)
 
 
 def cut_text(text: str, tokens: int) -> str:

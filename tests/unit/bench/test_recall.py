@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from mnemon_bench.quality.recall import (
+    Data,
     LabelledQuestion,
     RankedTurns,
+    choose_elsewhere,
+    compute_hit_rates,
     load_data,
     recall,
     reciprocal_rank,
@@ -89,3 +92,26 @@ def test_languages_count_separately() -> None:
         language: (part["recall@5"], part["questions"]) for language, part in counted["languages"].items()
     }
     assert found == {"russian": (1.0, 1), "english": (0.0, 1)}
+
+
+def test_questions_are_asked_in_another_conversation_unless_there_is_only_one() -> None:
+    questions = [
+        LabelledQuestion(user, f"Question {number} of {user}", frozenset({"D1:1"}), category)
+        for user in ("u1", "u2", "u3")
+        for number, category in enumerate((1, 4, 5))
+    ]
+    chosen = choose_elsewhere(Data([], questions))
+    assert len({each.text for each in chosen}) == len(chosen) == 6, "the adversarial ones are left out"
+    assert all(each.user not in each.text for each in chosen)
+    assert chosen == choose_elsewhere(Data([], questions)), "each run asks the same"
+    assert choose_elsewhere(Data([], questions[:3])) == []
+
+
+def test_hit_rates_of_unanswerable_questions_have_the_kinds_that_were_asked() -> None:
+    def ask(category: int, *turns: str) -> RankedTurns:
+        return RankedTurns(LabelledQuestion("talk", "Who?", frozenset({"D1:1"}), category), turns, 0.002)
+
+    answered = [ask(1, "D1:1"), ask(5, "D1:2"), ask(5), ask(5), ask(5)]
+    assert compute_hit_rates(answered) == {"adversarial": 0.25}
+    assert compute_hit_rates(answered[:1], [ask(1, "D1:3"), ask(2)]) == {"elsewhere": 0.5}
+    assert compute_hit_rates(answered[:1]) == {}

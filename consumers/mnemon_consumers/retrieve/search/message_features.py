@@ -89,7 +89,7 @@ def extract_features(
     own = {seq: each.score if each else 0.0 for seq, each in found.items()}
     session_of = _map_sessions(messages)
     near, answers = _score_neighbours(own, texts, around.following, session_of)
-    has_assistant = any(_is_assistant(each) for each in messages)
+    has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
     speakers = {
@@ -125,7 +125,7 @@ def extract_features(
     return [(each, describe(each)) for each in messages if own[each.seq] + near[each.seq] > 0]
 
 
-def _is_assistant(message: VisibleMessage) -> bool:
+def is_assistant(message: VisibleMessage) -> bool:
     """Return whether the message is from an assistant without a name of its own, and not from a person."""
     return message.role == "assistant" and (message.name or message.role).casefold() == message.role
 

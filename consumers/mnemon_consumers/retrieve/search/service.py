@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -14,12 +14,14 @@ import structlog
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
+from mnemon_consumers.retrieve.search.answerability import Judgement, judge_messages
 from mnemon_consumers.retrieve.search.candidates import (
     Breadth,
     choose_breadth,
     find_candidates,
     select_relevant,
 )
+from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct
 from mnemon_consumers.retrieve.search.fact_links import (
     MOST_FACTS_PER_NAME,
     LeadingFact,
@@ -39,7 +41,7 @@ from mnemon_consumers.retrieve.search.levels import (
 )
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
-from mnemon_consumers.retrieve.search.rerank import rerank_messages
+from mnemon_consumers.retrieve.search.rerank import list_best, score_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval
@@ -57,6 +59,9 @@ from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("search")
+
+VECTORS_WAIT: Final = 2.0
+"""Seconds for which a search waits for the vector store; bots wait three seconds for the reply."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -78,6 +83,8 @@ class RankedHit(NamedTuple):
     Attributes:
         parts: components of the score.
         source: the whole item that was found.
+        is_doubtful: whether the memory probably does not answer the query; a search without a threshold
+            leaves such hits out.
         start: position in a document of the first character of `text`.
     """
 
@@ -89,6 +96,7 @@ class RankedHit(NamedTuple):
     parts: Mapping[str, float]
     source: FactRecord | VisibleMessage | StoredDocument | ConversationSummary
     start: int = 0
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +187,9 @@ class Search:
             query: a sentence, a question or some words.
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
-            threshold: minimum score of a hit; None excludes hits with neither a word of the query nor a
-                similarity above the noise of the embedding model.
+            threshold: minimum score of a hit; None excludes hits of messages that probably do not answer the
+                query. Hits with neither a word of the query nor a similarity above the noise of the embedding
+                model are excluded in any case.
             settings: settings of the tenant.
             now: facts that are due by then have expired, and "yesterday" in the query is the day before, in
                 the time zone of this moment.
@@ -229,8 +238,9 @@ class Search:
                 case BaseException():
                     raise answer
                 case some, seq:
-                    hits += some[:limit]
-                    candidates += some[:pool]
+                    distinct = list_distinct(some, _get_text, pool)
+                    hits += distinct[:limit]
+                    candidates += distinct
                     seqs.append(seq)
         hits.sort(key=lambda hit: -hit.score)
         if reranker and candidates:
@@ -240,7 +250,7 @@ class Search:
                 degraded.append("reranker")
             else:
                 hits = _limit_scopes(reranked, limit)
-        hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
+        hits = [hit for hit in hits if (not hit.is_doubtful if threshold is None else hit.score >= threshold)]
         if intent.antecedents:
             hits = [_add_part(hit, "preceding", intent.dependence) for hit in hits]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
@@ -272,16 +282,22 @@ class Search:
     ) -> list[FusedCandidate]:
         if self._vectors is None:
             raise VectorsUnavailable("this process has no vector index")
-        found = await find_candidates(
-            self._vectors,
-            collection,
-            question.owner,
-            question.intent.words,
-            question.meaning,
-            question.breadth.candidates,
-            question.documents if collection is Collection.DOCUMENTS else None,
-            ids,
-        )
+        try:
+            async with asyncio.timeout(VECTORS_WAIT):
+                found = await find_candidates(
+                    self._vectors,
+                    collection,
+                    question.owner,
+                    question.intent.words,
+                    question.meaning,
+                    question.breadth.candidates,
+                    question.documents if collection is Collection.DOCUMENTS else None,
+                    ids,
+                )
+        except TimeoutError as error:
+            raise VectorsUnavailable(
+                f"the vector store does not answer within {VECTORS_WAIT:g} s. Check the Qdrant server"
+            ) from error
         return select_relevant(found, question.intent.resolved_text, self._thresholds)
 
     async def _search_facts(self, question: MemorySearch) -> _Answer:
@@ -368,9 +384,8 @@ class Search:
         if ids is not None:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
         matches = await self._match_tokens(question, list(around.messages.values()))
-        ranked = rerank_messages(
-            found, around, question.intent, question.statistics.terms, matches, question.limit
-        )
+        scored = score_messages(found, around, question.intent, question.statistics.terms, matches)
+        ranked = list_best(scored, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -394,7 +409,11 @@ class Search:
             )
             for message, score, parts in ranked
         ]
-        return hits, seen.seq
+        if question.meaning is None or "earlier" not in parts:
+            # The weights fit neither a search by words only nor the few newest messages.
+            return hits, seen.seq
+        judgement = judge_messages(scored, question.intent, question.statistics.terms, self._thresholds)
+        return hits if judgement is None else _calibrate_hits(hits, judgement), seen.seq
 
     async def _match_tokens(
         self, question: MemorySearch, messages: Sequence[VisibleMessage]
@@ -505,8 +524,23 @@ async def _rerank_hits(
     ]
 
 
+def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[RankedHit]:
+    """Return the hits, best first, with the answerability as a part; it lowers scores of doubtful hits."""
+    judged = [_add_part(hit, "answerability", judgement.answerability) for hit in hits]
+    share = judgement.answerability / judgement.threshold
+    calibrated = [
+        hit._replace(is_doubtful=True, score=hit.score * share) if judgement.is_doubtful(hit.text) else hit
+        for hit in judged
+    ]
+    return sorted(calibrated, key=lambda hit: -hit.score)
+
+
+def _get_text(hit: RankedHit) -> tuple[Hashable, str]:
+    return (describe_source(hit.source) if isinstance(hit.source, VisibleMessage) else None), hit.text
+
+
 def _replace_score(hit: RankedHit, relevance: float) -> RankedHit:
-    return _add_part(hit, "reranker", relevance)._replace(score=relevance)
+    return _add_part(hit, "reranker", relevance)._replace(score=relevance, is_doubtful=False)
 
 
 def _add_part(hit: RankedHit, name: str, value: float) -> RankedHit:

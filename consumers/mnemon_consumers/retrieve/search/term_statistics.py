@@ -41,12 +41,18 @@ class TermStatistics(NamedTuple):
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
         """Return the inverse document frequency of each term, as BM25 has it."""
-        return {term: self._weigh_term(term) for term in terms}
+        # Ids of the same type as `terms`: with any other type, NumPy would convert all terms first.
+        sought = np.fromiter(terms, np.uint32, len(terms))
+        places = np.searchsorted(self.terms, sought)
+        return {
+            term: self._weigh_count(int(self.counts[place]) if self._has_term(place, term) else 0)
+            for term, place in zip(sought.tolist(), places.tolist(), strict=True)
+        }
 
-    def _weigh_term(self, term: int) -> float:
-        place = int(np.searchsorted(self.terms, term))
-        is_known = place < len(self.terms) and int(self.terms[place]) == term
-        count = int(self.counts[place]) if is_known else 0
+    def _has_term(self, place: int, term: int) -> bool:
+        return place < len(self.terms) and int(self.terms[place]) == term
+
+    def _weigh_count(self, count: int) -> float:
         return math.log1p((self.texts - count + 0.5) / (count + 0.5))
 
 

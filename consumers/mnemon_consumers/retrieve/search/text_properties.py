@@ -3,7 +3,12 @@
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, speaks_of_others, tells_time
+from mnemon_consumers.retrieve.search.query.intent import (
+    LOOKED_AT,
+    speaks_of_others,
+    split_words,
+    tells_time,
+)
 from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
 from mnemon_infra.models import bm25
 
@@ -38,10 +43,11 @@ def describe_text(text: str) -> TextProperties:
     The properties are cached, because searches of one user examine the same messages many times.
     """
     begin = text[:LOOKED_AT]
+    words = split_words(begin)
     return TextProperties(
         frozenset(bm25.weigh_document(begin).indices),
         any(mark in begin for mark in _QUESTION_MARKS),
-        tells_time(begin),
-        speaks_of_others(begin),
+        tells_time(begin, words),
+        speaks_of_others(words),
         frozenset(word for name in list_capitalised_names(begin) for word in name.lower().split()),
     )

@@ -76,8 +76,8 @@ class DocumentVerb:
         if len(request.text) > limit:
             raise InvalidBody(
                 "text",
-                f"{len(request.text):,} characters, the limit is {limit:,} (setting `documents.characters`); "
-                "split the document",
+                f"has {len(request.text):,} characters, and the limit is {limit:,} (setting "
+                "`documents.characters`); split the document",
             )
         event = DocumentAddedV1(
             document_id=request.document_id or str(uuid4()),

@@ -23,7 +23,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     try:
         return await reply
     except DatabaseUnavailable as error:
-        raise Refusal("unavailable", f"the database does not answer: {error}", retryable=True) from error
+        raise Refusal("unavailable", f"the database cannot be used: {error}", retryable=True) from error
     except (nats.errors.Error, TimeoutError) as error:
         raise Refusal("unavailable", f"the log does not answer: {error!r}", retryable=True) from error
     except DatabaseRefused as error:

@@ -1,7 +1,6 @@
 """Memory as of a former moment: each has its own truth, and what was erased since is in none."""
 
 import asyncio
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,11 @@ from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_row_generation
 from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.generations import drop_generation, locate_generation
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 from tests.support.pipelines.rebuild import RebuildReport
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -102,7 +103,7 @@ async def test_read_as_of_shows_the_state_of_that_moment(
 async def test_search_as_of_finds_the_state_of_that_moment(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     told = ToldOfBoth()
     question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
     async with (
@@ -124,7 +125,7 @@ async def test_search_as_of_finds_the_state_of_that_moment(
         assert (then["seen_seq"], then["degraded"]) == (seq, [])
         assert {hit["text"] for hit in then["hits"]} == {f"Anna lives in {town}", f"I live in {town} now"}
         assert (await stock.ask("context", as_of=seq, query=town))["degraded"] == []
-        shutil.rmtree(tmp_path / f"vectors_until_{seq}")
+        await drop_generation(locate_generation(with_vectors, "as of", seq))
         await dropped(place, seq)
         assert (await problem(stock, "search", as_of=seq, **question))[0] == "not_found"
 

@@ -18,6 +18,7 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write_settings
 from tests.support.servers.embedding_server import Endpoint
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 TIMEOUT = 60.0
@@ -107,9 +108,8 @@ async def test_search_without_embedding_uses_words(
     monkeypatch.setattr(service, "EMBEDDING_PAUSE", 600.0)
     await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = embedding_endpoint.deployment
-    deployed = deployment.model_copy(
+    deployed = locate_vectors(deployment, tmp_path / "vectors").model_copy(
         update={
-            "vectors_folder": tmp_path / "vectors",
             "embedding_url": ours.embedding_url,
             "embedding_api_key": ours.embedding_api_key,
         }

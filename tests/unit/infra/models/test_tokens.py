@@ -49,6 +49,14 @@ def test_the_tokenizer_counts() -> None:
     assert count_tokens("👍") == 5  # a sign that begins a word, and four bytes
 
 
+@given(st.one_of(st.sampled_from(TEXTS), st.text()))
+def test_the_count_is_that_of_the_places_of_tokens(text: str) -> None:
+    tokenizer = load_llama_tokenizer()
+    assert tokenizer is not None
+
+    assert count_tokens(text) == len(tokenizer.encode(text, add_special_tokens=False).offsets)
+
+
 def test_control_tokens_count_as_text() -> None:
     assert count_tokens("<s>") > 1
 

@@ -1,7 +1,7 @@
 """Intent of a query: the speakers and periods in the query, and the wish for a time. No I/O, no clock."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -154,12 +154,18 @@ def split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
 
 
-def tells_time(text: str) -> bool:
-    """Return whether a text names a time."""
-    return not TIMES.isdisjoint(split_words(text)) or _NUMBER_OF_TIME.search(text) is not None
+def tells_time(text: str, words: Collection[str]) -> bool:
+    """Return whether a text names a time.
+
+    Args:
+        text: the text.
+        words: the distinct words of the text in lower case.
+    """
+    return not TIMES.isdisjoint(words) or (
+        any(word[0].isdigit() for word in words) and _NUMBER_OF_TIME.search(text) is not None
+    )
 
 
-def speaks_of_others(text: str) -> bool:
-    """Return whether a text is about the person addressed, and not about the speaker."""
-    said = split_words(text)
-    return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
+def speaks_of_others(words: Collection[str]) -> bool:
+    """Return whether a text with these words is about the person addressed, and not about the speaker."""
+    return not SECOND_PERSON.isdisjoint(words) and FIRST_PERSON.isdisjoint(words)

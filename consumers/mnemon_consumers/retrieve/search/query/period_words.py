@@ -94,6 +94,7 @@ _KIND: Final = WordKind
 
 _TOKEN: Final = re.compile(
     r"""
+    (?P<word>[^\W\d]\w*)|
     (?P<iso>(?<![\w.,/-])[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})(?![0-9/-]))|
     (?P<dotted>(?<![\w.,/-])(?:[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}|[0-9]{2}\.[0-9]{2}\.[0-9]{2})(?!\w|[.,][0-9]))|
     (?P<slashed>(?<![\w.,/-])[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?![\w/]))|
@@ -101,11 +102,12 @@ _TOKEN: Final = re.compile(
     (?P<years>(?<![\w.,/-])(?:19|20)[0-9]{2}(?:\s?[-/–—]\s?(?:19|20)[0-9]{2}|[-/–—][0-9]{2})(?![\w/-]))|
     (?P<other>[0-9]+(?:[.,:/][0-9]+)+)|
     (?P<ordinal>[0-9]{1,2}(?:st|nd|rd|th|-?(?:го|ое|е|й|ый|я|ая|ю|ую))(?!\w))|
-    (?P<word>\w+)|
+    (?P<digits>\w+)|
     (?P<mark>[^\w\s])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_WORDS: Final = frozenset({"word", "digits"})
 _MARKS: Final = {
     ",": _KIND.COMMA,
     **dict.fromkeys("-–—‑", _KIND.DASH),
@@ -327,7 +329,7 @@ def split_date_words(text: str) -> list[DateWord]:
         if is_may and plain in _WORDS_AFTER_MAY:
             words[-1] = DateWord(_KIND.OTHER)
         is_may = plain == "may"
-        word = _read_word(plain) if match.lastgroup == "word" else _read_number(match, plain)
+        word = _read_word(plain) if match.lastgroup in _WORDS else _read_number(match, plain)
         if tens and word.kind is _KIND.ORDINAL and isinstance(word.value, int) and word.value < 10:
             while words[-1].kind is _KIND.DASH:
                 words.pop()

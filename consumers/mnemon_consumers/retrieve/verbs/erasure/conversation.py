@@ -3,12 +3,14 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from uuid import uuid4
 
 from nats.aio.client import Client
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     ERASURE_TIMEOUT,
+    RegisteredEvent,
     count_matches_by_store,
     count_old_points,
     count_points_of,
@@ -39,6 +41,7 @@ from mnemon_infra.database.erasure.erased_rows import (
 )
 from mnemon_infra.database.facts.sources import find_events_from_conversation
 from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.storage.erasure_register import ErasureRegister
 from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -47,12 +50,18 @@ class ConversationEraser:
     """Erases conversations and verifies erasures."""
 
     def __init__(
-        self, connection: Client, log: UserLog, database: Database, vector_index: VectorIndex | None
+        self,
+        connection: Client,
+        log: UserLog,
+        database: Database,
+        vector_index: VectorIndex | None,
+        register: ErasureRegister | None,
     ) -> None:
         self._connection = connection
         self._log = log
         self._database = database
         self._vector_index = vector_index
+        self._register = register
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
         """Erase a conversation, up to the current end of the log.
@@ -67,8 +76,9 @@ class ConversationEraser:
             there = await self._count_contents(erased)
             batches = await self._database.run_query(list_provider_batches(erased))
             elsewhere = await self._database.run_query(count_in_inactive_generations(erased))
-            position = await self._log.publish_event(address, event)
-        left = await wait_for_stores(partial(self._find_unfinished, owner, position))
+            registered = RegisteredEvent(self._register, owner, str(uuid4()))
+            position = await self._log.publish_event(address, event, registered.event_id)
+        left = await wait_for_stores(partial(self._find_unfinished, registered, position))
         return EraseReplyV1(
             seen_seq=position,
             removed=select_removed(there, left),
@@ -145,7 +155,7 @@ class ConversationEraser:
         rows = await self._database.run_query(count_covered_rows(erased))
         return await count_stores(self._connection, self._database, erased, rows)
 
-    async def _find_unfinished(self, owner: Owner, position: int) -> tuple[str, ...]:
-        (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
+    async def _find_unfinished(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
+        (stored,) = await self._database.run_query(load_conversation_erasures([registered.owner]))
         is_settled = next((each.is_settled for each in stored if each.erased.seq == position), None)
-        return await find_unfinished_stores(self._connection, owner, position, is_settled)
+        return await find_unfinished_stores(self._connection, registered, position, is_settled)

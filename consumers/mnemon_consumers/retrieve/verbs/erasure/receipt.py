@@ -1,7 +1,8 @@
 """Parts of a receipt: counts by store, and the stores that have not finished an erasure."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 from pydantic import JsonValue
@@ -20,6 +21,8 @@ from mnemon_infra.database.erasure.erased_rows import (
 )
 from mnemon_infra.database.erasure.users import count_statistics_with, find_known_events
 from mnemon_infra.database.tables import windows
+from mnemon_infra.storage.erasure_register import ErasureRegister
+from mnemon_infra.storage.object_store import StoreUnavailable
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -34,8 +37,29 @@ STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vec
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Stores that have finished once the row of the erasure is settled."""
 
+REGISTER: Final = "register"
+"""Name for the erasure register, which is pending until it has an entry of the erasure."""
+
 GENERATIONS: Final = "generations"
 """Name for the sum of the counts of other generations."""
+
+
+class RegisteredEvent(NamedTuple):
+    """The event of an erasure that the register has to get an entry for; `register` None without one."""
+
+    register: ErasureRegister | None
+    owner: Owner
+    event_id: str
+
+    async def list_pending(self) -> tuple[str, ...]:
+        """Return the name of the register if it lacks the entry, or cannot be asked."""
+        if self.register is None:
+            return ()
+        try:
+            async with asyncio.timeout(ERASURE_TIMEOUT):
+                return () if await self.register.has(self.owner, self.event_id) else (REGISTER,)
+        except (StoreUnavailable, TimeoutError):
+            return (REGISTER,)
 
 
 def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
@@ -67,23 +91,25 @@ def _read_last_result(state: RetryCallState) -> tuple[str, ...]:
 
 
 async def find_unfinished_stores(
-    connection: Client, owner: Owner, position: int, is_settled: bool | None
+    connection: Client, registered: RegisteredEvent, position: int, is_settled: bool | None
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
     Args:
         connection: connection to the broker.
-        owner: the user.
+        registered: the event of the erasure, and the register.
         position: log position of the erasure.
         is_settled: whether the row of the erasure is settled; None if there is no row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
+    unregistered = await registered.list_pending()
     if is_settled is None:
-        return STORES
+        return *STORES, *unregistered
     left = () if is_settled else PURGED
-    return left if await _are_points_gone(connection, owner, position) else (*left, "vectors")
+    vectors = () if await _are_points_gone(connection, registered.owner, position) else ("vectors",)
+    return *left, *vectors, *unregistered
 
 
 async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:

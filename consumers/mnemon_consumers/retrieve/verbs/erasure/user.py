@@ -1,14 +1,17 @@
 """`erase`: remove a user or a conversation for good, with a receipt, or verify an erasure."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from pydantic import JsonValue
 
+from mnemon_consumers.retrieve.absence import describe_copy, holds_copy
 from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationEraser
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
+    RegisteredEvent,
     count_matches_by_store,
     count_old_points,
     count_stores,
@@ -34,6 +37,8 @@ from mnemon_infra.database.erasure.erased_rows import (
 )
 from mnemon_infra.database.erasure.users import Erasure, load_erasure
 from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.storage.erasure_register import ErasureRegister
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -42,24 +47,42 @@ class EraseVerb:
     """Answers `erase` for users, and passes conversations on to `ConversationEraser`."""
 
     def __init__(
-        self, broker: Broker, log: UserLog, database: Database, vector_index: VectorIndex | None
+        self,
+        broker: Broker,
+        log: UserLog,
+        database: Database,
+        vector_index: VectorIndex | None,
+        register: ErasureRegister | None,
+        settings: LiveSettings,
     ) -> None:
         self._broker = broker
         self._log = log
         self._database = database
         self._vector_index = vector_index
+        self._register = register
+        self._settings = settings
 
     @property
     def handlers(self) -> Mapping[str, VerbHandler]:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        return self._warn_of_copy(address, self._answer(address, body))
+
+    async def _warn_of_copy(self, address: Address, pending: Awaitable[Reply]) -> Reply:
+        residence = self._settings.get_residence(address.tenant)
+        reply = await pending
+        if residence is None or not holds_copy(residence):
+            return reply
+        return reply.model_copy(update={"warnings": (describe_copy(residence),)})
+
+    def _answer(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = EraseV1.parse(body or b"{}")
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "is valid only with `verify`")
         if request.conversation is not None:
             of_one = ConversationEraser(
-                self._broker.connection, self._log, self._database, self._vector_index
+                self._broker.connection, self._log, self._database, self._vector_index, self._register
             )
             if request.verify:
                 return await_reply(
@@ -77,8 +100,10 @@ class EraseVerb:
         elsewhere = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
-            position = await self._log.publish_event(address, UserErasedV1(up_to_seq=ALL_BEFORE))
-        left = await wait_for_stores(partial(self._find_unfinished, owner, position))
+            registered = RegisteredEvent(self._register, owner, str(uuid4()))
+            event = UserErasedV1(up_to_seq=ALL_BEFORE)
+            position = await self._log.publish_event(address, event, registered.event_id)
+        left = await wait_for_stores(partial(self._find_unfinished, registered, position))
         return EraseReplyV1(
             seen_seq=position,
             removed=select_removed(there, left),
@@ -112,7 +137,7 @@ class EraseVerb:
                 )
         return counts
 
-    async def _find_unfinished(self, owner: Owner, position: int) -> tuple[str, ...]:
-        erased = await self._database.run_query(load_erasure(*owner))
+    async def _find_unfinished(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
+        erased = await self._database.run_query(load_erasure(*registered.owner))
         is_settled = erased.is_settled if erased and erased.seq >= position else None
-        return await find_unfinished_stores(self._broker.connection, owner, position, is_settled)
+        return await find_unfinished_stores(self._broker.connection, registered, position, is_settled)

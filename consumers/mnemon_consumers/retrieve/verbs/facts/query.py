@@ -27,7 +27,7 @@ class QueriedFacts:
 
     Attributes:
         query: words that should name one fact.
-        named: the fact that the query clearly means; None without a single such fact.
+        named: the one fact that the query clearly means; None if it means no fact or several.
         ranked: the facts that have at least one of the query's words, best first.
         facts: all facts of the user, by id.
         seq: the log position that the facts reflect.

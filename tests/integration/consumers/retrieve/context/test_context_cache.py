@@ -24,6 +24,7 @@ from mnemon_infra.rebuild.generations import open_exclusive_site, swap_row_gener
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, rebuilt
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
 
@@ -93,7 +94,7 @@ def _counts_words(task: asyncio.Task[Any]) -> bool:
 @pytest_asyncio.fixture
 async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> AsyncIterator[Quiet]:
     """Retrieve alone: nothing is written yet."""
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with (
         open_index(with_vectors, Embedding()) as vector_index,
         Database(with_vectors) as database,
@@ -356,9 +357,9 @@ async def test_words_are_counted_again_only_after_a_change(
 async def test_context_stays_correct_beyond_the_cache_size(quiet: Quiet, stock: Stock) -> None:
     words = [f"word{number}" for number in range(MOST_HELD // 4)]
     for word in words:
-        for _ in range(8):
-            seq = await stock.say(f"{word} was said", f"acme.u1.{word}")
+        for number in range(8):
+            seq = await stock.say(f"{word} was said, {number}", f"acme.u1.{word}")
     await indexed(stock, seq)
     for word in (*words, *words[:3]):
         found = await stock.ask("search", query=word, limit=8, scope=["messages"])
-        assert {hit["text"] for hit in found["hits"]} == {f"{word} was said"}
+        assert {hit["text"] for hit in found["hits"]} == {f"{word} was said, {number}" for number in range(8)}

@@ -11,6 +11,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
 
@@ -51,7 +52,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
     fact = {"text": "Анна любит чай", "tier": "profile", "kind": "preference"}
     body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
     await change_settings(connection, setting(context__language="ru"), "acme")
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         seq = await indexed(stock, await stock.publish(f"{SPACE}.fact.saved.v1", body))
         for form in FORMATS:
@@ -103,7 +104,7 @@ async def test_passages_of_documents_are_a_section(
     text = "Поезд в Пермь отправляется в 9:40 с Ярославского вокзала."
     document = {"document_id": "d1", "title": "Расписание", "source": "trains.md", "text": text}
     asked = {"query": "Во сколько поезд в Пермь?"}
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
         without = await stock.ask("context", min_seq=seq, **asked)

@@ -14,6 +14,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import build_points, open_index
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 OWNER = ("acme", "u1")
@@ -22,7 +23,7 @@ OWNER = ("acme", "u1")
 async def test_message_without_row_keeps_its_point(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     context = stock.connection.jetstream()
     async with run_consumers(("index",), located), Database(located) as database:
         async with run_consumers(("persist",), located):
@@ -48,7 +49,7 @@ async def test_message_without_row_keeps_its_point(
 async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_one(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("index", "persist"), located), Database(located) as database:
         body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
         last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))

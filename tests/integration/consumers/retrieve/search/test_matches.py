@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 RELEVANT = 0.25
@@ -38,7 +39,7 @@ CONVERSATIONS = {
 
 @pytest_asyncio.fixture
 async def searching(deployment: Deployment, tmp_path: Path) -> AsyncIterator[None]:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), located):
         yield
 

@@ -1,7 +1,6 @@
 """Summaries are found by `search`, and its scopes name the levels of memory: short, medium and long."""
 
 import json
-import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -20,9 +19,10 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.settings.store import change_settings
-from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.port import Collection
 from mnemon_producers.client import MemoryClient
 from tests.support.log.audited_log import wait_until_swept
+from tests.support.servers.qdrant import count_live_points, lose_collection
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -73,8 +73,8 @@ async def found(stock: Stock, query: str, *scope: str, **request: Any) -> list[s
     return [hit["id"] for hit in reply["hits"]]
 
 
-async def summary_points(stock: Stock) -> int:
-    return (await EdgeOwner(stock.connection).counts())["summaries"]
+async def summary_points(stock: Stock, deployment: Deployment) -> int:
+    return (await count_live_points(stock.connection, deployment))["summaries"]
 
 
 async def audited(connection: Client, deployment: Deployment) -> Audit:
@@ -90,12 +90,12 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     await indexed(stock, await summarised(stock, "s2", "Marina booked a dinner at Birch."))
     assert await found(stock, "trip to Lisbon", "summaries") == ["s1"]
     assert await found(stock, "Where is the dinner?", "summaries") == ["s2"]
-    assert await summary_points(stock) == 2
+    assert await summary_points(stock, mnemon_with_short_window) == 2
 
     merged = await summarised(stock, "s3", "A trip to Lisbon and a dinner at Birch.", merged=["s1", "s2"])
     await indexed(stock, merged)
     assert await found(stock, "trip to Lisbon", "summaries") == ["s3"]
-    assert await summary_points(stock) == 1
+    assert await summary_points(stock, mnemon_with_short_window) == 1
     await wait_until_swept(connection)
     assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
@@ -104,7 +104,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     # Written as the clear came: it is of what is gone, too.
     await indexed(stock, await summarised(stock, "s4", "Lisbon again."))
     assert await found(stock, "Lisbon", "summaries") == []
-    assert await summary_points(stock) == 0
+    assert await summary_points(stock, mnemon_with_short_window) == 0
     await wait_until_swept(connection)
     assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
@@ -179,7 +179,7 @@ async def test_scopes_select_levels_of_memory(
     query: str,
 ) -> None:
     first = await stock.say(old, "acme.u1.c", id="old")
-    await stock.say(old, "acme.u1.d", id="elsewhere")
+    await stock.say(f"{old}, 2 times", "acme.u1.d", id="elsewhere")
     await stock.say(new, "acme.u1.c", id="new")
     await stock.say("ok", "acme.u1.c", id="ok")
     for (fact_id, tier), text in zip(
@@ -213,9 +213,9 @@ async def test_the_summaries_of_an_erased_user_have_no_points(
         await indexed(stock, await summarised(stock, "s1", "A trip to Lisbon.", said, owner=owner))
     receipt = await stock.ask("erase", conversation="c")
     assert receipt["removed"]["vectors"] == 2, "a message and its summary"
-    assert await summary_points(stock) == 1
+    assert await summary_points(stock, mnemon_with_short_window) == 1
     await stock.ask("erase", "acme.u2")
-    assert await summary_points(stock) == 0
+    assert await summary_points(stock, mnemon_with_short_window) == 0
     assert (await stock.ask("erase", "acme.u2", verify=True))["left"]["vectors"] == 0
 
 
@@ -228,8 +228,7 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
             await summarised(stock, "s1", "A trip to Oslo.", said, owner=owner)
             merged = await summarised(stock, "s2", "A trip to Lisbon.", said, owner=owner, merged=["s1"])
             await indexed(stock, merged)
-    assert vectors_deployment.vectors_folder
-    shutil.rmtree(vectors_deployment.vectors_folder / "summaries")
+    await lose_collection(vectors_deployment, Collection.SUMMARIES)
     read = await read_applied_position(connection.jetstream(), "index")
 
     with capture_logs() as lines:
@@ -237,7 +236,7 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
             assert await read_applied_position(connection.jetstream(), "index") == read
             await indexed(stock, read)
             assert await found(stock, "Lisbon", "summaries") == ["s2"]
-            assert await summary_points(stock) == 2
+            assert await summary_points(stock, vectors_deployment) == 2
             assert (await audited(connection, vectors_deployment)).faults.named == []
     (filled,) = [line for line in lines if line["event"].startswith("vectors ")]
     assert filled["event"] == "vectors found missing, indexing them from the rows"
@@ -250,8 +249,7 @@ async def test_an_audit_names_a_summary_that_cannot_be_found(
     async with run_consumers(CONSUMERS, vectors_deployment):
         said = await stock.say("Let us fly to Lisbon", "acme.u1.c")
         seq = await indexed(stock, await summarised(stock, "s1", "A trip to Lisbon.", said))
-    assert vectors_deployment.vectors_folder
-    shutil.rmtree(vectors_deployment.vectors_folder / "summaries")
+    await lose_collection(vectors_deployment, Collection.SUMMARIES)
 
     (fault,) = (await audited(connection, vectors_deployment)).faults.named
 

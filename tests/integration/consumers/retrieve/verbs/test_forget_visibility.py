@@ -21,6 +21,7 @@ from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write_settings
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids, saved
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 ASKED = 24
@@ -103,7 +104,7 @@ async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
 
 
 async def test_search_hides_a_forgotten_fact(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         fact = await stock.ask("save", text=SECRETIVE, tier="profile")
     async with run_consumers([each for each in CONSUMERS if each != "persist"], with_vectors):

@@ -18,6 +18,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -294,7 +295,9 @@ async def test_a_document_longer_than_the_setting_is_refused(stock: Stock) -> No
         while "error" not in (refused := await stock.ask("document", **document)):
             await asyncio.sleep(0.02)
     assert refused["error"]["code"] == "bad_request"
-    assert refused["error"]["message"].startswith("text: 2,000 characters, the limit is 1,000 (setting")
+    assert refused["error"]["message"].startswith(
+        "text: has 2,000 characters, and the limit is 1,000 (setting"
+    )
     assert "error" not in await stock.ask("document", action="add", text="w" * 1_000)
 
 
@@ -357,7 +360,7 @@ async def test_forget_by_query(stock: Stock) -> None:
 
 async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     """An id is not reused even when no process caches the fact and the database has lost its text."""
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
         await stock.ask("forget", id=first["id"])

@@ -24,6 +24,7 @@ from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
@@ -59,7 +60,7 @@ class Unindexed:
 
 @pytest_asyncio.fixture
 async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Unindexed]:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     await write_settings(stock.connection, SettingsV1(limits=FactLimits(profile=1, working_days=3)))
     model = Stuck()
     async with AsyncExitStack() as ends:

@@ -1,10 +1,12 @@
 """Messages ranked by a weighted sum of their features."""
 
+from datetime import timedelta
+
 import pytest
 
 from mnemon_consumers.retrieve.search.message_features import MessageFeatures
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.rerank import RankedMessage, load_weights, rerank_messages
+from mnemon_consumers.retrieve.search.rerank import RankedMessage, list_best, load_weights, score_messages
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS
 from mnemon_infra.database.messages.lookup import Surroundings
 from tests.unit.consumers.retrieve.search.test_message_features import around, found, said
@@ -14,7 +16,7 @@ def rank(
     scores: dict[str, float], surroundings: Surroundings, query: str = "?", limit: int = 100
 ) -> list[RankedMessage]:
     candidates = {name: found(score) for name, score in scores.items()}
-    return rerank_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}, limit)
+    return list_best(score_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}), limit)
 
 
 def places(ranked: list[RankedMessage]) -> list[int]:
@@ -48,16 +50,35 @@ def test_question_of_the_user_prefers_the_users_own_words() -> None:
 
 
 def test_answer_ranks_above_other_neighbours_of_the_question() -> None:
-    messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4)
+    messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4, "fine")
     assert places(rank({"e2": 1.0}, around(*messages))) == [2, 3, 1, 4]
 
 
 def test_newer_message_comes_first_of_equals_and_limit_cuts() -> None:
-    messages = around(*map(said, range(1, 4)), together=False)
+    messages = around(said(1, "one"), said(2, "two"), said(3, "three"), together=False)
     scores = dict.fromkeys(("e1", "e2", "e3"), 0.5)
 
     assert places(rank(scores, messages)) == [3, 2, 1]
     assert places(rank(scores, messages, limit=2)) == [3, 2]
+
+
+def test_repeated_message_is_ranked_once_and_the_next_one_fills_the_limit() -> None:
+    texts = "I like tea", "I like tea!", "I don't like tea", "Tea is served"
+    messages = [said(seq, text) for seq, text in enumerate(texts, 1)]
+    other = said(5, "I like tea", role="assistant")
+    scores = {"e1": 0.9, "e2": 0.8, "e3": 0.7, "e4": 0.6, "e5": 0.5}
+
+    ranked = rank(scores, around(*messages, other, together=False), "tea", limit=4)
+    assert len(ranked) == 4
+    assert len({1, 2}.intersection(places(ranked))) == 1
+    assert {3, 4, 5} < set(places(ranked)), "the assistant does not speak for the user"
+
+
+def test_equal_messages_that_name_a_time_are_both_ranked_on_different_days() -> None:
+    first, second = said(1, "I ran yesterday"), said(2, "I ran yesterday")
+    second = second._replace(sent_at=first.sent_at + timedelta(days=30))
+    ranked = rank({"e1": 0.9, "e2": 0.8}, around(first, second, together=False), "ran")
+    assert set(places(ranked)) == {1, 2}
 
 
 def test_empty_result_is_not_ranked() -> None:

@@ -8,9 +8,7 @@ from mnemon_consumers.retrieve.search.fusion import measure_word_share
 from mnemon_consumers.retrieve.search.query.intent import (
     LOOKED_AT,
     QueryIntent,
-    speaks_of_others,
     split_words,
-    tells_time,
 )
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod
 from mnemon_consumers.retrieve.search.text_properties import describe_text
@@ -138,20 +136,20 @@ def test_question_about_a_time_is_recognised(query: str, for_time: bool) -> None
 
 
 def test_message_intent_names_dates_and_people() -> None:
-    assert tells_time("We went there last Friday.")
-    assert tells_time("Мы были там в мае")
-    assert tells_time("It was in 2019")
-    assert not tells_time("It costs 20190 roubles")
-    assert not tells_time("We may go there")
-    assert tells_time("She stays till the 24th")
-    assert tells_time("Приедет 21-го")
-    assert tells_time("The train is at 9:40")
-    assert not tells_time("Four days of 24 hours")
+    assert describe_text("We went there last Friday.").tells_time
+    assert describe_text("Мы были там в мае").tells_time
+    assert describe_text("It was in 2019").tells_time
+    assert not describe_text("It costs 20190 roubles").tells_time
+    assert not describe_text("We may go there").tells_time
+    assert describe_text("She stays till the 24th").tells_time
+    assert describe_text("Приедет 21-го").tells_time
+    assert describe_text("The train is at 9:40").tells_time
+    assert not describe_text("Four days of 24 hours").tells_time
 
-    assert speaks_of_others("Your painting is so vivid!")
-    assert speaks_of_others("Как ты это сделал?")
-    assert not speaks_of_others("I painted it, as you know.")
-    assert not speaks_of_others("It is so vivid!")
+    assert describe_text("Your painting is so vivid!").speaks_of_others
+    assert describe_text("Как ты это сделал?").speaks_of_others
+    assert not describe_text("I painted it, as you know.").speaks_of_others
+    assert not describe_text("It is so vivid!").speaks_of_others
 
 
 def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:

@@ -1,0 +1,235 @@
+"""Fit of the weights of answerability on conversations with questions; `just fit-answerability` runs it.
+
+    uv run python -m mnemon_bench.quality.answerability_fit DATA [DATA ...] [--write]
+
+Each DATA is a folder of conversations in the form of LoCoMo. Two logistic regressions tell questions that the
+messages answer from others: by their topic, from questions about other conversations of the same set; and by
+the speaker, from adversarial questions, which ask one person about the words of another. Every data set
+counts the same. Cross-validation leaves out the questions of one conversation at a time.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_bench.quality.in_process_search import InProcessSearch
+from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
+from mnemon_consumers.retrieve.search import answerability
+from mnemon_consumers.retrieve.search.answerability import (
+    AnswerabilityFeatures,
+    AnswerabilityWeights,
+    SpeakerFeatures,
+    TopicFeatures,
+    compute_answerability,
+    extract_answerability_features,
+    load_answerability_weights,
+)
+from mnemon_consumers.retrieve.search.candidates import choose_breadth
+from mnemon_consumers.retrieve.search.rerank import list_best
+from mnemon_infra.models.wordllama import THRESHOLDS
+
+Kind = Literal["answered", "elsewhere", "adversarial"]
+
+DEPTH: Final = 10
+"""Number of best turns of which the recall is measured."""
+
+PENALTY: Final = 1.0
+"""Weight of the squared weights in the loss."""
+
+UNANSWERED_WEIGHT: Final = 0.3
+"""Weight of a question whose answer is not among the hits, where one with all of its answer has 1.3: leaving
+out the hits of the first costs nothing."""
+
+SET_WEIGHT: Final = 400.0
+"""Weight of the answered questions of each data set in the loss."""
+
+SHARES: Final[dict[Kind, float]] = {"answered": 1.0, "elsewhere": 0.75, "adversarial": 0.4}
+"""Weights of the kinds of questions, as shares of `SET_WEIGHT`.
+
+Questions about the wrong speaker are rarer than others without an answer, and harder to tell. With a share of
+0.15, 74 % of them get hits on LoCoMo, and recall@10 falls by 0.010 (cross-validated); with 0.4 they are 51 %
+and 0.014, with 0.6 44 % and 0.022.
+"""
+
+STEPS: Final = 60
+"""Maximum number of steps of Newton's method; the loss is convex, and ten usually suffice."""
+
+LEASTS: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
+"""Least probabilities for which the figures are printed."""
+
+Vector = NDArray[np.float64]
+
+
+class Judged(NamedTuple):
+    """A question with the features that tell whether the messages of a conversation answer it.
+
+    Attributes:
+        data_set: name of the data set.
+        owner: the conversation that the question is about.
+        kind: whether the conversation asked has the answer, and if not, why.
+        recall: share of the answer among the hits.
+        has_hits: whether the search finds anything.
+        features: None if the query is not judged.
+    """
+
+    data_set: str
+    owner: str
+    kind: Kind
+    recall: float
+    has_hits: bool
+    features: AnswerabilityFeatures | None
+
+
+def judge_questions(name: str, data: Data) -> Iterator[Judged]:
+    """Yield each question asked in its own conversation, and in the two conversations after it."""
+    search = InProcessSearch(data)
+    users = list(search.conversations)
+    for question in data.questions:
+        if question.category == ADVERSARIAL:
+            yield _judge_question(name, search, question, question.user, "adversarial")
+            continue
+        place = users.index(question.user)
+        yield _judge_question(name, search, question, question.user, "answered")
+        for user in (users[place + 1 :] + users[:place])[:2]:
+            yield _judge_question(name, search, question, user, "elsewhere")
+
+
+def _judge_question(
+    name: str, search: InProcessSearch, question: LabelledQuestion, user: str, kind: Kind
+) -> Judged:
+    intent = search.build_intent(user, question.text)
+    scored = search.score_messages(user, intent, choose_breadth(DEPTH), THRESHOLDS)
+    turns = [turn_id(each.message.event_id) for each in list_best(scored, DEPTH)]
+    found = recall(question.evidence, turns) if kind == "answered" else 0.0
+    features = extract_answerability_features(scored, intent, search.statistics)
+    return Judged(name, question.user, kind, found, bool(scored), features)
+
+
+def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
+    """Return the weights of both regressions."""
+    topic = _fit_regression(
+        [(each, each.features.topic) for each in questions if each.features and each.kind != "adversarial"]
+    )
+    # Sets without adversarial questions still tell what an answered question looks like.
+    speaker = _fit_regression(
+        [
+            (each, each.features.speaker)
+            for each in questions
+            if each.features and each.features.speaker and each.kind != "elsewhere"
+        ]
+    )
+    return AnswerabilityWeights(
+        TopicFeatures(*topic[:-1]), topic[-1], SpeakerFeatures(*speaker[:-1]), speaker[-1]
+    )
+
+
+def _fit_regression(rows: Sequence[tuple[Judged, Sequence[float]]]) -> list[float]:
+    """Return the weights of a logistic regression, the constant last."""
+    importance = [UNANSWERED_WEIGHT + each.recall if each.kind == "answered" else 1.0 for each, _ in rows]
+    totals: dict[tuple[str, Kind], float] = defaultdict(float)
+    for (each, _), value in zip(rows, importance, strict=True):
+        totals[each.data_set, each.kind] += value
+    shares = np.array(
+        [
+            SET_WEIGHT * SHARES[each.kind] * value / totals[each.data_set, each.kind]
+            for (each, _), value in zip(rows, importance, strict=True)
+        ]
+    )
+    values = np.array([(*features, 1.0) for _, features in rows])
+    is_answered = np.array([each.kind == "answered" for each, _ in rows])
+    penalties = np.array([*[PENALTY] * (values.shape[1] - 1), 1e-6])
+    weights = np.zeros(values.shape[1])
+    for _ in range(STEPS):
+        chances = 1 / (1 + np.exp(-values @ weights))
+        gradient = values.T @ (shares * (chances - is_answered)) + penalties * weights
+        curvature = (values.T * (shares * chances * (1 - chances))) @ values + np.diag(penalties)
+        weights -= np.linalg.solve(curvature, gradient)
+    return [float(each) for each in weights]
+
+
+def judge_answer(question: Judged, weights: AnswerabilityWeights) -> float:
+    """Return the probability of an answer as a search does; 1 for queries that are not judged."""
+    if not question.has_hits:
+        return 0.0
+    return compute_answerability(question.features, weights) if question.features else 1.0
+
+
+def cross_validate(questions: Sequence[Judged]) -> list[tuple[Judged, float]]:
+    """Return the questions with probabilities by weights that were fitted without their conversations."""
+    judged: list[tuple[Judged, float]] = []
+    for data_set, owner in sorted({(each.data_set, each.owner) for each in questions}):
+        weights = fit_weights(
+            [each for each in questions if (each.data_set, each.owner) != (data_set, owner)]
+        )
+        judged += [
+            (each, judge_answer(each, weights))
+            for each in questions
+            if (each.data_set, each.owner) == (data_set, owner)
+        ]
+    return judged
+
+
+def summarise(judged: Sequence[tuple[Judged, float]], least: float) -> Iterator[str]:
+    """Yield a line for each data set: the recall lost, and the shares of unanswerable questions with hits."""
+    for data_set in dict.fromkeys(each.data_set for each, _ in judged):
+        own = [(each, chance) for each, chance in judged if each.data_set == data_set]
+        kept = [each.recall * (chance >= least) for each, chance in own if each.kind == "answered"]
+        whole = [each.recall for each, _ in own if each.kind == "answered"]
+        shown = [f"{data_set:10} recall@{DEPTH} {fmean(whole):.3f} to {fmean(kept):.3f}"]
+        passed: dict[Kind, list[bool]] = defaultdict(list)
+        for each, chance in own:
+            passed[each.kind].append(chance >= least)
+        del passed["answered"]
+        yield "  ".join(shown + [f"{kind} with hits {fmean(some):.3f}" for kind, some in passed.items()])
+
+
+def write_weights(weights: AnswerabilityWeights) -> None:
+    """Replace the weights beside the search, with the next version."""
+    path = Path(answerability.__file__).with_name(answerability.WEIGHTS_FILE)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    version = next(int(line.partition("=")[2]) for line in lines if line.startswith("version"))
+    comment = [line for line in lines if line.startswith("#")]
+    path.write_text(
+        "\n".join([*comment, f"version = {version + 1}", *_list_weights(weights), ""]), encoding="utf-8"
+    )
+
+
+def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
+    parts = (("topic", weights.topic, weights.topic_constant),)
+    for title, values, constant in (*parts, ("speaker", weights.speaker, weights.speaker_constant)):
+        yield from ("", f"[{title}]")
+        yield from (f"{name} = {value:.3f}" for name, value in values._asdict().items())
+        yield f"constant = {constant:.3f}"
+
+
+def main() -> None:
+    """Fit the weights, print figures with present and cross-validated weights, and write them if asked to."""
+    parser = argparse.ArgumentParser(description="Fit the weights of answerability.")
+    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
+    parser.add_argument("--write", action="store_true", help=f"Replace {answerability.WEIGHTS_FILE}.")
+    arguments = parser.parse_args()
+    questions = [each for path in arguments.data for each in judge_questions(path.name, load_data(path))]
+    weights, present = fit_weights(questions), load_answerability_weights()
+    figures = {
+        "present": [(each, judge_answer(each, present)) for each in questions],
+        "fitted": [(each, judge_answer(each, weights)) for each in questions],
+        "cross-validated": cross_validate(questions),
+    }
+    for title, judged in figures.items():
+        for least in LEASTS:
+            for line in summarise(judged, least):
+                sys.stdout.write(f"{title:16} {least:.2f}  {line}\n")
+    sys.stdout.write("\n".join([*_list_weights(weights), ""]))
+    if arguments.write:
+        write_weights(weights)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Errors and warnings for requests of a tenant that moves, or has moved, to another deployment. No I/O."""
+
+from mnemon_contracts.verbs.ask import AskError
+from mnemon_infra.settings.residence import Residence
+
+
+def describe_absence(residence: Residence, verb: str) -> AskError | None:
+    """Return the error for a request of a tenant; None if the request is answered here.
+
+    `erase` is also answered where only a copy is left: by a confirmed move, or by one that was given up.
+    """
+    if verb == "erase" and holds_copy(residence):
+        return None
+    match residence.state:
+        case "moved":
+            return AskError(
+                code="moved",
+                message=f"the tenant has moved: connect to {residence.peer}",
+                retryable=False,
+                moved_to=residence.peer,
+            )
+        case "leaving":
+            message = "the tenant moves to another deployment: repeat the request in some seconds"
+            return AskError(code="unavailable", message=message, retryable=True)
+        case "arriving":
+            message = "the tenant is moving here: repeat the request when the move has ended"
+            return AskError(code="unavailable", message=message, retryable=True)
+    return None
+
+
+def holds_copy(residence: Residence) -> bool:
+    """Return whether a deployment has only a copy of a tenant, which cannot become its memory by a revert."""
+    return residence.state == "arriving" or (residence.state == "moved" and residence.is_confirmed)
+
+
+def describe_copy(residence: Residence) -> str:
+    """Return the warning of an erasure that concerns only the copy in this deployment."""
+    return f"only the copy in this deployment is concerned: the memory is at {residence.peer}"

@@ -1,0 +1,129 @@
+"""Near-duplicates among the hits of a search: texts that say the same in the same words. No I/O."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeVar
+
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
+from mnemon_consumers.retrieve.search.text_properties import describe_text
+from mnemon_infra.database.messages.lookup import VisibleMessage
+from mnemon_infra.models import bm25
+
+Item = TypeVar("Item")
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_NUMBER: Final = re.compile(r"[-−]?\d+(?:[.,:/]\d+)*")
+_PUNCTUATION: Final = frozenset("'\"«»„“”‘’`.,;:!?…¿¡()[]{}<>-–—_*/\\|")
+"""Characters that do not count. Others tell texts apart: "C" and "C++", "5 $" and "5 €", emoji."""
+
+_CONTRACTIONS: Final = tuple(
+    (re.compile(pattern), full)
+    for pattern, full in (
+        (r"\bcannot\b|\bcan't\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"n't\b", " not"),
+        (r"'m\b", " am"),
+        (r"'re\b", " are"),
+        (r"'ve\b", " have"),
+        (r"'ll\b", " will"),
+    )
+)
+
+_LIGHT_WORDS: Final = frozenset(
+    str.split("a an the and so just very really too oh и а ну вот же очень просто")
+)
+"""Words without which a text says the same. All other words count, also "not", "was" and "after"."""
+
+
+class Wording(NamedTuple):
+    """The wording of a text. Two texts with the same wording say the same.
+
+    Attributes:
+        words: the words in lower case without those that have a term, and without `_LIGHT_WORDS`.
+        numbers: the numbers, in order.
+        symbols: characters that are neither letters, digits, spaces nor punctuation.
+        name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
+        is_question: whether the text has a question mark.
+    """
+
+    words: frozenset[str]
+    numbers: tuple[str, ...]
+    symbols: frozenset[str]
+    name_words: frozenset[str]
+    is_question: bool
+
+
+def list_distinct(
+    items: Iterable[Item], get_text: Callable[[Item], tuple[Hashable, str]], limit: int
+) -> list[Item]:
+    """Return the first items, each of which says something else than the items before it.
+
+    Args:
+        items: items, best first.
+        get_text: returns the source of an item and its text; equal texts of two sources are kept.
+        limit: maximum number of items to return.
+    """
+    kept: list[Item] = []
+    texts: dict[tuple[Hashable, frozenset[int]], list[str]] = {}
+    for item in items:
+        if len(kept) >= limit:
+            break
+        source, text = get_text(item)
+        # Few texts have the same terms, so that few have to be compared.
+        alike = texts.setdefault((source, describe_text(text).terms), [])
+        if not any(says_same(text, other) for other in alike):
+            alike.append(text)
+            kept.append(item)
+    return kept
+
+
+def describe_source(message: VisibleMessage) -> Hashable:
+    """Return the speaker, and the day if the text names a time: "yesterday" is another day on each day."""
+    day = message.sent_at.date() if describe_text(message.content).tells_time else None
+    return message.name or message.role, day
+
+
+def says_same(text: str, other: str) -> bool:
+    """Return whether two texts with the same terms say the same.
+
+    They do if they differ only in case, punctuation and white space, or in the order of their words and in
+    `_LIGHT_WORDS`.
+    """
+    if text == other:
+        return True
+    if max(len(text), len(other)) > LOOKED_AT:
+        return False
+    return _normalise(text) == _normalise(other) or _describe_wording(text) == _describe_wording(other)
+
+
+def _normalise(text: str) -> tuple[list[str], list[str], bool]:
+    plain = _simplify(text)
+    symbols = [each for each in plain if _is_symbol(each)]
+    return _TOKEN.findall(plain) + _NUMBER.findall(plain), symbols, describe_text(text).is_question
+
+
+@lru_cache(maxsize=1_000)
+def _describe_wording(text: str) -> Wording:
+    plain = _simplify(text)
+    properties = describe_text(text)
+    words = frozenset(_TOKEN.findall(plain)) - _LIGHT_WORDS
+    return Wording(
+        frozenset(each for each in words if not bm25.weigh_document(each).indices),
+        tuple(_NUMBER.findall(plain)),
+        frozenset(filter(_is_symbol, plain)),
+        properties.name_words,
+        properties.is_question,
+    )
+
+
+def _simplify(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).translate(bm25.YO).casefold().replace("’", "'")
+    for pattern, full in _CONTRACTIONS:
+        plain = pattern.sub(full, plain)
+    return plain
+
+
+def _is_symbol(character: str) -> bool:
+    return not (character.isalnum() or character.isspace() or character in _PUNCTUATION)

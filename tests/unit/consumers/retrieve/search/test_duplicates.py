@@ -1,0 +1,49 @@
+"""Near-duplicates among the hits of a search."""
+
+import pytest
+
+from mnemon_consumers.retrieve.search.duplicates import list_distinct
+
+
+def distinct(*texts: str, limit: int = 100) -> list[str]:
+    return list_distinct(texts, lambda text: (None, text), limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("I like green tea.", "i like  GREEN tea!"),
+        ("The user likes dogs", "User likes the dog"),
+        ("I'm not fond of tea", "I am not fond of tea"),
+        ("Yesterday I walked to the lake.", "I walked to the lake yesterday"),
+        ("Я люблю зелёный чай.", "я люблю зеленый чай"),
+        ("Пользователь любит собак", "Пользователь очень любит собаку"),
+        ("👍", "👍"),
+    ],
+)
+def test_texts_that_say_the_same_are_listed_once(text: str, other: str) -> None:
+    assert distinct(text, other) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("I like tea", "I don't like tea"),
+        ("Я люблю чай", "Я не люблю чай"),
+        ("He is a teacher", "He was a teacher"),
+        ("You like tea", "Do you like tea?"),
+        ("My mother lives in Rome", "Her mother lives in Rome"),
+        ("Anna loves Boris", "Boris loves Anna"),
+        ("Run 3 times in 5 days", "Run 5 times in 3 days"),
+        ("It weighs 1.5 kg", "It weighs 5.1 kg"),
+        ("He writes C", "He writes C++"),
+        ("Great 👍", "Great 👎"),
+        ("Дом у озера", "Дом за озером"),
+    ],
+)
+def test_texts_that_say_something_else_are_kept(text: str, other: str) -> None:
+    assert distinct(text, other) == [text, other]
+
+
+def test_limit_is_filled_with_the_next_texts() -> None:
+    assert distinct("tea", "Tea!", "milk", "juice", limit=2) == ["tea", "milk"]
