@@ -5,11 +5,12 @@ The files `english.toml` and `russian.toml` contain the rules.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from mnemon_contracts.events.memory import Kind, Tier
+from mnemon_infra.models.language.offline.prefilter import PatternPrefilter
 
 Slot = Literal["name", "home", "work", "age", "status"]
 """Properties with one value at a time: a newer value replaces the older one."""
@@ -44,6 +45,7 @@ class LanguageRules(NamedTuple):
 
     Attributes:
         rules: the rules; the first rule that matches counts.
+        prefilter: the prefilter of the rules' patterns.
         opening: words without content at the beginning of a sentence.
         joint: words before a clause within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
@@ -53,6 +55,7 @@ class LanguageRules(NamedTuple):
     """
 
     rules: tuple[Rule, ...]
+    prefilter: PatternPrefilter
     opening: re.Pattern[str]
     joint: re.Pattern[str]
     hedge: re.Pattern[str]
@@ -71,11 +74,13 @@ class LanguageRules(NamedTuple):
 
         for name, lines in source["words"].items():
             words[name] = insert_words(lines)
+        rules = tuple(
+            Rule(**{**rule, "pattern": compile_forms(insert_words(rule["pattern"]))})
+            for rule in source["rules"]
+        )
         return cls(
-            rules=tuple(
-                Rule(**{**rule, "pattern": compile_forms(insert_words(rule["pattern"]))})
-                for rule in source["rules"]
-            ),
+            rules=rules,
+            prefilter=PatternPrefilter([rule.pattern for rule in rules]),
             opening=re.compile(f"(?:{join_lines(source['opening'])}) +", re.IGNORECASE),
             joint=re.compile(join_lines(source["joint"]), re.IGNORECASE),
             hedge=compile_forms(source["hedge"]),
@@ -83,6 +88,10 @@ class LanguageRules(NamedTuple):
             user=source["user"],
             words=words,
         )
+
+    def find_candidates(self, text: str) -> Iterator[Rule]:
+        """Yield the rules that can match a text, in order."""
+        return (self.rules[number] for number in self.prefilter.find_candidates(text))
 
 
 _WORD: Final = re.compile(r"\{([A-Z_]+)\}")

@@ -54,7 +54,7 @@ def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
     if text.endswith("?") or len(text) > LONGEST:
         return None
     plain, day = text.translate(_STRAIGHT), at.date()
-    for rule in language.rules:
+    for rule in language.find_candidates(plain):
         begins = [match.start() for match in rule.pattern.finditer(plain)]
         if not begins:
             continue

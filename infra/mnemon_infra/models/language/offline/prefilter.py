@@ -1,0 +1,101 @@
+"""Prefilter of patterns: finds the few patterns that can match a text, without running the others.
+
+A pattern of `rules.py` has hundreds of alternatives that ignore case, and most sentences match none. Each
+match contains at least one of the pattern's fragments, and a text is searched for the fragments of all
+patterns at once.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+GRAM: Final = 3
+"""Number of characters of a gram, the part of a fragment by which the fragment is looked up."""
+
+IRREGULAR: Final = re.compile("[\u0130\u0131\u017f\u1c80-\u1c88]")
+"""Characters that patterns take for another letter and `str.lower` does not: dotless i, long s and others."""
+
+_parse: Final = import_module("re._parser").parse
+"""The parser of the standard library. The module `sre_parse`, its public name until 3.10, is deprecated."""
+
+
+class PatternPrefilter:
+    """Finds the patterns that can match a text. Patterns without fragments always can.
+
+    Args:
+        patterns: the patterns, compiled with `re.IGNORECASE`.
+    """
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
+        self._all = range(len(patterns))
+        always: list[int] = []
+        by_gram: dict[str, dict[str, list[int]]] = {}
+        for number, pattern in enumerate(patterns):
+            fragments = find_fragments(pattern)
+            if not fragments:
+                always.append(number)
+            for fragment in fragments:
+                by_gram.setdefault(_choose_gram(fragment), {}).setdefault(fragment, []).append(number)
+        self._always = frozenset(always)
+        self._fragments = {gram: tuple(fragments.items()) for gram, fragments in by_gram.items()}
+        self._grams = frozenset(by_gram)
+        self._sizes = sorted({len(gram) for gram in by_gram})
+
+    def find_candidates(self, text: str) -> Iterable[int]:
+        """Return the numbers of the patterns that can match within a text, in order."""
+        if IRREGULAR.search(text):
+            return self._all
+        lowered = text.lower()
+        found = set(self._always)
+        for size in self._sizes:
+            grams = [lowered[begin : begin + size] for begin in range(len(lowered) - size + 1)]
+            for gram in self._grams.intersection(grams):
+                for fragment, numbers in self._fragments[gram]:
+                    if fragment in lowered:
+                        found.update(numbers)
+        return sorted(found)
+
+
+def find_fragments(pattern: re.Pattern[str]) -> frozenset[str]:
+    """Return lower-case texts of which each match of a pattern contains at least one.
+
+    Return an empty set if no such texts of at least two characters are known.
+    """
+    fragments = _find_fragments(_parse(pattern.pattern, pattern.flags))
+    return fragments if all(len(fragment) > 1 for fragment in fragments) else frozenset()
+
+
+def _find_fragments(parsed: Iterable[tuple[Any, Any]]) -> frozenset[str]:
+    """Return the fragments of a parsed sequence: the most telling ones of its parts."""
+    known: list[frozenset[str]] = []
+    run = ""
+    for operation, argument in parsed:
+        if str(operation) == "LITERAL":
+            run += chr(argument)
+            continue
+        known += [frozenset({run.lower()}), _find_fragments_of_part(str(operation), argument)]
+        run = ""
+    known.append(frozenset({run.lower()}))
+    telling = [fragments for fragments in known if fragments and "" not in fragments]
+    return max(
+        telling, key=lambda fragments: (min(map(len, fragments)), -len(fragments)), default=frozenset()
+    )
+
+
+def _find_fragments_of_part(operation: str, argument: Any) -> frozenset[str]:
+    match operation:
+        case "BRANCH":
+            branches = [_find_fragments(branch) for branch in argument[1]]
+            return frozenset().union(*branches) if all(branches) else frozenset()
+        case "SUBPATTERN":
+            return _find_fragments(argument[-1])
+        case "MAX_REPEAT" | "MIN_REPEAT" if argument[0]:
+            return _find_fragments(argument[-1])
+    return frozenset()
+
+
+def _choose_gram(fragment: str) -> str:
+    """Return the gram of a fragment: its first one without a space, because that one is rarer in texts."""
+    grams = [fragment[begin : begin + GRAM] for begin in range(max(1, len(fragment) - GRAM + 1))]
+    return next((gram for gram in grams if " " not in gram), grams[0])
