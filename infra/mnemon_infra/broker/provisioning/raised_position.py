@@ -1,0 +1,54 @@
+"""Raising of a log's last position, so that its next events have positions that another log has not used.
+
+Ids of derived events contain positions. After a move, an id that is made here must not be one that was made
+there.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.provisioning.restoration import FILLER, TIMEOUT, remove_fillers, store_batch
+from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
+
+PURGED_AT_ONCE: Final = 20_000
+"""Number of fillers after which they are removed, so that consumers receive few of them."""
+
+
+async def raise_last_position(connection: Client, above: int, progress: Callable[[int, int], None]) -> int:
+    """Write and remove fillers until the log's last position is `above` or higher. Return their number.
+
+    A killed call is repeated: it removes the fillers, and their subject from the stream.
+
+    Args:
+        connection: connection of an operator.
+        above: the position.
+        progress: receives the reached position and the last one.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or refuses.
+    """
+    stream_context = connection.jetstream(timeout=TIMEOUT)
+    info = await stream_context.stream_info(LOG)
+    first = last = info.state.last_seq
+    config = info.config
+    subjects = [each for each in config.subjects or () if each != FILLER_SUBJECT]
+    if last >= above and subjects == config.subjects:
+        return 0
+    await stream_context.update_stream(config.evolve(subjects=[*subjects, FILLER_SUBJECT]))
+    try:
+        purged = last
+        while last < above:
+            last = await store_batch(connection, [FILLER] * min(BATCH, above - last))
+            if last - purged >= PURGED_AT_ONCE:
+                await remove_fillers(connection)
+                purged = last
+                progress(last, above)
+    finally:
+        await remove_fillers(connection)
+        config = (await stream_context.stream_info(LOG)).config
+        await stream_context.update_stream(config.evolve(subjects=subjects))
+    return last - first

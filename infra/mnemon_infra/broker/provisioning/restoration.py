@@ -1,0 +1,349 @@
+"""Restoration of the log on the server: a marked stream, written at exact positions, then released."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.api import StreamConfig, StreamInfo
+from nats.js.errors import APIError, NotFoundError
+
+from mnemon_contracts.streams import LOG, SETTINGS
+from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
+from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.restored_log import (
+    FILLER_SUBJECT,
+    RESTORED,
+    UNFINISHED,
+)
+
+BATCH_BYTES: Final = 4 * 1024 * 1024
+"""Maximum bytes of a batch with more than one message."""
+
+TIMEOUT: Final = 10.0
+"""Maximum seconds for the server to store a batch."""
+
+TRIES: Final = 30
+"""Maximum number of attempts to store a batch: a cluster may be about to elect a leader."""
+
+PAUSE: Final = 0.5
+"""Seconds between two attempts."""
+
+SETTINGS_STREAM: Final = f"KV_{SETTINGS}"
+
+_DUPLICATE_WINDOW: Final = 0.1
+"""Seconds for which the server recognises an id during a restore, the minimum: copies in the log share an id.
+"""
+
+_DUPLICATE_ID: Final = 10201
+"""Error code of nats-server: a message of the batch has an id that the stream has within its window."""
+
+
+class LogNotEmpty(Exception):
+    """The servers have data already; the message names it and the next step."""
+
+
+class ForeignEvent(Exception):
+    """Another client wrote to the log during a restore."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(
+            f"another client wrote to {LOG} at position {position:,} during the restore. Stop all bots and "
+            f"consumers, delete the stream (nats stream rm {LOG}), then run the restore again"
+        )
+
+
+class MessageTooLarge(Exception):
+    """An event of the backup is larger than the NATS server accepts (`max_payload`)."""
+
+    def __init__(self, position: int, size: int, most: int) -> None:
+        super().__init__(
+            f"the event at position {position:,} has {size:,} bytes, and the NATS server takes {most:,}: set "
+            "max_payload: 8MB in its configuration"
+        )
+
+
+class ExactMessage(NamedTuple):
+    """A message for an exact position of the log."""
+
+    subject: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def encode_headers(self, others: Mapping[str, str] | None = None) -> bytes:
+        """Return the header block of the protocol."""
+        lines = "".join(f"{name}: {value}\r\n" for name, value in {**self.headers, **(others or {})}.items())
+        return f"NATS/1.0\r\n{lines}\r\n".encode()
+
+
+FILLER: Final = ExactMessage(FILLER_SUBJECT, {}, b"")
+"""Message at a position without an event."""
+
+
+class RestoreState(NamedTuple):
+    """How far a restore into the log has come.
+
+    Attributes:
+        last: last position that is written.
+        is_finished: whether the log was released.
+    """
+
+    last: int
+    is_finished: bool
+
+
+async def open_restored_log(connection: Client, mark: str, first: int, replicas: int) -> RestoreState:
+    """Create the log with the mark of a restore, or continue one with the same mark.
+
+    Args:
+        connection: connection of an operator.
+        mark: identifies the backup; it ends with a colon and the last position of the backup.
+        first: position of the first event.
+        replicas: number of servers that keep a copy.
+
+    Raises:
+        LogNotEmpty: the log or the settings have data of another origin, or consumers run.
+        nats.errors.Error: the server does not answer.
+    """
+    stream_context = connection.jetstream()
+    try:
+        info = await stream_context.stream_info(LOG)
+    except NotFoundError:
+        info = None
+    if info is not None:
+        metadata = info.config.metadata or {}
+        if metadata.get(UNFINISHED) == mark:
+            return RestoreState(info.state.last_seq, is_finished=False)
+        if metadata.get(RESTORED) == mark:
+            return RestoreState(info.state.last_seq, is_finished=True)
+        await _require_empty(connection, info)
+    await _require_no_settings(connection)
+    if info is not None:
+        await stream_context.delete_stream(LOG)
+    await stream_context.add_stream(
+        _log_config().evolve(
+            num_replicas=replicas,
+            subjects=[*(_log_config().subjects or ()), FILLER_SUBJECT],
+            duplicate_window=_DUPLICATE_WINDOW,
+            first_seq=first if first > 1 else None,
+            metadata={UNFINISHED: mark},
+        )
+    )
+    return RestoreState(first - 1, is_finished=False)
+
+
+async def is_restored(connection: Client, mark: str) -> bool:
+    """Return whether a restore with this mark has ended.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        info = await connection.jetstream().stream_info(LOG)
+    except NotFoundError:
+        return False
+    return (info.config.metadata or {}).get(RESTORED) == mark
+
+
+async def remove_fillers(connection: Client) -> None:
+    """Remove the messages at positions without an event. The positions stay unused.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    await connection.jetstream(timeout=TIMEOUT).purge_stream(LOG, subject=FILLER_SUBJECT)
+
+
+async def release_log(connection: Client, mark: str) -> None:
+    """Remove the mark of the restore, so that processes serve.
+
+    Args:
+        connection: connection of an operator.
+        mark: identifies the backup, as in `open_restored_log`.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    stream_context = connection.jetstream(timeout=TIMEOUT)
+    actual = (await stream_context.stream_info(LOG)).config
+    metadata = {name: value for name, value in (actual.metadata or {}).items() if name != UNFINISHED}
+    usual = _log_config()
+    await stream_context.update_stream(
+        actual.evolve(
+            subjects=usual.subjects,
+            duplicate_window=usual.duplicate_window,
+            metadata={**metadata, RESTORED: mark},
+        )
+    )
+
+
+async def write_entries(
+    connection: Client, bucket: str, messages: Sequence[ExactMessage], replicas: int
+) -> None:
+    """Write entries of a bucket, oldest first; entries of an interrupted call are not repeated.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    await provision_buckets(connection, replicas)
+    stream_context = connection.jetstream(timeout=TIMEOUT)
+    there = (await stream_context.stream_info(f"KV_{bucket}")).state.last_seq
+    for subject, headers, body in messages[there:]:
+        await stream_context.publish(subject, body, headers=dict(headers))
+
+
+class ExactWriter:
+    """Writes messages to the log at exact positions, in atomic batches."""
+
+    def __init__(self, connection: Client, last: int) -> None:
+        self.last = last
+        self._connection = connection
+        self._batch: list[ExactMessage] = []
+        self._ids: set[str] = set()
+        self._bytes = 0
+
+    async def write(self, message: ExactMessage) -> None:
+        """Write a message at the next position, together with those before it that wait.
+
+        Raises:
+            ForeignEvent: another client wrote to the log.
+            MessageTooLarge: the server does not take the message.
+            nats.errors.Error: the server does not answer.
+        """
+        event_id = message.headers.get("Nats-Msg-Id", "")
+        size = len(message.body) + sum(len(name) + len(value) + 4 for name, value in message.headers.items())
+        if size > self._connection.max_payload:
+            raise MessageTooLarge(self.last + len(self._batch) + 1, size, self._connection.max_payload)
+        is_full = len(self._batch) >= BATCH or self._bytes + size > BATCH_BYTES
+        if self._batch and (is_full or event_id in self._ids):
+            await self.flush()
+        self._batch.append(message)
+        self._bytes += size
+        if event_id:
+            self._ids.add(event_id)
+
+    async def flush(self) -> None:
+        """Write the messages that wait.
+
+        Raises:
+            ForeignEvent: another client wrote to the log.
+            nats.errors.Error: the server does not answer.
+        """
+        if self._batch:
+            await self._store(self._batch)
+            self.last += len(self._batch)
+        self._batch, self._ids, self._bytes = [], set(), 0
+
+    async def _store(self, batch: Sequence[ExactMessage]) -> None:
+        fault: Exception = nats.errors.TimeoutError()
+        for _ in range(TRIES):
+            try:
+                await store_batch(self._connection, batch, self.last)
+                return
+            except (nats.errors.Error, TimeoutError) as error:
+                fault = error
+            await asyncio.sleep(PAUSE if not is_duplicate(fault) else 2 * _DUPLICATE_WINDOW)
+            try:
+                last = (await self._connection.jetstream().stream_info(LOG)).state.last_seq
+            except (nats.errors.Error, TimeoutError) as error:
+                fault = error
+                continue
+            if last == self.last + len(batch):
+                return  # the attempt was stored, and its acknowledgement was lost
+            if last != self.last:
+                raise ForeignEvent(self.last + 1)
+        raise fault
+
+
+async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: int | None = None) -> int:
+    """Store an atomic batch; return the position of its last message.
+
+    Args:
+        connection: connection of an operator.
+        batch: at most `BATCH` messages.
+        last: last position that the log must have; None for any.
+
+    Raises:
+        nats.js.errors.APIError: the server refuses the batch.
+        nats.errors.Error: it is unknown whether the batch is stored.
+    """
+    if not connection.is_connected:
+        raise nats.errors.ConnectionReconnectingError
+    inbox = connection.new_inbox()
+    answers = await connection.subscribe(inbox)
+    try:
+        await connection._send_command(_encode_batch(batch, last, inbox))
+        await connection._flush_pending()
+        message = await answers.next_msg(TIMEOUT)
+    finally:
+        await answers.unsubscribe()
+    if not message.data:  # a status: no server leads the log now
+        raise nats.errors.NoRespondersError
+    answer = json.loads(message.data)
+    if "error" in answer:
+        APIError.from_error(answer["error"])
+    return int(answer["seq"])
+
+
+def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -> bytes:
+    """Return an atomic batch in the protocol of NATS.
+
+    nats-py's `publish` refuses subjects that servers take, and checks and flushes each message.
+    """
+    batch_id = uuid4().hex
+    parts = []
+    for place, message in enumerate(batch, 1):
+        others = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(place)}
+        if place == 1 and last is not None:
+            others["Nats-Expected-Last-Sequence"] = str(last)
+        reply = b""
+        if place == len(batch):
+            others["Nats-Batch-Commit"] = "1"
+            reply = f"{inbox} ".encode()
+        headers = message.encode_headers(others)
+        size = len(headers) + len(message.body)
+        parts.append(
+            b"HPUB %b %b%d %d\r\n%b%b\r\n"
+            % (message.subject.encode(), reply, len(headers), size, headers, message.body)
+        )
+    return b"".join(parts)
+
+
+def is_duplicate(error: Exception) -> bool:
+    """Return whether the server refused a batch because it knows the id of one of its messages."""
+    return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
+
+
+def _log_config() -> StreamConfig:
+    return next(config for config in STREAMS if config.name == LOG)
+
+
+async def _require_empty(connection: Client, info: StreamInfo) -> None:
+    if UNFINISHED in (info.config.metadata or {}):
+        raise LogNotEmpty(
+            f"a restore of another backup into {LOG} has not ended: delete the stream (nats stream rm "
+            f"{LOG}), or restore into other servers"
+        )
+    if info.state.last_seq:
+        raise LogNotEmpty(
+            f"{LOG} has events up to position {info.state.last_seq:,}: restore into a new folder "
+            "(--data DIR), or into servers without the stream"
+        )
+    for consumer in await connection.jetstream().consumers_info(LOG):
+        if consumer.num_waiting:
+            raise LogNotEmpty(f"the consumer {consumer.name} is running: stop all consumers, then restore")
+
+
+async def _require_no_settings(connection: Client) -> None:
+    try:
+        info = await connection.jetstream().stream_info(SETTINGS_STREAM)
+    except NotFoundError:
+        return
+    if info.state.last_seq:
+        raise LogNotEmpty(
+            "the servers have settings, and the backup has others: delete the bucket (nats kv del settings), "
+            "or restore into other servers"
+        )

@@ -1,0 +1,88 @@
+"""Restored log: the mark of a restore that has not ended, and the positions whose times are in headers."""
+
+from typing import Final
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerInfo, StreamInfo
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import LOG
+
+UNFINISHED: Final = "mnemon-restore"
+"""Key in the metadata of `LOG` while a restore writes it; the value identifies the backup."""
+
+RESTORED: Final = "mnemon-restored"
+"""Key in the metadata of `LOG` after a restore; the same value, which ends with the restored position."""
+
+FILLER_SUBJECT: Final = "restore.filler"
+"""Subject of the messages that a restore puts at positions without an event, and removes at its end.
+
+`LOG` has the subject during a restore only, and no login of a bot or a worker may publish on it.
+"""
+
+
+class RestoreUnfinished(Exception):
+    """A restore into the log has not ended; the message names the next step."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"a restore into the stream {LOG} has not ended, so nothing is served: run the same `mnemon "
+            "restore` again; it continues where it stopped"
+        )
+
+
+def require_finished(info: StreamInfo) -> None:
+    """Check that no restore into the log is unfinished.
+
+    Raises:
+        RestoreUnfinished: a restore was interrupted, or is running.
+    """
+    if UNFINISHED in (info.config.metadata or {}):
+        raise RestoreUnfinished
+
+
+def parse_restored_position(info: StreamInfo) -> int:
+    """Return the last position that a restore wrote; 0 for a log that was never restored."""
+    return int((info.config.metadata or {}).get(RESTORED, "0").rpartition(":")[2])
+
+
+def describe_replay(log: StreamInfo, persist: ConsumerInfo) -> str | None:
+    """Return a sentence about restored events that have no rows yet; None if there are none.
+
+    Args:
+        log: the state of the log.
+        persist: the state of the consumer that writes the rows.
+    """
+    restored = parse_restored_position(log)
+    reached = persist.ack_floor.stream_seq if persist.ack_floor else 0
+    if reached >= restored or not (persist.num_pending or persist.num_ack_pending):
+        return None
+    return (
+        f"the log was restored up to position {restored:,}, and its rows are written up to position "
+        f"{reached:,}: replies lack the rest until persist has read it"
+    )
+
+
+async def is_restore_unfinished(stream_context: JetStreamContext) -> bool:
+    """Return whether a restore into the log was interrupted, or is running.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        require_finished(await stream_context.stream_info(LOG))
+    except NotFoundError:
+        return False
+    except RestoreUnfinished:
+        return True
+    return False
+
+
+async def read_restored_position(connection: Client) -> int:
+    """Return the last position that a restore wrote; 0 for a log that was never restored.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or the log is absent.
+    """
+    return parse_restored_position(await connection.jetstream().stream_info(LOG))

@@ -1,0 +1,208 @@
+"""Object store: named files in a local folder, or in a bucket of s3-compatible storage."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as RemoteStore
+
+URL_SCHEMES: Final = "s3", "s3a"
+"""Schemes of the addresses that name a bucket; any other location is a folder."""
+
+_RETRY_TIMEOUT: Final = timedelta(seconds=30)
+_NO_BUCKET: Final = "NoSuchBucket"
+
+
+class ObjectMissing(Exception):
+    """The store has no file of this name."""
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be read or written; the message names the store and the next step."""
+
+
+class ObjectStore(Protocol):
+    """Named files. A name is a relative path with `/`."""
+
+    location: str
+
+    async def read(self, name: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            ObjectMissing: there is no such file.
+            StoreUnavailable: the store cannot be read.
+        """
+        ...
+
+    async def write(self, name: str, body: bytes) -> None:
+        """Write a file as a whole or not at all, in place of a former file of this name.
+
+        Raises:
+            StoreUnavailable: the store cannot be written.
+        """
+        ...
+
+    async def list_names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder of the store; empty if there are none.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Remove a file. An absent file counts as removed.
+
+        Raises:
+            StoreUnavailable: the store cannot be written.
+        """
+        ...
+
+
+def open_object_store(location: str | Path) -> ObjectStore:
+    """Open a folder, or the bucket of an address such as `s3://bucket/prefix`; neither is created.
+
+    The usual variables configure the bucket: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
+    `AWS_ENDPOINT_URL`.
+
+    Raises:
+        StoreUnavailable: the address cannot be used.
+        ModuleNotFoundError: obstore is not installed, which buckets need.
+    """
+    scheme, separator, _ = str(location).partition("://")
+    if not separator:
+        return LocalStore(Path(location))
+    if scheme not in URL_SCHEMES or not urlsplit(str(location)).netloc:
+        raise StoreUnavailable(f"{location} cannot be used: name a folder, or a bucket as s3://BUCKET/PREFIX")
+    return _open_bucket(str(location))
+
+
+class LocalStore:
+    """A folder that only this account can read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.location = str(folder)
+        self._folder = folder
+
+    async def read(self, name: str) -> bytes:
+        with self._name_faults():
+            try:
+                return await asyncio.to_thread((self._folder / name).read_bytes)
+            except (FileNotFoundError, NotADirectoryError) as error:
+                raise ObjectMissing(name) from error
+
+    async def write(self, name: str, body: bytes) -> None:
+        with self._name_faults():
+            await asyncio.to_thread(_replace_durably, self._folder / name, body)
+
+    async def list_names(self, folder: str) -> list[str]:
+        with self._name_faults():
+            return await asyncio.to_thread(self._list_files, folder)
+
+    async def delete(self, name: str) -> None:
+        with self._name_faults():
+            await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
+
+    def _list_files(self, folder: str) -> list[str]:
+        if not (self._folder / folder).is_dir():
+            return []
+        return sorted(f"{folder}/{each.name}" for each in (self._folder / folder).iterdir())
+
+    @contextmanager
+    def _name_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or self.location
+            raise StoreUnavailable(
+                f"{where} cannot be used: {error.strerror}. Make it usable, or name another folder"
+            ) from error
+
+
+def _replace_durably(path: Path, body: bytes) -> None:
+    """Replace a file. After the call, the new content is on the disk under the name."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    try:
+        draft.touch(mode=0o600)
+        with draft.open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class BucketStore:
+    """A prefix of a bucket."""
+
+    def __init__(self, location: str, store: "RemoteStore") -> None:
+        self.location = location
+        self._store = store
+
+    async def read(self, name: str) -> bytes:
+        with self._name_faults(name):
+            found = await self._store.get_async(name)
+            return bytes(await found.bytes_async())
+
+    async def write(self, name: str, body: bytes) -> None:
+        with self._name_faults(name):
+            await self._store.put_async(name, body)
+
+    async def list_names(self, folder: str) -> list[str]:
+        with self._name_faults(folder):
+            pages = self._store.list(folder)
+            return sorted([each["path"] async for page in pages for each in page])
+
+    async def delete(self, name: str) -> None:
+        with suppress(ObjectMissing), self._name_faults(name):
+            await self._store.delete_async(name)
+
+    @contextmanager
+    def _name_faults(self, name: str) -> Iterator[None]:
+        from obstore.exceptions import BaseError
+
+        try:
+            yield
+        except (BaseError, OSError) as error:
+            if isinstance(error, FileNotFoundError) and _NO_BUCKET not in str(error):
+                raise ObjectMissing(name) from error
+            reason = str(error).partition("\n")[0]
+            if _NO_BUCKET in str(error):
+                reason = "the bucket does not exist"
+            raise StoreUnavailable(
+                f"{self.location} cannot be used: {reason}. Check the bucket, AWS_ACCESS_KEY_ID, "
+                "AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
+            ) from error
+
+
+def _open_bucket(location: str) -> BucketStore:
+    from obstore.exceptions import BaseError
+    from obstore.store import S3Store
+
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    try:
+        store = S3Store.from_url(
+            location,
+            config={"endpoint": endpoint} if endpoint else {},
+            client_options={"allow_http": bool(endpoint and endpoint.startswith("http://"))},
+            retry_config={"max_retries": 3, "retry_timeout": _RETRY_TIMEOUT},
+        )
+    except (BaseError, ValueError) as error:
+        raise StoreUnavailable(
+            f"{location} cannot be used: {error}. Name a bucket as s3://BUCKET/PREFIX"
+        ) from error
+    return BucketStore(location, store)

@@ -1,0 +1,1 @@
+"""Commands `mnemon backup` and `mnemon restore`."""

@@ -1,0 +1,121 @@
+"""Command `mnemon backup`: back up log, settings, logins and erasures."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
+from mnemon.cli.target import DataOption, open_deployment
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_json
+
+if TYPE_CHECKING:
+    from mnemon.operations.backup.run import BackupResult
+
+
+def backup(
+    destination: Annotated[
+        str,
+        typer.Argument(
+            metavar="DESTINATION",
+            help="Folder, or bucket such as s3://bucket/prefix. Later runs update it.",
+        ),
+    ],
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Encrypt for this public key of age: age1.... Can be repeated."),
+    ] = None,
+    passphrase_file: PassphraseOption = None,
+    logins: LoginsOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Back up the log, the settings, the logins and the erasures, while everything runs.
+
+    The first run copies the whole log. A further run with the same destination copies new events, and writes
+    segments again whose events were erased since, so that the backup has no text of an erased user. A run
+    that is killed leaves a backup that can be restored, and the next run goes on from there.
+
+    The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL configure a
+    bucket.
+
+    Example: `mnemon backup /mnt/backups/mnemon --data ./memory`
+
+    Example: `mnemon backup s3://backups/mnemon --recipient age1... --data ./memory`
+    """
+    perform_command(_back_up(destination, recipient or [], passphrase_file, logins, data, as_json))
+
+
+async def _back_up(
+    destination: str,
+    recipients: list[str],
+    passphrase_file: Path | None,
+    logins: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> ExitCode:
+    from mnemon.operations.backup.run import run_backup
+    from mnemon_infra.broker.connection import connect_deployment
+
+    repository = open_repository(destination, recipients, passphrase_file)
+    text = _read_logins(data, logins)
+    async with (
+        open_deployment(data, "broker") as at,
+        await connect_deployment(at.deployment, name="mnemon-backup") as connection,
+    ):
+        with show_positions() as progress:
+            result = await run_backup(connection, repository, text, partial(progress, "events"))
+    _show_result(result, destination, as_json)
+    return ExitCode.DONE
+
+
+def _read_logins(data: Path | None, file: Path | None) -> str | None:
+    """Return the text of the file with the logins; None if there is no such file in the folder."""
+    from mnemon_infra.broker.provisioning.authorization import Authorization
+    from mnemon_infra.embedded.logins import FolderLogins
+
+    path = file or (FolderLogins(data).path if data else None)
+    if path is None:
+        return None
+    try:
+        text = path.read_text("utf-8")
+        Authorization.parse(text)
+    except FileNotFoundError:
+        if file is None:
+            return None
+        refuse(
+            ExitCode.USAGE_ERROR, f"{path} does not exist", "Name the file that `mnemon auth --file` wrote"
+        )
+    except OSError as error:
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}", "Make the file readable")
+    except ValueError:
+        refuse(ExitCode.USAGE_ERROR, f"{path} was not written by `mnemon auth`", "Name another file")
+    return text
+
+
+def _show_result(result: "BackupResult", destination: str, as_json: bool) -> None:
+    manifest = result.manifest
+    if as_json:
+        show_json(
+            {
+                "position": manifest.position,
+                "events": manifest.events,
+                "new_events": result.new_events,
+                "segments": len(manifest.segments),
+                "rewritten_segments": result.rewritten,
+                "removed_files": result.removed_files,
+                "bytes": sum(each.file.size for each in manifest.segments),
+                "encryption": manifest.encryption,
+            }
+        )
+        return
+    size = sum(each.file.size for each in manifest.segments) / 1e6
+    typer.echo(
+        f"{manifest.events:,} events up to log position {manifest.position:,} are in {destination}, in"
+        f" {len(manifest.segments):,} segments of {size:,.1f} MB; {result.new_events:,} events are new."
+    )
+    if result.rewritten:
+        typer.echo(f"{result.rewritten:,} segments were written again without events that were erased since.")
+    typer.echo(f"To check the backup: mnemon restore {destination} --check")

@@ -1,0 +1,61 @@
+"""Options that `mnemon backup` and `mnemon restore` share, and their progress bars."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.terminal.output import show_progress
+
+if TYPE_CHECKING:
+    from mnemon.operations.backup.repository import BackupRepository
+
+PassphraseOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--passphrase-file",
+        metavar="FILE",
+        help="Encrypt or decrypt the backup with the passphrase in this file.",
+    ),
+]
+LoginsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--logins",
+        metavar="FILE",
+        resolve_path=True,
+        help="File of logins that the configuration of your own nats-server includes; with --data, the "
+        "folder has it.",
+    ),
+]
+
+
+def open_repository(
+    location: str,
+    recipients: Sequence[str] = (),
+    passphrase_file: Path | None = None,
+    identity: Path | None = None,
+) -> "BackupRepository":
+    """Open the place of a backup, with the keys of the options.
+
+    Raises:
+        KeyUnusable: a key cannot be used.
+        StoreUnavailable: the location cannot be used.
+    """
+    from mnemon.operations.backup.encryption import choose_cipher
+    from mnemon.operations.backup.repository import BackupRepository
+    from mnemon_infra.storage.object_store import open_object_store
+
+    return BackupRepository(open_object_store(location), choose_cipher(recipients, passphrase_file, identity))
+
+
+@contextmanager
+def show_positions() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar; yield the function that takes the step, the reached position and the last one."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with show_progress(*columns) as update:
+        yield lambda step, reached, last: update(description=step, completed=reached, total=last)

@@ -1,0 +1,277 @@
+"""Command `mnemon restore`: restore a backup into empty servers."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
+from mnemon.cli.target import load_deployment, require_deployment
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_json
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+    from mnemon.operations.restore.later_erasures import LaterErasures
+    from mnemon.operations.restore.logins import RestoredLogins
+    from mnemon.operations.restore.run import Backup, RestoreResult
+    from mnemon_infra.config import Deployment
+
+_UNKNOWN_ERASURES = (
+    "no erasure register: erasures after the backup are unknown, and users who were erased since are back. "
+    "Name the register with --register or MNEMON_ERASURE_REGISTER, or erase these users again"
+)
+
+
+def restore(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Folder or bucket that `mnemon backup` wrote to.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="New folder of a stack for `mnemon up`. Default: the configured servers.",
+        ),
+    ] = None,
+    register: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Folder or bucket of the erasure register; its erasures after the backup are applied again. "
+            "Default: MNEMON_ERASURE_REGISTER.",
+        ),
+    ] = None,
+    identity: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Decrypt the backup with the secret key of age in this file."),
+    ] = None,
+    passphrase_file: PassphraseOption = None,
+    logins: LoginsOption = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Restore nothing; compare the whole backup with its manifest."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Restore a backup: events at their positions and with their times, settings and logins.
+
+    Every segment is checked against the manifest, and the restored log is compared with the backup, event by
+    event. Then `persist` replays the log into the database. Erasures that happened after the backup are read
+    from the erasure register: their events are never written. Until the log is complete, no process of mnemon
+    serves it. After a kill, run the same command again; it continues where it stopped.
+
+    Stop bots and consumers first. The servers must be empty: no log, no settings, no rows.
+
+    Example: `mnemon restore /mnt/backups/mnemon --data ./restored --register /mnt/register`
+
+    Example: `mnemon restore s3://backups/mnemon --identity key.txt --check`
+    """
+    request = _RestoreRequest(source, data, register, identity, passphrase_file, logins)
+    perform_command(_check_backup(request, as_json) if check else _restore(request, as_json))
+
+
+@dataclass(frozen=True, slots=True)
+class _RestoreRequest:
+    source: str
+    data: Path | None
+    register: str | None
+    identity: Path | None
+    passphrase_file: Path | None
+    logins: Path | None
+
+    async def open_backup(self) -> "Backup":
+        from mnemon.operations.restore.run import open_backup
+
+        return await open_backup(
+            open_repository(self.source, (), self.passphrase_file, self.identity),
+        )
+
+
+async def _check_backup(request: _RestoreRequest, as_json: bool) -> ExitCode:
+    from mnemon.operations.restore.run import verify_backup
+
+    backup = await request.open_backup()
+    with show_positions() as progress:
+        events = await verify_backup(backup, progress)
+    manifest = backup.manifest
+    if as_json:
+        show_json(
+            {
+                "position": manifest.position,
+                "events": events,
+                "complete": manifest.is_complete,
+                "damaged": False,
+            }
+        )
+        return ExitCode.DONE
+    _warn_of_interruption(backup)
+    typer.echo(
+        f"The backup of {manifest.created_at} is as its manifest states: {events:,} events up to log position"
+        f" {manifest.position:,}, in {len(manifest.segments):,} segments."
+    )
+    return ExitCode.DONE
+
+
+async def _restore(request: _RestoreRequest, as_json: bool) -> ExitCode:
+    from mnemon.operations.restore.replay import replay_log
+    from mnemon.operations.restore.run import restore_log
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    backup = await request.open_backup()
+    configured = load_deployment()
+    erasures = await _read_erasures(backup, request.register or configured.erasure_register)
+    async with _open_target(request, backup, configured) as (deployment, connection, logins):
+        with show_positions() as progress:
+            result = await restore_log(connection, backup, erasures, configured.replicas, progress)
+            replayed = await replay_log(deployment, partial(progress, "replay"))
+    _show_result(request, backup, result, logins, replayed, as_json)
+    return ExitCode.DONE
+
+
+async def _read_erasures(backup: "Backup", register: str | None) -> "LaterErasures":
+    from mnemon.operations.restore.run import find_later_erasures
+    from mnemon_infra.storage.erasure_register import ErasureRegister
+
+    if register is None:
+        _warn(_UNKNOWN_ERASURES)
+        return find_later_erasures(backup, [])
+    entries = await ErasureRegister.open(register).list_entries()
+    if not entries:
+        _warn(f"the erasure register in {register} has no entries: check that it is the right place")
+    return find_later_erasures(backup, entries)
+
+
+@asynccontextmanager
+async def _open_target(
+    request: _RestoreRequest, backup: "Backup", configured: "Deployment"
+) -> "AsyncIterator[tuple[Deployment, Client, RestoredLogins]]":
+    """Open the servers to restore into: the deployment, a connection as operator, and the logins."""
+    from mnemon.operations.restore.logins import require_closed, restore_folder_logins, restore_login_file
+    from mnemon_infra.broker.connection import connect, connect_deployment
+    from mnemon_infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.stack import run_stack
+
+    if request.data is None:
+        deployment = require_deployment(None, "broker", "database")
+        if request.logins:
+            restore_login_file(request.logins, backup)
+        async with await connect_deployment(deployment, name="mnemon-restore") as connection:
+            logins = require_closed(connection, backup, request.logins)
+            await _require_empty_database(deployment, connection, backup)
+            yield deployment, connection, logins
+        return
+    if configured.nats_url or configured.database_url:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--data restores into a folder, and MNEMON_NATS_URL or DATABASE_URL names other servers",
+            "Unset these variables, or leave --data out",
+        )
+    _require_new_folder(request.data)
+    logins = restore_folder_logins(request.data, backup)
+    async with run_stack(request.data, configured, with_streams=False) as stack:
+        url = FolderLogins(request.data).at(stack.endpoints.nats, "operator")
+        async with await connect(url, name="mnemon-restore") as connection:
+            await _require_empty_database(stack.deployment, connection, backup)
+            yield stack.deployment, connection, logins
+
+
+async def _require_empty_database(deployment: "Deployment", connection: "Client", backup: "Backup") -> None:
+    from mnemon.operations.restore.replay import require_empty_database
+    from mnemon_infra.broker.provisioning.restoration import is_restored
+
+    if not await is_restored(connection, backup.mark):
+        await require_empty_database(deployment)
+
+
+def _require_new_folder(data: Path) -> None:
+    """End the command if a stack runs in the folder."""
+    from mnemon_infra.process.data_folder import find_holder
+
+    if holder := find_holder(data):
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"the stack in {data} ({holder}) is running",
+            "Stop it, or name a new folder: --data DIR",
+        )
+
+
+def _show_result(
+    request: _RestoreRequest,
+    backup: "Backup",
+    result: "RestoreResult",
+    logins: "RestoredLogins",
+    replayed: int,
+    as_json: bool,
+) -> None:
+    manifest = result.manifest
+    if as_json:
+        show_json(
+            {
+                "position": manifest.position,
+                "events": result.events,
+                "left_out": result.left_out,
+                "erasures": [
+                    {"tenant": each.tenant, "user": each.user, "conversation": each.event.conversation}
+                    for each in result.erasures
+                ],
+                "replayed": replayed,
+                "settings": len(backup.record.settings),
+                "requires_login": logins.is_closed,
+                "complete": manifest.is_complete,
+            }
+        )
+        return
+    _warn_of_interruption(backup)
+    typer.echo(
+        f"{result.events:,} events up to log position {manifest.position:,} are restored from the backup of"
+        f" {manifest.created_at}, and agree with it. {replayed:,} events are replayed into the database."
+    )
+    if result.erasures:
+        typer.echo(
+            f"{len(result.erasures):,} erasures after the backup are applied again:"
+            f" {result.left_out:,} events were left out."
+        )
+    for line in _describe_logins(request, logins):
+        typer.echo(line)
+    where = f" --data {request.data}" if request.data else ""
+    start = (
+        f"mnemon up{where}"
+        if request.data
+        else "mnemon run persist index dedupe compact extract maintain retrieve"
+    )
+    typer.echo(f"Next: {start}. Searches find everything once `index` has caught up: mnemon status{where}")
+    typer.echo(f"Then compare log and stores: mnemon audit{where}")
+
+
+def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequence[str]:
+    if not request.data or not logins.is_closed:
+        return []
+    lines = ["NATS requires a login. Operator and workers have new ones, in the folder."]
+    if logins.kept:
+        lines.append(f"The passwords of {', '.join(logins.kept)} are the former ones.")
+    if logins.is_lost:
+        lines.append(
+            "The backup has no logins of tenants. Make new ones: mnemon auth tenant NAME --data"
+            f" {request.data}"
+        )
+    return lines
+
+
+def _warn_of_interruption(backup: "Backup") -> None:
+    if not backup.manifest.is_complete:
+        _warn(
+            "the last run of the backup was interrupted: it ends at log position"
+            f" {backup.manifest.position:,}"
+        )
+
+
+def _warn(text: str) -> None:
+    typer.secho(f"warning: {text}", fg="yellow", err=True)

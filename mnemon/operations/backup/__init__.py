@@ -1,0 +1,1 @@
+"""Backup of a running deployment: log, settings, logins and erasures."""

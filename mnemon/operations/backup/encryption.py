@@ -1,0 +1,166 @@
+"""Encryption of the files of a backup, in the format of age: by recipients' keys or by a passphrase."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from mnemon.operations.backup.manifest import BackupUnusable
+
+AGE: Final = "age"
+
+
+class KeyUnusable(Exception):
+    """A key or a passphrase cannot be used; the message names the next step."""
+
+
+class BackupCipher(Protocol):
+    """Encrypts and decrypts the files of a backup.
+
+    `name` stands in the manifest, None for plain files, and `suffix` at the end of names of files.
+    """
+
+    name: str | None
+    suffix: str
+
+    def encrypt(self, body: bytes) -> bytes: ...
+
+    def decrypt(self, body: bytes, name: str) -> bytes: ...
+
+
+class NoCipher:
+    """Leaves files as they are."""
+
+    name: str | None = None
+    suffix = ""
+
+    def encrypt(self, body: bytes) -> bytes:
+        return body
+
+    def decrypt(self, body: bytes, name: str) -> bytes:
+        return body
+
+
+class KeyCipher:
+    """Encrypts for the public keys of recipients; decrypts with an identity, the secret key of one of them.
+
+    A backup needs no identity, and a restore needs no recipients.
+
+    Raises:
+        KeyUnusable: a key is not a key of age.
+    """
+
+    name: str | None = AGE
+    suffix = ".age"
+
+    def __init__(self, recipients: Sequence[str], identity: Path | None) -> None:
+        import pyrage
+
+        try:
+            self._recipients = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
+        except pyrage.RecipientError as error:
+            raise KeyUnusable(
+                f"a recipient cannot be used: {error}. Give a public key that `age-keygen` shows: age1..."
+            ) from error
+        try:
+            self._identities = [
+                pyrage.x25519.Identity.from_str(line.strip())
+                for line in (_read_key_file(identity).splitlines() if identity else [])
+                if line.strip() and not line.startswith("#")
+            ]
+        except pyrage.IdentityError as error:
+            raise KeyUnusable(
+                f"{identity} cannot be used: {error}. Give a file that `age-keygen -o` wrote"
+            ) from error
+
+    def encrypt(self, body: bytes) -> bytes:
+        import pyrage
+
+        encrypted: bytes = pyrage.encrypt(body, self._recipients)
+        return encrypted
+
+    def decrypt(self, body: bytes, name: str) -> bytes:
+        import pyrage
+
+        try:
+            plain: bytes = pyrage.decrypt(body, self._identities)
+        except pyrage.DecryptError as error:
+            raise KeyUnusable(
+                f"{name} cannot be decrypted with this identity: {error}. Give the identity of one of the "
+                "backup's recipients"
+            ) from error
+        return plain
+
+
+class PassphraseCipher:
+    """Encrypts and decrypts with the passphrase in a file.
+
+    Raises:
+        KeyUnusable: the file cannot be read, or is empty.
+    """
+
+    name: str | None = AGE
+    suffix = ".age"
+
+    def __init__(self, path: Path) -> None:
+        self._passphrase = _read_key_file(path).strip()
+        if not self._passphrase:
+            raise KeyUnusable(f"{path} is empty: write a passphrase into it")
+
+    def encrypt(self, body: bytes) -> bytes:
+        import pyrage
+
+        encrypted: bytes = pyrage.passphrase.encrypt(body, self._passphrase)
+        return encrypted
+
+    def decrypt(self, body: bytes, name: str) -> bytes:
+        import pyrage
+
+        try:
+            plain: bytes = pyrage.passphrase.decrypt(body, self._passphrase)
+        except pyrage.DecryptError as error:
+            raise KeyUnusable(
+                f"{name} cannot be decrypted with this passphrase: {error}. Give the passphrase of the backup"
+            ) from error
+        return plain
+
+
+def choose_cipher(
+    recipients: Sequence[str] = (), passphrase_file: Path | None = None, identity: Path | None = None
+) -> BackupCipher:
+    """Return the cipher that the options name; without options, files stay plain.
+
+    Raises:
+        KeyUnusable: the options contradict each other, or a key cannot be used.
+        ModuleNotFoundError: pyrage is not installed.
+    """
+    if passphrase_file and (recipients or identity):
+        raise KeyUnusable("a passphrase and keys exclude each other: give one of them")
+    if passphrase_file:
+        return PassphraseCipher(passphrase_file)
+    return KeyCipher(recipients, identity) if recipients or identity else NoCipher()
+
+
+def require_same_encryption(cipher: BackupCipher, encryption: str | None, location: str) -> None:
+    """Check that the files of a backup are all encrypted, or all plain.
+
+    Raises:
+        BackupUnusable: the backup is encrypted and no key is given, or the other way round.
+    """
+    if encryption == cipher.name:
+        return
+    if encryption:
+        raise BackupUnusable(
+            f"the backup in {location} is encrypted: give --passphrase-file, or the keys of age that it was "
+            "made with (--recipient for a backup, --identity for a restore)"
+        )
+    raise BackupUnusable(
+        f"the backup in {location} is not encrypted: leave the keys out, or name another destination"
+    )
+
+
+def _read_key_file(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise KeyUnusable(f"{path} cannot be read: {reason}. Name another file") from error

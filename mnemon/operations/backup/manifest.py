@@ -1,0 +1,171 @@
+"""Manifest of a backup: its segments with positions and checksums. No I/O."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+FORMAT: Final = 1
+"""Version of the format of backups that this mnemon writes and reads."""
+
+MANIFEST_NAME: Final = "manifest.json"
+SEGMENT_FOLDER: Final = "segments"
+DEPLOYMENT_FOLDER: Final = "deployment"
+
+SEGMENT_EVENTS: Final = 100_000
+"""Maximum number of events of a segment."""
+
+SEGMENT_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of encoded events from which a segment is complete."""
+
+
+class BackupUnusable(Exception):
+    """A backup cannot be read, or does not fit; the message names the file and the next step."""
+
+
+class StoredFile(BaseModel):
+    """A file of the backup, as it is stored.
+
+    Attributes:
+        name: its name within the backup.
+        size: its size in bytes.
+        sha256: its checksum.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    size: int
+    sha256: str
+
+
+class SegmentEntry(BaseModel):
+    """A segment: the events of a range of the log.
+
+    Attributes:
+        first: position of the first event.
+        last: position of the last event.
+        last_stored_at: time at which the log stored the last event, in nanoseconds since 1970.
+        events: number of events.
+        is_full: whether no later event belongs into this segment.
+        file: the file.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    first: int
+    last: int
+    last_stored_at: int
+    events: int
+    is_full: bool
+    file: StoredFile
+
+
+class Manifest(BaseModel):
+    """Contents of a backup, without names of users and without texts.
+
+    Attributes:
+        format: version of the format.
+        mnemon: version of mnemon that wrote the backup.
+        backup_id: id that all runs of the backup share.
+        created_at: time of the last run, in ISO 8601.
+        is_complete: whether the last run ended; otherwise the backup ends at an earlier position.
+        encryption: `age`, or None for plain files.
+        position: last position of the log that the backup covers.
+        segments: the segments, in log order.
+        deployment: file with settings, logins and erasures.
+        needs_login: whether the NATS server required a login.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    mnemon: str
+    backup_id: str
+    created_at: str
+    is_complete: bool
+    encryption: str | None = None
+    position: int
+    segments: tuple[SegmentEntry, ...] = ()
+    deployment: StoredFile | None = None
+    needs_login: bool = False
+
+    @property
+    def events(self) -> int:
+        """Return the number of events in all segments."""
+        return sum(each.events for each in self.segments)
+
+    @property
+    def last_stored_at(self) -> int:
+        """Return the time of the last event, in nanoseconds since 1970; 0 without events."""
+        return self.segments[-1].last_stored_at if self.segments else 0
+
+    @property
+    def file_names(self) -> set[str]:
+        """Return the names of all files of the backup, without the manifest."""
+        files = [each.file for each in self.segments]
+        return {each.name for each in (*files, *([self.deployment] if self.deployment else []))}
+
+    def encode(self) -> bytes:
+        """Return the manifest as JSON."""
+        return self.model_dump_json(indent=1).encode() + b"\n"
+
+    @classmethod
+    def parse(cls, body: bytes, location: str) -> "Manifest":
+        """Parse a manifest.
+
+        Args:
+            body: content of the file.
+            location: place of the backup, for messages.
+
+        Raises:
+            BackupUnusable: the manifest is damaged, or a newer mnemon wrote it.
+        """
+        try:
+            manifest = cls.model_validate_json(body)
+        except ValidationError as error:
+            raise BackupUnusable(
+                f"{MANIFEST_NAME} in {location} is damaged: use another copy of the backup"
+            ) from error
+        if manifest.format > FORMAT:
+            raise BackupUnusable(
+                f"the backup in {location} was written by mnemon {manifest.mnemon} in format "
+                f"{manifest.format}: upgrade mnemon, which reads format {FORMAT}"
+            )
+        return manifest
+
+
+class RangeCount(NamedTuple):
+    """A segment, and the number of events that the log has in its range now."""
+
+    segment: SegmentEntry
+    events: int
+
+
+def select_kept(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], int]:
+    """Return the segments that a further run keeps, and the position after which it reads the log.
+
+    A last segment that is not full is written again with the new events, so that many small runs do not
+    leave many small segments.
+    """
+    kept = list(segments)
+    if kept and not kept[-1].is_full:
+        kept.pop()
+    return kept, kept[-1].last if kept else 0
+
+
+def find_changed(counts: Iterable[RangeCount]) -> list[SegmentEntry]:
+    """Return the segments in whose range the log has lost events since: the log changes by removals only."""
+    return [segment for segment, events in counts if events != segment.events]
+
+
+def replace_segments(
+    segments: Iterable[SegmentEntry], changed: SegmentEntry, others: Iterable[SegmentEntry]
+) -> list[SegmentEntry]:
+    """Return the segments with others in the place of one of them."""
+    return [new for each in segments for new in (others if each is changed else (each,))]
+
+
+def build_segment_name(first: int, last: int, sha256: str, suffix: str) -> str:
+    """Return the name of a segment's file. A segment with other content has another name."""
+    return f"{SEGMENT_FOLDER}/{first:012}-{last:012}-{sha256[:12]}{suffix}"

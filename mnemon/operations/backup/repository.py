@@ -1,0 +1,132 @@
+"""Files of a backup in an object store: the manifest, and files that it names by checksum."""
+
+import asyncio
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from mnemon.operations.backup.encryption import BackupCipher
+from mnemon.operations.backup.manifest import (
+    DEPLOYMENT_FOLDER,
+    MANIFEST_NAME,
+    SEGMENT_FOLDER,
+    BackupUnusable,
+    Manifest,
+    StoredFile,
+)
+from mnemon_infra.storage.object_store import LocalStore, ObjectMissing, ObjectStore
+
+LOCK_NAME: Final = "lock"
+
+
+class BackupRepository:
+    """One backup in a folder or a bucket."""
+
+    def __init__(self, store: ObjectStore, cipher: BackupCipher) -> None:
+        self.location = store.location
+        self.cipher = cipher
+        self._store = store
+
+    async def read_manifest(self) -> Manifest | None:
+        """Return the manifest; None if there is no backup yet.
+
+        Raises:
+            BackupUnusable: the manifest is damaged, or a newer mnemon wrote it.
+            StoreUnavailable: the store cannot be read.
+        """
+        try:
+            return Manifest.parse(await self._store.read(MANIFEST_NAME), self.location)
+        except ObjectMissing:
+            return None
+
+    async def write_manifest(self, manifest: Manifest) -> None:
+        """Replace the manifest. Until then, the former one names files that all exist.
+
+        Raises:
+            StoreUnavailable: the store cannot be written.
+        """
+        await self._store.write(MANIFEST_NAME, manifest.encode())
+
+    async def write_file(self, name: str, body: bytes) -> StoredFile:
+        """Encrypt and write a file; return its entry for the manifest.
+
+        Args:
+            name: name of the file, without the suffix of encrypted files.
+            body: plain content.
+
+        Raises:
+            StoreUnavailable: the store cannot be written.
+        """
+        stored = await asyncio.to_thread(self.cipher.encrypt, body)
+        file = StoredFile(name=name + self.cipher.suffix, size=len(stored), sha256=sha256(stored).hexdigest())
+        await self._store.write(file.name, stored)
+        return file
+
+    async def read_file(self, file: StoredFile) -> bytes:
+        """Return the plain content of a file, checked against the manifest.
+
+        Raises:
+            BackupUnusable: the file is missing or damaged.
+            KeyUnusable: the file cannot be decrypted.
+            StoreUnavailable: the store cannot be read.
+        """
+        where = f"{file.name} in {self.location}"
+        try:
+            stored = await self._store.read(file.name)
+        except ObjectMissing as error:
+            raise BackupUnusable(f"{where} is missing: use another copy of the backup") from error
+        if sha256(stored).hexdigest() != file.sha256:
+            raise BackupUnusable(
+                f"{where} is damaged: its checksum differs from the manifest. Use another copy of the backup"
+            )
+        return await asyncio.to_thread(self.cipher.decrypt, stored, where)
+
+    async def remove_others(self, manifest: Manifest) -> int:
+        """Remove files that the manifest does not name, such as segments with events that were erased since.
+
+        Returns:
+            The number of removed files.
+
+        Raises:
+            StoreUnavailable: the store cannot be read or written.
+        """
+        there = [
+            name
+            for folder in (SEGMENT_FOLDER, DEPLOYMENT_FOLDER)
+            for name in await self._store.list_names(folder)
+        ]
+        others = [name for name in there if name not in manifest.file_names]
+        for name in others:
+            await self._store.delete(name)
+        return len(others)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other backups out of the folder for the duration of the block. A bucket has no lock.
+
+        Raises:
+            BackupUnusable: another process writes this backup.
+        """
+        if not isinstance(self._store, LocalStore):
+            yield
+            return
+        folder = Path(self.location)
+        with suppress(OSError):  # the first write names the fault
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            lock = (folder / LOCK_NAME).open("a")
+        except OSError as error:
+            raise BackupUnusable(
+                f"{folder} cannot be written: {error.strerror}. Make it writable, or name another folder"
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BackupUnusable(
+                    f"another process writes the backup in {folder}: wait until it ends"
+                ) from None
+            yield

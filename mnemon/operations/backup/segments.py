@@ -1,0 +1,152 @@
+"""Segments of a backup: events of the log as compressed lines of JSON. No I/O."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+from nats.aio.msg import Msg
+
+from mnemon.operations.backup.manifest import SEGMENT_BYTES, SEGMENT_EVENTS, BackupUnusable
+from mnemon_contracts.identity import MESSAGE_ID
+from mnemon_infra.delivery import STORED_AT, restore_time
+
+SUFFIX: Final = ".jsonl.gz"
+
+_COMPRESSION: Final = 5
+
+
+class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An event of the log as a backup keeps it.
+
+    Attributes:
+        seq: its position.
+        at: time at which the log stored it, in nanoseconds since 1970.
+        subject: its subject.
+        headers: its headers, without those that only the server reads when it stores an event.
+        body: its body, if that is valid UTF-8.
+        raw: its body, if that is not valid UTF-8; Base64 in JSON.
+    """
+
+    seq: int
+    at: int
+    subject: str
+    headers: dict[str, str] = {}
+    body: str = ""
+    raw: bytes = b""
+
+    @property
+    def payload(self) -> bytes:
+        """Return the body as the log has it."""
+        return self.raw or self.body.encode()
+
+
+class EncodedSegment(NamedTuple):
+    """A segment that is ready to be stored; `is_full` if later events belong into another segment."""
+
+    first: int
+    last: int
+    last_stored_at: int
+    events: int
+    is_full: bool
+    body: bytes
+
+
+def build_record(message: Msg) -> LogRecord:
+    """Build the record of an event that a consumer of the log delivered."""
+    fields = message.reply.split(".")
+    if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
+        fields = fields[2:]
+    sequence, nanoseconds = int(fields[5]), int(fields[7])
+    try:
+        text, raw = message.data.decode(), b""
+    except UnicodeDecodeError:
+        text, raw = "", message.data
+    return LogRecord(
+        sequence,
+        restore_time(message.headers, sequence, nanoseconds),
+        message.subject,
+        select_headers(message.headers or {}),
+        text,
+        raw,
+    )
+
+
+def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that belong to the event: all but those of its storage."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name == MESSAGE_ID or not (name.startswith("Nats-") or name == STORED_AT)
+    }
+
+
+class SegmentEncoder:
+    """Collects records in log order until they fill a segment."""
+
+    def __init__(self, most_events: int = SEGMENT_EVENTS, most_bytes: int = SEGMENT_BYTES) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._most_events = most_events
+        self._most_bytes = most_bytes
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._first: LogRecord | None = None
+        self._last: LogRecord | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """True if the next record belongs into another segment."""
+        return len(self._lines) >= self._most_events or self._bytes >= self._most_bytes
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there are no records."""
+        return not self._lines
+
+    def add(self, record: LogRecord) -> None:
+        """Add the next record."""
+        line = self._encoder.encode(record)
+        self._first = self._first or record
+        self._last = record
+        self._lines.append(line)
+        self._bytes += len(line) + 1
+
+    def encode(self) -> EncodedSegment:
+        """Return the segment and begin another one."""
+        assert self._first is not None
+        assert self._last is not None
+        body = b"".join(b"%b\n" % line for line in self._lines)
+        # Without a time in the header of gzip, the same events give the same file.
+        segment = EncodedSegment(
+            self._first.seq,
+            self._last.seq,
+            self._last.at,
+            len(self._lines),
+            self.is_full,
+            gzip.compress(body, _COMPRESSION, mtime=0),
+        )
+        self._lines, self._bytes, self._first, self._last = [], 0, None, None
+        return segment
+
+
+def encode_segment(records: Iterable[LogRecord]) -> EncodedSegment:
+    """Return one segment with all of the records, of which there is at least one."""
+    encoder = SegmentEncoder()
+    for record in records:
+        encoder.add(record)
+    return encoder.encode()
+
+
+def decode_segment(body: bytes, name: str) -> list[LogRecord]:
+    """Return the records of a segment, at least one.
+
+    Raises:
+        BackupUnusable: the file is damaged.
+    """
+    try:
+        if records := msgspec.json.Decoder(LogRecord).decode_lines(gzip.decompress(body)):
+            return records
+        raise EOFError
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        raise BackupUnusable(f"{name} is damaged: use another copy of the backup") from error

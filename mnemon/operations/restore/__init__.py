@@ -1,0 +1,1 @@
+"""Restore of a backup into empty servers, verified against its manifest."""

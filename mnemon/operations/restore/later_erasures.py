@@ -1,0 +1,100 @@
+"""Erasures that a backup lacks: which of its events they remove, and their events for the log. No I/O."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from mnemon.operations.backup.segments import LogRecord
+from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import Owner, find_origin, memory_subject
+from mnemon_infra.broker.provisioning.restoration import ExactMessage
+from mnemon_infra.broker.streams.erasure_scope import DERIVED, ErasedConversation, ErasedUser
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.storage.erasure_register import RegisterEntry
+
+_ERASURE_SUBJECT: Final = "user.erased"
+
+
+def select_later_erasures(
+    entries: Iterable[RegisterEntry], known: Iterable[tuple[str, str, str]], last_stored_at: int
+) -> list[RegisterEntry]:
+    """Return the erasures that happened after a backup.
+
+    Args:
+        entries: entries of the register.
+        known: erasures in the backup, as tenant, user and id of the event.
+        last_stored_at: time of the last event in the backup, in nanoseconds since 1970. Every erasure up to
+            that time is in the backup, or was itself removed by a later erasure of the same user there.
+    """
+    there = set(known)
+    return [
+        entry
+        for entry in entries
+        if entry.at > last_stored_at and (*entry.owner, entry.event_id) not in there
+    ]
+
+
+class LaterErasures:
+    """The erasures that a restore applies to the events of a backup.
+
+    The restored log never has the events that they remove.
+    """
+
+    def __init__(self, entries: Sequence[RegisterEntry]) -> None:
+        self.entries = entries
+        self._scopes: defaultdict[Owner, list[ErasedUser | ErasedConversation]] = defaultdict(list)
+        for each in entries:
+            self._scopes[each.owner].append(_build_scope(each))
+
+    def removes(self, record: LogRecord) -> bool:
+        """Return whether one of the erasures removes an event of the backup."""
+        if not self._scopes:
+            return False
+        origin = find_origin(record.subject)
+        scopes = self._scopes.get(origin.owner, ()) if origin else ()
+        if not scopes:
+            return False
+        delivery = Delivery(record.subject, record.payload, None, LOG, record.seq, 1, record.at / 1e9)
+        return any(_removes(each, delivery) for each in scopes)
+
+    def build_messages(self, position: int) -> list[ExactMessage]:
+        """Return the events of the erasures for the end of a restored log.
+
+        Args:
+            position: last position of the backup. Later positions belong to other events now.
+        """
+        return [
+            ExactMessage(
+                memory_subject(*entry.owner, _ERASURE_SUBJECT),
+                {"Nats-Msg-Id": entry.event_id},
+                _limit_event(entry.event, position).body(),
+            )
+            for entry in self.entries
+        ]
+
+
+def _build_scope(entry: RegisterEntry) -> ErasedUser | ErasedConversation:
+    at = datetime.fromtimestamp(entry.at / 1e9, UTC)
+    if entry.event.conversation is None:
+        return ErasedUser(entry.owner, min(entry.event.up_to_seq, entry.position), at)
+    return ErasedConversation.from_event(entry.owner, entry.event, entry.event_id, entry.position, at)
+
+
+def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool:
+    """Return whether an erasure removes an event; that of a conversation looks at few kinds of events."""
+    space, *_, name = delivery.subject.split(".", 3)
+    is_kept = space == "memory" and name.partition(".")[0] not in DERIVED
+    return scope.removes(delivery) and not (is_kept and isinstance(scope, ErasedConversation))
+
+
+def _limit_event(event: UserErasedV1, position: int) -> UserErasedV1:
+    """Return the event without positions that the backup does not have."""
+    discarded = event.discarded_seq
+    return event.model_copy(
+        update={
+            "derived": tuple(each for each in event.derived if each <= position),
+            "discarded_seq": discarded if discarded is not None and discarded <= position else None,
+        }
+    )

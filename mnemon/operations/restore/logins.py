@@ -1,0 +1,91 @@
+"""Logins of a restored deployment: it is as closed as the one of the backup."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from nats.aio.client import Client
+
+from mnemon.operations.restore.run import Backup
+from mnemon_infra.broker.provisioning.authorization import Authorization
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.process.data_folder import replace_file
+
+
+class ServerOpen(Exception):
+    """The server accepts everyone, and that of the backup did not; the message names the next step."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(
+            "the NATS server accepts everyone, and the one of the backup required a login, so nothing was "
+            f"restored: {step}; then restore again"
+        )
+
+
+class RestoredLogins(NamedTuple):
+    """Logins after a restore.
+
+    Attributes:
+        is_closed: whether NATS requires a login.
+        kept: logins of bots, whose passwords work as before.
+        is_lost: whether the backup has no logins, though its server required them.
+    """
+
+    is_closed: bool
+    kept: list[str]
+    is_lost: bool
+
+
+def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
+    """Write the logins of a backup into a folder, before its NATS server starts for the first time.
+
+    Workers and operators get new passwords, in files of the folder. Passwords of tenants stay. A folder that
+    has streams keeps its logins: an interrupted restore has written them, or the restore will be refused.
+
+    Raises:
+        NotOurs: the folder has a file of logins that `mnemon auth` did not write.
+    """
+    manifest, text = backup.manifest, backup.record.logins
+    logins = FolderLogins(data)
+    needs_login = manifest.needs_login or text is not None or logins.exist
+    if needs_login and not (data / "nats" / "jetstream").exists():
+        with logins.edit() as users:
+            if text is not None:
+                users.add_tenants(Authorization.parse(text))
+    if not logins.exist:
+        return RestoredLogins(is_closed=False, kept=[], is_lost=False)
+    bots = [each.user for each in Authorization.read(logins.path).permitted() if each.role == "bot"]
+    return RestoredLogins(is_closed=True, kept=bots, is_lost=text is None)
+
+
+def restore_login_file(path: Path, backup: Backup) -> bool:
+    """Write the file of logins for a server of your own, unless the file exists. Return whether it is new."""
+    if path.exists() or backup.record.logins is None:
+        return False
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(path, backup.record.logins)
+    return True
+
+
+def require_closed(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
+    """Check that a server of your own requires a login if that of the backup did.
+
+    Raises:
+        ServerOpen: the server accepts everyone.
+    """
+    needs_login = backup.manifest.needs_login or backup.record.logins is not None
+    is_closed = bool(connection._server_info.get("auth_required"))
+    if needs_login and not is_closed:
+        raise ServerOpen(_choose_step(backup, file))
+    return RestoredLogins(is_closed, kept=[], is_lost=False)
+
+
+def _choose_step(backup: Backup, file: Path | None) -> str:
+    """Return the next step for a server that accepts everyone."""
+    if file is not None and file.exists():
+        return (
+            f'add `include "{file}"` to nats-server.conf, reload the server, and log in as operator in '
+            "MNEMON_NATS_URL (`mnemon auth operator --file` makes a password)"
+        )
+    if backup.record.logins is not None:
+        return "write the logins of the backup with --logins FILE"
+    return "make logins with `mnemon auth operator --file FILE`, and include the file in nats-server.conf"

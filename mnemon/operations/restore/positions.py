@@ -1,0 +1,34 @@
+"""Messages of a restored log: an event or a filler for each position. No I/O."""
+
+from collections.abc import Iterable, Iterator
+
+from mnemon.operations.backup.segments import LogRecord
+from mnemon_infra.broker.provisioning.restoration import FILLER, ExactMessage
+from mnemon_infra.delivery import STORED_AT, build_restored_time
+
+
+def build_message(record: LogRecord) -> ExactMessage:
+    """Return the message of an event, with its original time in a header."""
+    headers = {**record.headers, STORED_AT: build_restored_time(record.seq, record.at)}
+    return ExactMessage(record.subject, headers, record.payload)
+
+
+def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMessage]:
+    """Yield the messages after a position, in log order, up to the last of the records.
+
+    Args:
+        records: events in log order; those that are written already are skipped.
+        last: last position that is written.
+    """
+    for record in records:
+        if record.seq <= last:
+            continue
+        yield from fill_gap(last, record.seq - 1)
+        yield build_message(record)
+        last = record.seq
+
+
+def fill_gap(last: int, up_to: int) -> Iterator[ExactMessage]:
+    """Yield a filler for each position after `last`, up to a position."""
+    for _ in range(up_to - last):
+        yield FILLER

@@ -1,0 +1,149 @@
+"""`mnemon backup` and `mnemon restore`, as they are typed."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pyrage
+import pytest
+
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from tests.support.processes.stack import CommandResult, Up, mnemon
+from tests.support.stock_client import Stock
+
+
+@pytest.fixture
+def identity(tmp_path: Path) -> pyrage.x25519.Identity:
+    identity = pyrage.x25519.Identity.generate()
+    (tmp_path / "key.txt").write_text(str(identity))
+    return identity
+
+
+async def test_backup_is_checked_and_continued(shared: Up, tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        position = await Stock(connection).say("hello", f"t{uuid4().hex[:8]}.u1.-")
+    first = json.loads((await mnemon("backup", folder, "--data", shared.data, "--json")).out)
+    second = await mnemon("backup", folder, "--data", shared.data)
+    checked = json.loads((await mnemon("restore", folder, "--check", "--json")).out)
+    assert first["position"] >= position
+    assert first["events"] == first["new_events"]
+    assert second.code == 0
+    assert f"mnemon restore {folder} --check" in second.out
+    assert checked["damaged"] is False
+    assert checked["position"] >= first["position"]
+
+
+async def test_damage_is_named(shared: Up, tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await Stock(connection).say("hello", f"t{uuid4().hex[:8]}.u1.-")
+    assert (await mnemon("backup", folder, "--data", shared.data)).code == 0
+    (segment, *_) = (folder / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes()[:-1])
+    result = await mnemon("restore", folder, "--check")
+    assert result.code == 3
+    assert f"{segment.name} in {folder} is damaged" in result.err
+
+
+async def test_encrypted_backup_needs_its_key(
+    shared: Up, tmp_path: Path, identity: pyrage.x25519.Identity
+) -> None:
+    folder = tmp_path / "backup"
+    recipient = str(identity.to_public())
+    assert (await mnemon("backup", folder, "--recipient", recipient, "--data", shared.data)).code == 0
+    without = await mnemon("restore", folder, "--check")
+    plain = await mnemon("backup", folder, "--data", shared.data)
+    (tmp_path / "other.txt").write_text(str(pyrage.x25519.Identity.generate()))
+    wrong = await mnemon("restore", folder, "--identity", tmp_path / "other.txt", "--check")
+    right = await mnemon("restore", folder, "--identity", tmp_path / "key.txt", "--check")
+    assert (without.code, plain.code, wrong.code, right.code) == (3, 3, 2, 0)
+    assert "is encrypted: give --passphrase-file" in without.err
+    assert "is encrypted: give --passphrase-file" in plain.err
+    assert "cannot be decrypted with this identity" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("restore", "{folder}/none", "--check"), 3, "there is no backup in"),
+        (("restore", "gs://bucket/x", "--check"), 3, "name a folder, or a bucket as s3://BUCKET/PREFIX"),
+        (("backup", "{folder}/b", "--recipient", "x", "--data", "{data}"), 2, "a recipient cannot be used"),
+        (("backup", "{folder}/file/b", "--data", "{data}"), 3, "cannot be written: Not a directory"),
+        (("backup", "{folder}/b", "--logins", "{folder}/no", "--data", "{data}"), 2, "no does not exist"),
+        (("backup", "{folder}/b", "--logins", "{folder}/file", "--data", "{data}"), 2, "was not written by"),
+    ],
+)
+async def test_wrong_use_names_the_next_step(
+    shared: Up, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    (tmp_path / "file").write_text("text")
+    places = {"folder": tmp_path, "data": shared.data}
+    result = await mnemon(*(each.format(**places) for each in arguments))
+    assert (result.code, message in result.err) == (code, True), result.err
+
+
+async def test_a_running_folder_is_not_restored_into(shared: Up, tmp_path: Path) -> None:
+    assert (await mnemon("backup", tmp_path / "b", "--data", shared.data)).code == 0
+    result = await mnemon("restore", tmp_path / "b", "--data", shared.data)
+    assert result.code == 2
+    assert "is running" in result.err
+
+
+async def test_a_folder_of_an_unfinished_restore_does_not_start(
+    shared: Up, tmp_path: Path, data: Path
+) -> None:
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await Stock(connection).say("hello", f"t{uuid4().hex[:8]}.u1.-")
+    assert (await mnemon("backup", tmp_path / "b", "--data", shared.data)).code == 0
+    (segment,) = (tmp_path / "b" / "segments").iterdir()
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1])
+    damaged = await mnemon("restore", tmp_path / "b", "--data", data)
+    started = await mnemon("up", "--data", data)
+    segment.write_bytes(whole)
+    continued = await mnemon("restore", tmp_path / "b", "--data", data)
+    assert (damaged.code, started.code, continued.code) == (3, 3, 0), continued.err
+    assert segment.name in damaged.err
+    assert "run the same `mnemon restore` again" in started.err
+    assert (await mnemon("audit", "--data", data)).code == 0
+
+
+async def test_restore_fills_configured_servers(
+    shared: Up, tmp_path: Path, nats_url: str, database_url: str
+) -> None:
+    assert shared.endpoints
+    tenant = f"t{uuid4().hex[:8]}"
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await Stock(connection).say("hello", f"{tenant}.u1.-")
+    backup = json.loads((await mnemon("backup", tmp_path / "b", "--data", shared.data, "--json")).out)
+    servers = {
+        "MNEMON_NATS_URL": nats_url,
+        "DATABASE_URL": database_url,
+        "MNEMON_DATABASE_SCHEMA": f"test_{uuid4().hex[:12]}",
+    }
+
+    async def restore() -> CommandResult:
+        return await mnemon("restore", tmp_path / "b", **servers)
+
+    result = await restore()
+    assert result.code == 0, result.err
+    assert "warning: no erasure register: erasures after the backup are unknown" in result.err
+    assert "Next: mnemon run persist index" in result.out
+    async with await connect(nats_url, name="test") as connection:
+        assert await read_log_end(connection.jetstream()) == backup["position"]
+        assert {each.action for each in await provision(connection)} == {"unchanged"}
+    assert (await mnemon("audit", **servers)).code == 0
+    assert (await restore()).code == 0  # a run that was killed during the replay continues like this
+
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await Stock(connection).say("more", f"{tenant}.u1.-")
+    await mnemon("backup", tmp_path / "b", "--data", shared.data)
+    refused = await restore()
+    assert refused.code == 2
+    assert f"has rows of events up to position {backup['position']:,}: name a new schema" in refused.err
