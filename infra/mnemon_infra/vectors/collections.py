@@ -137,6 +137,18 @@ async def drop_collections(client: AsyncQdrantClient, schema: str) -> None:
             await client.delete_collection(name)
 
 
+async def drop_all_generations(client: AsyncQdrantClient, schema: str) -> None:
+    """Remove the collections of a temporary schema and of all schemas whose names begin with its name.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with translate_errors():
+        for each in (await client.get_collections()).collections:
+            if each.name.startswith(f"{schema}_"):
+                await client.delete_collection(each.name)
+
+
 async def _read_aliases(client: AsyncQdrantClient) -> dict[str, str]:
     """Return the collection of each alias."""
     return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}

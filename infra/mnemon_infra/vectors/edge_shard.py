@@ -27,6 +27,7 @@ from qdrant_edge import (
 from mnemon_infra.process.data_folder import replace_file
 from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
 from mnemon_infra.process.request_priority import yield_to_requests
+from mnemon_infra.process.sparse_copy import copy_sparse_file
 from mnemon_infra.vectors.edge_config import create_shard
 from mnemon_infra.vectors.layout import TENANT
 from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
@@ -236,7 +237,7 @@ class Shard:
                 require_room(former, 2 * _measure_bytes(former))
                 with translate_errors():
                     self.engine.flush()
-                await asyncio.to_thread(shutil.copytree, former, draft)
+                await asyncio.to_thread(shutil.copytree, former, draft, copy_function=copy_sparse_file)
                 self._missed = _Missed()
             await _optimise_folder(draft)
             async with self._writing:

@@ -34,7 +34,7 @@ async def open_vectors(
         from mnemon_infra.vectors.collections import open_collections
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             yield await open_collections(client, deployment.database_schema, made_by)
     elif deployment.vectors_folder:
         async with open_edge(deployment.vectors_folder, made_by) as vectors:
@@ -55,7 +55,7 @@ async def reset_vectors(deployment: Deployment) -> None:
         from mnemon_infra.vectors.collections import drop_collections
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             await drop_collections(client, deployment.database_schema)
     elif deployment.vectors_folder:
         with lock_vectors(deployment.vectors_folder):

@@ -69,7 +69,7 @@ async def has_vectors(deployment: Deployment) -> bool:
         from mnemon_infra.vectors import collections
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             return await collections.has_collections(client, deployment.database_schema)
     folder = deployment.vectors_folder
     return folder is not None and (folder / RECORD).exists()
@@ -85,7 +85,7 @@ async def drop_generation(deployment: Deployment) -> None:
         from mnemon_infra.vectors.collections import drop_collections
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             await drop_collections(client, deployment.database_schema)
     elif deployment.vectors_folder:
         shutil.rmtree(deployment.vectors_folder, ignore_errors=True)
@@ -101,7 +101,7 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
         from mnemon_infra.vectors.collections import rename_collections
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             await rename_collections(client, deployment.database_schema, to.database_schema)
     elif deployment.vectors_folder and to.vectors_folder:
         deployment.vectors_folder.rename(to.vectors_folder)
@@ -120,7 +120,7 @@ async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
 
     former = locate_generation(deployment, "former").database_schema
     assert deployment.qdrant_url, "there is a server"
-    async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+    async with open_client(deployment) as client:
         await swap_collections(client, deployment.database_schema, to.database_schema, former)
 
 
@@ -164,7 +164,7 @@ async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
         from mnemon_infra.vectors.collections import read_model
         from mnemon_infra.vectors.server import open_client
 
-        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        async with open_client(deployment) as client:
             return await read_model(client, deployment.database_schema)
     folder = deployment.vectors_folder
     if folder is None or not (folder / RECORD).exists():

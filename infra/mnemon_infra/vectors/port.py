@@ -75,11 +75,11 @@ class VectorsUnavailable(Exception):
 
 
 class VectorsLost(VectorsUnavailable):
-    """The folder was deleted or replaced while it was open; the process that has it open refills it."""
+    """The vectors were deleted or replaced while they were open; a process with `index` refills them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, place: Path | str) -> None:
         super().__init__(
-            f"the vectors in {folder} were deleted while they were open: mnemon rebuilds them from the log"
+            f"the vectors in {place} were deleted while they were open: mnemon rebuilds them from the log"
         )
 
 

@@ -1,6 +1,7 @@
-"""Recovery of the embedded engine's folder if it is deleted while this process has it open.
+"""Recovery of vectors that are deleted while this process has them open.
 
-The engine continues on the deleted files: searches find the old points, and writes are lost.
+On deleted files, the embedded engine continues: searches find the old points, and writes are lost. A Qdrant
+server refuses requests about a deleted collection.
 """
 
 import asyncio
@@ -24,7 +25,10 @@ from mnemon_infra.vectors.port import (
 log = structlog.get_logger("vectors")
 
 CHECK_INTERVAL = 1.0
-"""Seconds between two checks, each of a few stat calls."""
+"""Seconds between two checks of a folder, each of a few stat calls."""
+
+SERVER_CHECK_INTERVAL = 5.0
+"""Seconds between two checks of a server, each a request."""
 
 
 @asynccontextmanager
@@ -40,16 +44,8 @@ async def recover_lost_vectors(
         refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 
-    async def look_after() -> None:
-        while True:
-            await asyncio.sleep(CHECK_INTERVAL)
-            try:
-                await vectors.require_present()
-            except VectorsLost as lost:
-                log.error("vectors lost, opening the folder again", problem=str(lost))
-                await recover()
-
-    async def recover() -> None:
+    async def recover(lost: VectorsLost) -> None:
+        log.error("vectors lost, opening the folder again", problem=str(lost))
         try:
             await gate.close()
             # Reset the position before the folder is opened: after a kill in between, the next start opens an
@@ -62,6 +58,48 @@ async def recover_lost_vectors(
             log.error("vector folder reopening failed, retrying", error=str(error))
         finally:
             gate.open()
+
+    async with _recover_losses(vectors, CHECK_INTERVAL, recover):
+        yield
+
+
+@asynccontextmanager
+async def recover_lost_collections(
+    vectors: VectorStore, recover: Callable[[], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """Recover collections whenever they were deleted from a server, for the duration of the block.
+
+    Args:
+        vectors: the vectors of the server.
+        recover: creates absent collections and refills them; it is called again until none is absent.
+    """
+
+    async def try_recovery(lost: VectorsLost) -> None:
+        log.error("collections lost, creating them again", problem=str(lost))
+        try:
+            await recover()
+        except (VectorsUnavailable, VectorsOutdated, nats.errors.Error, OSError) as error:
+            log.error("creation of lost collections failed, retrying", error=str(error))
+
+    async with _recover_losses(vectors, SERVER_CHECK_INTERVAL, try_recovery):
+        yield
+
+
+@asynccontextmanager
+async def _recover_losses(
+    vectors: VectorStore, interval: float, recover: Callable[[VectorsLost], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """Check every `interval` seconds that the vectors are present, for the duration of the block."""
+
+    async def look_after() -> None:
+        while True:
+            await asyncio.sleep(interval)
+            try:
+                await vectors.require_present()
+            except VectorsLost as lost:
+                await recover(lost)
+            except VectorsUnavailable:
+                continue  # writers and searches report it
 
     looking = asyncio.create_task(look_after(), name="vectors recovery")
     try:

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
 import grpc
-from pydantic import SecretStr
 from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -25,6 +25,7 @@ from qdrant_client.models import (
 )
 
 from mnemon_contracts.subjects import Owner
+from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
@@ -35,6 +36,7 @@ from mnemon_infra.vectors.port import (
     PointHit,
     PointPage,
     StoredPoint,
+    VectorsLost,
     VectorsUnavailable,
 )
 
@@ -59,6 +61,7 @@ _BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 
 _NEXT_STEP = "Start the server, or check MNEMON_QDRANT_URL"
+_REFUSED = {grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED}
 
 
 @contextmanager
@@ -69,15 +72,25 @@ def translate_errors() -> Iterator[None]:
     except grpc.RpcError as error:
         if error.code() not in _PASSING:
             raise
-        raise VectorsUnavailable(
-            f"Qdrant does not answer: {error.code().name}: {error.details()}. {_NEXT_STEP}"
-        ) from error
+        raise VectorsUnavailable(_describe_fault(error.code(), error.details())) from error
     except UnexpectedResponse as error:
         if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
             raise
         raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
         raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
+
+
+def _describe_fault(code: grpc.StatusCode, details: str) -> str:
+    """Return a message with the next step."""
+    if code in _REFUSED:
+        return f"Qdrant refuses the API key: {details}. Check MNEMON_QDRANT_API_KEY"
+    if code is grpc.StatusCode.NOT_FOUND:
+        return (
+            f"Qdrant has lost a collection: {details}. A running `index` creates it and indexes the log "
+            "again; after a change of the embedding model, stop the consumers and run `mnemon reindex`"
+        )
+    return f"Qdrant does not answer: {code.name}: {details}. {_NEXT_STEP}"
 
 
 def alias_of(schema: str, collection: Collection) -> str:
@@ -143,7 +156,11 @@ class QdrantServer:
             )
 
     async def require_present(self) -> None:
-        """Return at once: requests report dropped collections themselves."""
+        with translate_errors():
+            named = {each.alias_name for each in (await self._client.get_aliases()).aliases}
+        lost = sorted({alias_of(self._schema, each) for each in Collection} - named)
+        if lost:
+            raise VectorsLost(", ".join(lost))
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
@@ -192,19 +209,46 @@ class QdrantServer:
 
 
 @asynccontextmanager
-async def open_client(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
-    """Open a client of the server, without a request to the server."""
+async def open_client(deployment: Deployment) -> AsyncIterator[AsyncQdrantClient]:
+    """Open a client of the deployment's server, without a request to the server.
+
+    Raises:
+        VectorsUnavailable: the file with the server's certificate authority cannot be read.
+    """
+    key, authority = deployment.qdrant_api_key, _read_authority(deployment.qdrant_ca)
     client = AsyncQdrantClient(
-        url=url,
-        api_key=api_key.get_secret_value() if api_key else None,
+        url=deployment.qdrant_url,
+        grpc_port=deployment.qdrant_grpc_port,
+        api_key=key.get_secret_value() if key else None,
         prefer_grpc=True,
         timeout=_TIMEOUT,
         check_compatibility=False,
+        grpc_options={"root_certificates": authority} if authority else None,
     )
     try:
         yield client
     finally:
         await client.close()
+
+
+async def read_version(deployment: Deployment) -> str:
+    """Return the version of the deployment's server.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    async with open_client(deployment) as client:
+        with translate_errors():
+            return (await client.info()).version
+
+
+def _read_authority(path: Path | None) -> bytes | None:
+    try:
+        return path.read_bytes() if path else None
+    except OSError as error:
+        raise VectorsUnavailable(
+            f"the certificates in {path} cannot be read: {error.strerror}. Check MNEMON_QDRANT_CA"
+        ) from error
 
 
 def _is(field: str, value: str | int) -> FieldCondition:

@@ -87,6 +87,16 @@ async def open_index_as_of(
         yield VectorIndex(vectors, live.embedder)
 
 
+async def create_absent_collections(deployment: Deployment, live: VectorIndex) -> None:
+    """Create the absent collections of a Qdrant server for the embedder of the live ones.
+
+    The function raises the same errors as `mnemon_infra.vectors.engines.open_vectors`.
+    """
+    name, dimension = _describe_model(live.embedder)
+    async with open_vectors(deployment, model=name, dimension=dimension):
+        pass
+
+
 def _describe_model(model: Embedder | None) -> tuple[str, int | None]:
     return (model.model, model.dimension) if model else ("none", None)
 

@@ -16,6 +16,7 @@ from mnemon_infra.vectors.edge import open_edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import Collection, VectorsLost
+from tests.support.servers.qdrant import requires_folder
 from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
@@ -48,6 +49,7 @@ async def whole(stock: Stock, facts: int = 1) -> None:
             await asyncio.sleep(0.05)
 
 
+@requires_folder
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize(
     "lost",
@@ -77,6 +79,7 @@ async def test_deleted_vectors_are_rebuilt_with_new_points(
         await whole(stock, facts=2)
 
 
+@requires_folder
 async def test_a_collection_lost_while_nothing_runs_is_created_again(
     stock: Stock, vectors_deployment: Deployment, folder: Path
 ) -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
+import grpc
 import pytest
 import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
@@ -10,6 +12,7 @@ from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.collections import (
+    drop_all_generations,
     drop_collections,
     has_collections,
     open_collections,
@@ -25,6 +28,8 @@ from mnemon_infra.vectors.port import (
     VectorStore,
     VectorsUnavailable,
 )
+from mnemon_infra.vectors.server import open_client, translate_errors
+from tests.support.servers.qdrant import URL
 from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySuite, point
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -33,11 +38,26 @@ MODELS = [pytest.param(EmbeddingMetadata(model=MODEL, dimension=DIMENSION), id="
 MODELS += [pytest.param(EmbeddingMetadata(model="none", dimension=None), id="words only")]
 
 
+@pytest.fixture
+def schema() -> str:
+    return f"test_{uuid4().hex[:12]}"
+
+
 @pytest_asyncio.fixture
-async def client() -> AsyncIterator[AsyncQdrantClient]:
-    client = AsyncQdrantClient(":memory:")
-    yield client
-    await client.close()
+async def client(schema: str) -> AsyncIterator[AsyncQdrantClient]:
+    """A client of the server that `MNEMON_QDRANT_URL` names.
+
+    Without a server, a stand-in of the client's package checks the requests quickly; how a server answers
+    them is for the server to show.
+    """
+    if URL is None:
+        client = AsyncQdrantClient(":memory:")
+        yield client
+        await client.close()
+        return
+    async with open_client(Deployment(qdrant_url=URL)) as client:
+        yield client
+        await drop_all_generations(client, schema)
 
 
 class TestEdge(Suite, WordySuite):
@@ -58,94 +78,115 @@ class TestEdge(Suite, WordySuite):
 
 class TestServer(Suite, WordySuite):
     @pytest_asyncio.fixture
-    async def vectors(self, client: AsyncQdrantClient) -> VectorStore:
-        return await open_collections(client, "test", EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
+    async def vectors(self, client: AsyncQdrantClient, schema: str) -> VectorStore:
+        return await open_collections(client, schema, EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
     @pytest_asyncio.fixture(params=MODELS)
-    async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> VectorStore:
-        return await open_collections(client, "test", request.param)
+    async def wordy(
+        self, client: AsyncQdrantClient, schema: str, request: pytest.FixtureRequest
+    ) -> VectorStore:
+        return await open_collections(client, schema, request.param)
 
 
 class TestServerKeeps:
-    async def test_schemas_have_separate_collections(self, client: AsyncQdrantClient) -> None:
+    async def test_schemas_have_separate_collections(self, client: AsyncQdrantClient, schema: str) -> None:
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         one, two = (
-            await open_collections(client, "one", made_by),
-            await open_collections(client, "two", made_by),
+            await open_collections(client, f"{schema}_one", made_by),
+            await open_collections(client, f"{schema}_two", made_by),
         )
         await one.upsert(Collection.MEMORIES, [point("a")])
         assert await two.count(Collection.MEMORIES) == 0
-        await drop_collections(client, "one")
-        assert await (await open_collections(client, "one", made_by)).count(Collection.MEMORIES) == 0
+        await drop_collections(client, f"{schema}_one")
+        assert (
+            await (await open_collections(client, f"{schema}_one", made_by)).count(Collection.MEMORIES) == 0
+        )
 
-    async def test_vectors_of_another_model_are_refused(self, client: AsyncQdrantClient) -> None:
-        await open_collections(client, "test", EmbeddingMetadata(model="first", dimension=DIMENSION))
-        await open_collections(client, "test", EmbeddingMetadata(model="first", dimension=DIMENSION))
+    async def test_vectors_of_another_model_are_refused(self, client: AsyncQdrantClient, schema: str) -> None:
+        await open_collections(client, schema, EmbeddingMetadata(model="first", dimension=DIMENSION))
+        await open_collections(client, schema, EmbeddingMetadata(model="first", dimension=DIMENSION))
         with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
-            await open_collections(client, "test", EmbeddingMetadata(model="second", dimension=DIMENSION))
+            await open_collections(client, schema, EmbeddingMetadata(model="second", dimension=DIMENSION))
 
-    async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient) -> None:
+    async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient, schema: str) -> None:
         """An alias swaps back and forth, and open collections follow it."""
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, other = (
-            await open_collections(client, "test", made_by),
-            await open_collections(client, "test_next", made_by),
+            await open_collections(client, schema, made_by),
+            await open_collections(client, f"{schema}_next", made_by),
         )
         await live.upsert(Collection.MEMORIES, [point("a")])
         await other.upsert(Collection.MEMORIES, [point("a"), point("b")])
-        await swap_collections(client, "test", "test_next", "test_before")
+        await swap_collections(client, schema, f"{schema}_next", f"{schema}_before")
         assert await live.count(Collection.MEMORIES) == 2
-        assert not await has_collections(client, "test_next")
-        further = await open_collections(client, "test_next", made_by)
+        assert not await has_collections(client, f"{schema}_next")
+        further = await open_collections(client, f"{schema}_next", made_by)
         assert await further.count(Collection.MEMORIES) == 0
-        await swap_collections(client, "test", "test_before", "test_before")
+        await swap_collections(client, schema, f"{schema}_before", f"{schema}_before")
         assert await live.count(Collection.MEMORIES) == 1
-        await drop_collections(client, "test_before")
+        await drop_collections(client, f"{schema}_before")
         assert await live.count(Collection.MEMORIES) == 1
 
-    async def test_missing_collection_is_created(self, client: AsyncQdrantClient) -> None:
+    async def test_missing_collection_is_created(self, client: AsyncQdrantClient, schema: str) -> None:
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, _ = (
-            await open_collections(client, "test", made_by),
-            await open_collections(client, "test_next", made_by),
+            await open_collections(client, schema, made_by),
+            await open_collections(client, f"{schema}_next", made_by),
         )
         await live.upsert(Collection.MEMORIES, [point("a")])
-        await client.delete_collection("test_summaries")
+        await client.delete_collection(f"{schema}_summaries")
         for alias in (await client.get_aliases()).aliases:
-            assert alias.collection_name != "test_summaries"
+            assert alias.collection_name != f"{schema}_summaries"
 
-        await swap_collections(client, "test", "test_next", "test_before")
+        await swap_collections(client, schema, f"{schema}_next", f"{schema}_before")
         assert await live.count(Collection.SUMMARIES) == 0
-        await rename_collections(client, "test_before", "test_next")
-        assert await has_collections(client, "test_next")
-        further = await open_collections(client, "test_next", made_by)
+        await rename_collections(client, f"{schema}_before", f"{schema}_next")
+        assert await has_collections(client, f"{schema}_next")
+        further = await open_collections(client, f"{schema}_next", made_by)
         assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
 
-    async def test_collections_without_alias_are_adopted(self, client: AsyncQdrantClient) -> None:
+    async def test_collections_without_alias_are_adopted(
+        self, client: AsyncQdrantClient, schema: str
+    ) -> None:
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
-        live = await open_collections(client, "test", made_by)
+        live = await open_collections(client, schema, made_by)
         await live.upsert(Collection.MEMORIES, [point("a")])
         former = [
             DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=each.alias_name))
             for each in (await client.get_aliases()).aliases
+            if each.alias_name.startswith(f"{schema}.")
         ]
         await client.update_collection_aliases(former)
-        assert await has_collections(client, "test")
-        assert await (await open_collections(client, "test", made_by)).count(Collection.MEMORIES) == 1
-        await drop_collections(client, "test")
-        assert not await has_collections(client, "test")
+        assert await has_collections(client, schema)
+        assert await (await open_collections(client, schema, made_by)).count(Collection.MEMORIES) == 1
+        await drop_collections(client, schema)
+        assert not await has_collections(client, schema)
 
-    async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient) -> None:
-        await client.create_collection("test_memories", vectors_config={})
+    async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient, schema: str) -> None:
+        await client.create_collection(f"{schema}_memories", vectors_config={})
         with pytest.raises(VectorsOutdated, match="do not name"):
-            await open_collections(client, "test", EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
+            await open_collections(client, schema, EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
 
 async def test_unreachable_vector_server_is_named() -> None:
-    deployment = Deployment(qdrant_url="http://127.0.0.1:1")
+    deployment = Deployment(qdrant_url="http://127.0.0.1:1", qdrant_grpc_port=1)
     with pytest.raises(VectorsUnavailable, match="Qdrant"):
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
             raise AssertionError("it was opened")
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        (grpc.StatusCode.UNAUTHENTICATED, "MNEMON_QDRANT_API_KEY"),
+        (grpc.StatusCode.NOT_FOUND, "mnemon reindex"),
+        (grpc.StatusCode.UNAVAILABLE, "MNEMON_QDRANT_URL"),
+    ],
+)
+def test_faults_of_the_server_name_the_next_step(code: grpc.StatusCode, named: str) -> None:
+    fault = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details="told by Qdrant")
+    with pytest.raises(VectorsUnavailable, match=rf"told by Qdrant\..*{named}"), translate_errors():
+        raise fault
 
 
 async def test_missing_vector_configuration_is_refused() -> None:

@@ -1,5 +1,6 @@
-"""The contract of vector engines, over a Qdrant server in a container."""
+"""The contract of vector engines, over the server that `MNEMON_QDRANT_URL` names, or over a container."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
@@ -21,21 +22,26 @@ from mnemon_infra.rebuild.generations import open_exclusive_site
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, locate_generation
-from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
+from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore, VectorsUnavailable
 from tests.containers.conftest import image, require_engine
 from tests.e2e.chaos.test_dedupe_kills import two_thousand_proposals_and_three_deaths
 from tests.integration.infra.vectors.test_vectors import MODELS
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.processes.dedupe_workers import WORKERS
+from tests.support.servers.qdrant import URL
 from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySuite, point
-
-require_engine()
 
 REST_PORT, GRPC_PORT = 6333, 6334
 
+if URL is None:
+    require_engine()
+
 
 @pytest.fixture(scope="module")
-def container() -> Iterator[DockerContainer]:
+def server_url() -> Iterator[str]:
+    if URL is not None:
+        yield URL
+        return
     container = (
         DockerContainer(image("qdrant/qdrant"))
         .with_exposed_ports(REST_PORT)
@@ -44,13 +50,12 @@ def container() -> Iterator[DockerContainer]:
         .waiting_for(HttpWaitStrategy(REST_PORT, "/readyz"))
     )
     with container:
-        yield container
+        yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(REST_PORT)}"
 
 
 @pytest_asyncio.fixture
-async def deployment(container: DockerContainer) -> AsyncIterator[Deployment]:
-    url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(REST_PORT)}"
-    deployment = Deployment(qdrant_url=url, database_schema=f"test_{uuid4().hex[:12]}")
+async def deployment(server_url: str) -> AsyncIterator[Deployment]:
+    deployment = Deployment(qdrant_url=server_url, database_schema=f"test_{uuid4().hex[:12]}")
     yield deployment
     await reset_vectors(deployment)
 
@@ -81,6 +86,7 @@ async def test_points_and_their_model_are_stored(deployment: Deployment) -> None
             raise AssertionError("it was opened")
 
 
+@pytest.mark.long
 async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
     connection: Client, nats_url: str, database_url: str, deployment: Deployment
 ) -> None:
@@ -114,3 +120,22 @@ async def test_a_rebuild_exchanges_collections(
         assert await swap_vectors(place, told)
         await drop_generation(locate_generation(whole, "former"))
         assert await count_points(place, whole) == points
+
+
+async def test_dropped_collections_are_an_outage_until_they_are_opened_again(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point("a")])
+        await reset_vectors(deployment)
+        with pytest.raises(VectorsUnavailable, match="lost a collection"):
+            await vectors.upsert(Collection.MEMORIES, [point("a")])
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
+            await vectors.upsert(Collection.MEMORIES, [point("a")])
+        assert await vectors.count(Collection.MEMORIES) == 1
+
+
+async def test_processes_that_start_together_create_each_collection_once(deployment: Deployment) -> None:
+    async def open_and_count() -> int:
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+            return await vectors.count(Collection.MESSAGES)
+
+    assert await asyncio.gather(*(open_and_count() for _ in range(4))) == [0] * 4

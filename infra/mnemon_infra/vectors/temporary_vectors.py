@@ -1,0 +1,60 @@
+"""Vectors of a temporary run: on the Qdrant server of the environment, or embedded in the run's folder."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from mnemon_infra.config import Deployment
+
+
+class TemporaryVectors(NamedTuple):
+    """Where a temporary run keeps its vectors.
+
+    Attributes:
+        engine: name and version of the engine, such as `qdrant 1.19.0` or `edge 0.9.0`.
+        configuration: values for the run's `Deployment`; empty for the embedded engine.
+    """
+
+    engine: str
+    configuration: dict[str, Any]
+
+
+@asynccontextmanager
+async def reserve_vectors(named: Deployment, purpose: str) -> AsyncIterator[TemporaryVectors]:
+    """Reserve collections of a run's own if a Qdrant server is named, and drop them at the end of the block.
+
+    The server may be a production server: the names of the run's collections begin with a unique prefix, and
+    no others are read or written.
+
+    Args:
+        named: the deployment that the environment names.
+        purpose: first part of the collections' names.
+
+    Raises:
+        VectorsUnavailable: the server does not answer; at the end, the collections are left on it.
+    """
+    if not named.qdrant_url:
+        yield TemporaryVectors(f"edge {version('qdrant-edge-py')}", {})
+        return
+    # Imported on use: qdrant-client takes a second.
+    from mnemon_infra.vectors.collections import drop_all_generations
+    from mnemon_infra.vectors.server import open_client, read_version
+
+    engine = f"qdrant {await read_version(named)}"
+    schema = f"{purpose}_{uuid4().hex[:12]}"
+    try:
+        yield TemporaryVectors(
+            engine,
+            {
+                "qdrant_url": named.qdrant_url,
+                "qdrant_grpc_port": named.qdrant_grpc_port,
+                "qdrant_api_key": named.qdrant_api_key,
+                "qdrant_ca": named.qdrant_ca,
+                "database_schema": schema,
+            },
+        )
+    finally:
+        async with open_client(named) as client:
+            await drop_all_generations(client, schema)
