@@ -1,0 +1,155 @@
+"""Residence of a tenant: whether its memory is here, moves, or has moved to another deployment.
+
+The bucket of settings keeps the residence, so that every process follows it without a restart. A tenant
+without an entry lives here.
+"""
+
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+from nats.aio.client import Client
+from nats.js.errors import KeyNotFoundError
+
+from mnemon_contracts.subjects import decode_token, encode_token
+from mnemon_infra.settings.bucket import open_bucket, put_entry, read_entries
+
+_KEY: Final = "residence."
+
+ResidenceState = Literal["copying", "draining", "leaving", "moved", "arriving", "here"]
+"""State of a tenant in one deployment.
+
+- `copying`: events are copied to another deployment; everything works here.
+- `draining`: the same, and no request to a language model begins here.
+- `leaving`: requests are refused here for the seconds of the write pause.
+- `moved`: requests are answered with the error `moved`.
+- `arriving`: events are copied here; nothing works here yet.
+- `here`: the tenant lives here after a move.
+"""
+
+_SUSPENDED: Final = frozenset({"leaving", "moved", "arriving"})
+_ENDED: Final = frozenset({"moved", "here"})
+
+
+class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Residence of a tenant in one deployment.
+
+    Attributes:
+        state: the state.
+        move_id: identifies the move.
+        peer: address of the other deployment's NATS servers, without a login.
+        first: position of the first event that moved here; 0 if none did.
+        last: position of the last event that moved here.
+        copied: in the deployment that a tenant has left, the position up to which its events were copied.
+        withheld: in that deployment, positions of late removals, which were not copied.
+        pause: seconds of the write pause.
+        is_confirmed: whether the move can no longer be reverted.
+        is_returning: whether the move is being reverted.
+    """
+
+    state: ResidenceState
+    move_id: str
+    peer: str
+    first: int = 0
+    last: int = 0
+    copied: int = 0
+    withheld: tuple[int, ...] = ()
+    pause: float = 0.0
+    is_confirmed: bool = False
+    is_returning: bool = False
+
+    @property
+    def is_suspended(self) -> bool:
+        """True if no process here may decide or derive anything for the tenant."""
+        return self.state in _SUSPENDED
+
+    @property
+    def is_ended(self) -> bool:
+        """True if neither the move nor its return will compare both deployments again."""
+        return self.state in _ENDED and (self.is_confirmed or self.is_returning)
+
+    @property
+    def stops_models(self) -> bool:
+        """True if no request to a language model may begin here for the tenant."""
+        return self.is_suspended or self.state == "draining"
+
+
+class StoredResidence(NamedTuple):
+    """A residence, and the revision of its entry; 0 without an entry."""
+
+    residence: Residence | None
+    revision: int
+
+
+def residence_key(tenant: str) -> str:
+    """Return the key of a tenant's residence.
+
+    Raises:
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
+    """
+    return _KEY + encode_token(tenant)
+
+
+def parse_residence_tenant(key: str) -> str | None:
+    """Return the tenant whose residence has this key; None for any other key.
+
+    Raises:
+        mnemon_contracts.subjects.InvalidSubject: the key has not the spelling that `residence_key` gives.
+    """
+    return decode_token(key.removeprefix(_KEY)) if key.startswith(_KEY) else None
+
+
+def parse_residence(body: bytes | None) -> Residence | None:
+    """Parse an entry; None for a removed entry.
+
+    Raises:
+        msgspec.DecodeError: the entry is no residence, or of a newer version.
+    """
+    return msgspec.json.decode(body, type=Residence) if body else None
+
+
+async def read_residence(connection: Client, tenant: str) -> StoredResidence:
+    """Return the residence of a tenant.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    bucket = await open_bucket(connection)
+    try:
+        entry = await bucket.get(residence_key(tenant), validate_keys=False)
+    except KeyNotFoundError as error:
+        return StoredResidence(None, (error.entry and error.entry.revision) or 0)
+    return StoredResidence(parse_residence(entry.value), entry.revision or 0)
+
+
+async def write_residence(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+    """Write the residence of a tenant; return the revision of the entry.
+
+    Args:
+        connection: connection of an operator.
+        tenant: the tenant.
+        residence: the residence.
+        last: the revision of the present entry; 0 without one.
+
+    Raises:
+        nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.
+        nats.errors.Error: it is unknown whether the entry is written.
+    """
+    return await put_entry(connection, residence_key(tenant), msgspec.json.encode(residence), last)
+
+
+async def list_residences(connection: Client) -> dict[str, Residence]:
+    """Return the residences of all tenants that have ever moved.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    bucket = await open_bucket(connection)
+    found = {}
+    for entry in await read_entries(bucket, f"{_KEY}>"):
+        tenant = parse_residence_tenant(entry.key)
+        residence = parse_residence(entry.value)
+        if tenant is not None and residence is not None:
+            found[tenant] = residence  # a later entry replaces an earlier one
+    return found

@@ -1,0 +1,1 @@
+"""Command `mnemon tenant`: move a tenant to another deployment."""

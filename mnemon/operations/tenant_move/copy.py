@@ -1,0 +1,277 @@
+"""Copy of a tenant's events from one log to another, in order, with their positions mapped."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Final
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.errors import APIError, NotFoundError
+
+from mnemon.operations.tenant_move.deployment import MoveRefused
+from mnemon.operations.tenant_move.events import SourceEvent, build_moved_message, parse_source_event
+from mnemon.operations.tenant_move.positions import PositionMap, list_span_starts
+from mnemon_contracts.identity import MESSAGE_ID
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import find_origin, owner_filter, tenant_event_filter
+from mnemon_infra.broker.provisioning.restoration import (
+    BATCH_BYTES,
+    ExactMessage,
+    MessageTooLarge,
+    is_duplicate,
+    store_batch,
+)
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
+from mnemon_infra.delivery import MOVED, parse_moved
+
+TRIES: Final = 30
+"""Maximum number of attempts to store a batch."""
+
+RETRY_SECONDS: Final = 0.5
+"""Seconds between two attempts."""
+
+CopyProgress = Callable[[int, int], None]
+"""Function that receives the position of the source's log that the copy has reached, and the last one."""
+
+
+EventFilter = Callable[[SourceEvent], Awaitable[bool]]
+
+
+async def copy_all(_: SourceEvent) -> bool:
+    """Withhold no event."""
+    return False
+
+
+class TenantCopy:
+    """Copies events of one tenant, and knows which are copied: the target's log itself tells.
+
+    Attributes:
+        positions: positions of the copied events.
+        foreign: number of the tenant's events in the target's log that are no copies of this move.
+        reached: position of the source's log up to which this object has copied.
+        first_copy: position of the first copy in the target's log; 0 without copies.
+        last_copy: position of the last one.
+        changed: users with copied events since the caller has last cleared the set.
+    """
+
+    def __init__(self, source: Client, target: Client, tenant: str, move_id: str, is_returning: bool) -> None:
+        self.positions = PositionMap()
+        self.foreign = 0
+        self.changed: set[str] = set()
+        self.first_copy = self.last_copy = 0
+        self._source, self._target, self._tenant = source, target, tenant
+        self.prefix = f"{move_id}{'r' if is_returning else ''}:"
+        """Beginning of the message ids of the copies in the target's log."""
+        self._origin = f"{move_id}:" if is_returning else None
+        """Beginning of the message ids of events in the source's log that came from the target's."""
+        self.reached = 0
+
+    async def load_positions(self) -> None:
+        """Read from the logs which events are copied.
+
+        Raises:
+            nats.errors.Error: a server does not answer.
+        """
+        known: list[tuple[int, int]] = []
+        self.foreign = 0
+        async for message, delivery in self._stream_events(self._target):
+            moved = parse_moved(message.headers)
+            if moved is not None and self._has_prefix(message.headers, self.prefix):
+                known.append((moved.position, delivery.sequence))
+                self._note_copy(delivery.sequence)
+            else:
+                self.foreign += 1
+        if self._origin is not None:
+            async for message, delivery in self._stream_events(self._source):
+                moved = parse_moved(message.headers)
+                if moved is not None and self._has_prefix(message.headers, self._origin):
+                    known.append((delivery.sequence, moved.position))
+        self.positions = PositionMap()
+        for old, new in sorted(known):
+            self.positions.add(old, new)
+
+    async def copy_events(
+        self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = copy_all
+    ) -> int:
+        """Copy the events up to a position of the source's log. Return their number.
+
+        Args:
+            up_to: the position.
+            progress: receives the progress.
+            is_withheld: returns whether an event has to stay in the source's log alone.
+
+        Raises:
+            MessageTooLarge: the target takes no message as large as one of the events.
+            nats.errors.Error: a server does not answer.
+        """
+        copied = 0
+        gaps = await self._find_gaps(up_to)
+        holder: ExactMessage | None = None
+        batch: list[tuple[int, ExactMessage]] = []
+        size = 0
+        after = self.reached if self._origin is not None else max(self.reached, self.positions.last_old)
+        async with aclosing(self.read_source(after, up_to)) as events:
+            async for event in events:
+                if self.positions.find(event.position) is not None or await is_withheld(event):
+                    continue
+                while gaps and gaps[0] < event.position:
+                    position = gaps.pop(0)
+                    if holder is not None:
+                        batch.append((position, self._build_placeholder(position, holder)))
+                if batch and event.last_reference >= batch[0][0]:
+                    copied += await self._store(batch)
+                    batch, size = [], 0
+                message = build_moved_message(event, self.positions, self.prefix)
+                length = self._measure(event, message)
+                if batch and (len(batch) >= BATCH or size + length > BATCH_BYTES):
+                    copied += await self._store(batch)
+                    batch, size = [], 0
+                    progress(event.position, up_to)
+                batch.append((event.position, message))
+                holder = message
+                if origin := find_origin(event.delivery.subject):
+                    self.changed.add(origin.owner[1])
+                size += length
+        if batch:
+            copied += await self._store(batch)
+        self.reached = max(self.reached, up_to)
+        progress(up_to, up_to)
+        return copied
+
+    def is_from_target(self, event: SourceEvent) -> bool:
+        """Return whether an event of the source's log came from the target's log, before a return."""
+        return self._origin is not None and self._has_prefix(event.message.headers, self._origin)
+
+    async def read_source(self, after: int, up_to: int) -> AsyncGenerator[SourceEvent, None]:
+        """Yield the tenant's events in a range of the source's log.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        pattern = owner_filter(self._tenant)
+        pages = read_stream(self._source, LOG, after=after, up_to=up_to, subject=pattern)
+        async with aclosing(pages):
+            async for page in pages:
+                for each in page:
+                    yield parse_source_event(*each)
+
+    async def read_copies(self, after: int) -> AsyncGenerator[StreamMessage, None]:
+        """Yield the copies in the target's log after one of its positions.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        end = await read_log_end(self._target.jetstream())
+        pattern = owner_filter(self._tenant)
+        pages = read_stream(self._target, LOG, after=after, up_to=end, subject=pattern)
+        async with aclosing(pages):
+            async for page in pages:
+                for each in page:
+                    if self._has_prefix(each[0].headers, self.prefix):
+                        yield each
+
+    async def _store(self, batch: list[tuple[int, ExactMessage]]) -> int:
+        """Store a batch as a whole; an attempt whose answer was lost is not repeated if it was stored."""
+        fault: Exception = nats.errors.TimeoutError()
+        for attempt in range(TRIES):
+            try:
+                last = await store_batch(self._target, [message for _, message in batch])
+            except APIError as error:
+                if not is_duplicate(error):
+                    raise
+                fault = error
+            except (nats.errors.Error, TimeoutError) as error:
+                fault = error
+            else:
+                for place, (position, _) in enumerate(batch, last - len(batch) + 1):
+                    self.positions.add(position, place)
+                    self._note_copy(place)
+                return len(batch)
+            await asyncio.sleep(RETRY_SECONDS * (attempt > 0))
+            try:
+                await self._find_stored()
+            except (nats.errors.Error, TimeoutError) as error:
+                fault = error
+                continue
+            if all(self.positions.find(position) is not None for position, _ in batch):
+                return len(batch)
+        raise fault
+
+    async def _find_stored(self) -> None:
+        """Find copies that were stored by an attempt whose answer was lost."""
+        async with aclosing(self.read_copies(self.positions.last_new)) as copies:
+            async for message, delivery in copies:
+                if moved := parse_moved(message.headers):
+                    self.positions.add(moved.position, delivery.sequence)
+                    self._note_copy(delivery.sequence)
+
+    async def _find_gaps(self, up_to: int) -> list[int]:
+        """Return positions at which spans of erased conversations begin, and whose events are gone.
+
+        A span needs a position of its own in the target's log, which no event of the user has.
+        """
+        if self._origin is not None:
+            return []
+        gaps: set[int] = set()
+        pattern = tenant_event_filter(self._tenant, "user.erased")
+        pages = read_stream(self._source, LOG, up_to=up_to, subject=pattern)
+        async with aclosing(pages):
+            async for page in pages:
+                for each in page:
+                    gaps.update(list_span_starts(parse_source_event(*each).fields or {}))
+        known = sorted(each for each in gaps if self.positions.last_old < each <= up_to)
+        return [each for each in known if not await self._exists(each)]
+
+    async def _exists(self, position: int) -> bool:
+        try:
+            message = await self._source.jetstream().get_msg(LOG, position)
+        except NotFoundError:
+            return False
+        origin = find_origin(str(message.subject))
+        return origin is not None and origin.owner[0] == self._tenant
+
+    def _build_placeholder(self, position: int, event: ExactMessage) -> ExactMessage:
+        """Return one more copy of an event, which changes nothing, in the place of an event that is gone."""
+        moved = parse_moved(event.headers)
+        assert moved is not None
+        held = {MESSAGE_ID: f"{self.prefix}{position}", MOVED: moved._replace(position=position).format()}
+        return event._replace(headers={**event.headers, **held})
+
+    def _note_copy(self, position: int) -> None:
+        self.first_copy = min(self.first_copy or position, position)
+        self.last_copy = max(self.last_copy, position)
+
+    async def _stream_events(self, connection: Client) -> AsyncGenerator[StreamMessage, None]:
+        end = await read_log_end(connection.jetstream())
+        pattern = owner_filter(self._tenant)
+        pages = read_stream(connection, LOG, up_to=end, subject=pattern, headers_only=True)
+        async with aclosing(pages):
+            async for page in pages:
+                for each in page:
+                    yield each
+
+    def _measure(self, event: SourceEvent, message: ExactMessage) -> int:
+        length = len(message.body) + len(message.encode_headers())
+        if length > self._target.max_payload:
+            raise MessageTooLarge(event.position, length, self._target.max_payload)
+        return length
+
+    @staticmethod
+    def _has_prefix(headers: dict[str, str] | None, prefix: str) -> bool:
+        return (headers or {}).get(MESSAGE_ID, "").startswith(prefix)
+
+
+def require_no_foreign(copy: TenantCopy, tenant: str) -> None:
+    """Check that all of a tenant's events in the target's log are copies of this move.
+
+    Raises:
+        MoveRefused: there are others.
+    """
+    if copy.foreign:
+        raise MoveRefused(
+            f"the deployment at --to has {copy.foreign:,} events of the tenant {tenant} that do not come from"
+            " this move: two memories cannot be merged. Move to another deployment"
+        )

@@ -1,0 +1,88 @@
+"""The two deployments of a move, and their checks."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.database.engine import Database
+from mnemon_infra.settings.residence import Residence, read_residence, write_residence
+
+POLL_SECONDS = 0.05
+"""Seconds between two questions to a server."""
+
+
+class MoveRefused(Exception):
+    """The move cannot begin or go on; the message names the reason and the next step. Nothing is lost."""
+
+
+class MoveDiffers(Exception):
+    """The copy of a tenant differs from the original; the message names the first difference."""
+
+
+@dataclass(slots=True)
+class TenantSite:
+    """A tenant in one deployment.
+
+    Attributes:
+        connection: connection of an operator.
+        database: the rows.
+        tenant: the tenant.
+        residence: the residence as this process knows it.
+    """
+
+    connection: Client
+    database: Database
+    tenant: str
+    residence: Residence | None = None
+    _revision: int = 0
+
+    async def load_residence(self) -> Residence | None:
+        """Read the residence of the tenant."""
+        self.residence, self._revision = await read_residence(self.connection, self.tenant)
+        return self.residence
+
+    async def write_residence(self, residence: Residence) -> None:
+        """Write the residence of the tenant.
+
+        Raises:
+            nats.js.errors.KeyWrongLastSequenceError: another process has changed the residence.
+        """
+        self._revision = await write_residence(self.connection, self.tenant, residence, self._revision)
+        self.residence = residence
+
+    async def read_end(self) -> int:
+        """Return the last position of the log."""
+        return (await self.connection.jetstream().stream_info(LOG)).state.last_seq
+
+    async def has_reader(self) -> bool:
+        """Return whether a process runs `persist`."""
+        try:
+            info = await self.connection.jetstream().consumer_info(LOG, "persist")
+        except NotFoundError:
+            return False
+        return bool(info.num_waiting or info.num_ack_pending)
+
+    async def has_applied(self, position: int) -> bool:
+        """Return whether `persist` has written the rows of all events up to a position."""
+        with suppress(nats.errors.TimeoutError):
+            applied = await read_applied_position(self.connection.jetstream())
+            if applied >= position:
+                return True
+            info = await self.connection.jetstream().consumer_info(LOG, "persist")
+            return not (info.num_pending or info.num_ack_pending)
+        return False
+
+
+def strip_login(url: str) -> str:
+    """Return addresses of servers, comma-separated, without user and password."""
+    servers = []
+    for each in filter(None, (server.strip() for server in url.split(","))):
+        parts = urlsplit(each)
+        servers.append(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
+    return ",".join(servers)

@@ -1,0 +1,98 @@
+"""Events of a moved tenant as the other log gets them. No I/O."""
+
+import json
+from typing import NamedTuple
+
+import msgspec
+from nats.aio.msg import Msg
+
+from mnemon.operations.backup.segments import select_headers
+from mnemon.operations.tenant_move.positions import (
+    Body,
+    PositionMap,
+    find_referenced,
+    list_positions,
+    map_event_positions,
+)
+from mnemon_contracts.identity import MESSAGE_ID
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse_subject
+from mnemon_infra.broker.provisioning.restoration import ExactMessage
+from mnemon_infra.delivery import MOVED, Delivery, MovedFrom, read_message_id
+
+
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
+class SourceEvent(NamedTuple):
+    """An event of the log that a tenant leaves.
+
+    Attributes:
+        message: the message.
+        delivery: its delivery.
+        name: name of the event; "" for an invalid subject.
+        fields: the body if it may name positions; None otherwise.
+    """
+
+    message: Msg
+    delivery: Delivery
+    name: str
+    fields: Body | None
+
+    @property
+    def position(self) -> int:
+        """Position of the event."""
+        return self.delivery.sequence
+
+    @property
+    def last_reference(self) -> int:
+        """Highest position before the event that it names; 0 without one."""
+        if self.fields is None:
+            return 0
+        named = list_positions(self.name, self.fields)
+        return max((min(each, self.position - 1) for each in named), default=0)
+
+
+def parse_source_event(message: Msg, delivery: Delivery) -> SourceEvent:
+    """Return an event of the log that a tenant leaves."""
+    try:
+        address = parse_subject(delivery.subject)
+    except InvalidSubject:
+        return SourceEvent(message, delivery, "", None)
+    fields = find_referenced(delivery.body) if address.space == "memory" else None
+    return SourceEvent(message, delivery, address.name, fields)
+
+
+def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str) -> ExactMessage:
+    """Return the message for the other log: original time and id are in a header.
+
+    Args:
+        event: the event.
+        positions: positions of all events before it.
+        prefix: beginning of `Nats-Msg-Id`, by which the server recognises a copy of this move.
+    """
+    delivery, headers = event.delivery, dict(event.message.headers or {})
+    event_id = read_message_id(headers) or (None if _has_id(delivery.body) else f"{LOG}:{event.position}")
+    moved = MovedFrom(event.position, round_time(delivery), event_id)
+    kept = {name: value for name, value in select_headers(headers).items() if name not in (MESSAGE_ID, MOVED)}
+    body = delivery.body
+    if event.fields is not None:
+        mapped = map_event_positions(event.name, event.fields, event.position, positions)
+        if mapped != event.fields:
+            body = json.dumps(mapped, ensure_ascii=False, separators=(",", ":")).encode()
+    return ExactMessage(
+        delivery.subject, {MESSAGE_ID: f"{prefix}{event.position}", MOVED: moved.format(), **kept}, body
+    )
+
+
+def round_time(delivery: Delivery) -> int:
+    """Return the time of an event in nanoseconds since 1970, as a float can state it."""
+    return round(delivery.stored_at * 1e9)
+
+
+def _has_id(body: bytes) -> bool:
+    try:
+        return bool(msgspec.json.decode(body, type=_Identified).id)
+    except msgspec.MsgspecError:
+        return False

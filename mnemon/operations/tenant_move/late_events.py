@@ -1,0 +1,93 @@
+"""Late events: those that a log has received since their tenant moved to another deployment."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
+from typing import Final
+
+import msgspec
+from nats.aio.client import Client
+
+from mnemon.operations.tenant_move.events import SourceEvent
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import owner_filter, user_filters
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
+from mnemon_infra.settings.residence import Residence, list_residences
+
+ERASED: Final = "user.erased"
+
+
+class _Started(msgspec.Struct):
+    discard_previous: bool = False
+
+
+def is_removal(event: SourceEvent) -> bool:
+    """Return whether a bot's event removes all messages before it, of a conversation or of the user."""
+    if event.name != "started":
+        return event.name == "cleared"
+    try:
+        return msgspec.json.decode(event.delivery.body or b"{}", type=_Started).discard_previous
+    except msgspec.MsgspecError:
+        return False
+
+
+async def has_own_messages(connection: Client, tenant: str, user: str, after: int) -> bool:
+    """Return whether a log has a chat event of a user after a position that is no copy.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    pattern, _ = user_filters(tenant, user)
+    end = await read_log_end(connection.jetstream())
+    pages = read_stream(connection, LOG, after=after, up_to=end, subject=pattern, headers_only=True)
+    async with aclosing(pages):
+        async for page in pages:
+            if not all(delivery.is_moved for _, delivery in page):
+                return True
+    return False
+
+
+async def count_late_events(connection: Client, tenant: str, residence: Residence | None) -> int:
+    """Return the number of a tenant's events that a log has received since the tenant left, without a copy.
+
+    Erasures of a confirmed move are no late events: they concern the copy that stayed.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    if residence is None or residence.state != "moved":
+        return 0
+    pattern, end = owner_filter(tenant), await read_log_end(connection.jetstream())
+    pages = read_stream(
+        connection, LOG, after=residence.copied, up_to=end, subject=pattern, headers_only=True
+    )
+    late = sum([sum(_is_late(each, residence) for each in page) async for page in pages])
+    return late + len(residence.withheld)
+
+
+def _is_late(message: StreamMessage, residence: Residence) -> bool:
+    _, delivery = message
+    return not (residence.is_confirmed and f".{ERASED}." in delivery.subject)
+
+
+async def count_all_late_events(connection: Client) -> dict[str, int]:
+    """Return the number of late events of each tenant that has any.
+
+    Raises:
+        SettingsNotProvisioned: the bucket of settings is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    residences = await list_residences(connection)
+    counts = {
+        tenant: await count_late_events(connection, tenant, each) for tenant, each in residences.items()
+    }
+    return {tenant: count for tenant, count in counts.items() if count}
+
+
+def warn_of_late_events(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a warning for each tenant with late events."""
+    for tenant, count in counts.items():
+        yield (
+            f"{count:,} events of tenant {tenant} arrived here since it moved to another deployment: let its"
+            " bots connect there, and forward the events with `mnemon tenant move` before you confirm it"
+        )

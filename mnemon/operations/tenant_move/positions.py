@@ -1,0 +1,202 @@
+"""Positions of a moved tenant's events: from one log to the other, also inside of events. No I/O."""
+
+import json
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeGuard
+
+from mnemon_contracts.events.erasure import ALL_BEFORE
+
+_POSITIONS: Final = b'_seq"', b'"sources"'
+"""Texts of which an event that names positions has at least one."""
+
+Body = dict[str, Any]
+
+
+class PositionMap:
+    """Positions of copied events in the log that they come from, and in the log that they are copied to."""
+
+    def __init__(self) -> None:
+        self._old: array[int] = array("q")
+        self._new: array[int] = array("q")
+        self._sorted: array[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._old)
+
+    @property
+    def last_old(self) -> int:
+        """Position of the last copied event in the log that it comes from; 0 without one."""
+        return self._old[-1] if self._old else 0
+
+    @property
+    def last_new(self) -> int:
+        """Position of the copy of the last event; 0 without one."""
+        return self._new[-1] if self._new else 0
+
+    def add(self, old: int, new: int) -> None:
+        """Add an event; one that is known keeps its position."""
+        if old > self.last_old:
+            self._old.append(old)
+            self._new.append(new)
+            return
+        place = bisect_left(self._old, old)
+        if self._old[place] != old:
+            self._old.insert(place, old)
+            self._new.insert(place, new)
+
+    def find(self, old: int) -> int | None:
+        """Return the position of the copy of an event; None if the event was not copied."""
+        place = bisect_left(self._old, old)
+        return self._new[place] if place < len(self._old) and self._old[place] == old else None
+
+    def find_last(self, old: int) -> int:
+        """Return the position of the copy of the last event up to a position; 0 without such an event."""
+        place = bisect_right(self._old, old)
+        return self._new[place - 1] if place else 0
+
+    def count_old(self, below: int) -> int:
+        """Return the number of events below a position of the log that they come from."""
+        return bisect_left(self._old, below)
+
+    def count_new(self, below: int) -> int:
+        """Return the number of events whose copies are below a position."""
+        if self._sorted is None or len(self._sorted) != len(self._new):
+            self._sorted = array("q", sorted(self._new))
+        return bisect_left(self._sorted, below)
+
+    def has_new(self, new: int) -> bool:
+        """Return whether a position has a copy."""
+        return self.count_new(new) < self.count_new(new + 1)
+
+    def find_bound(self, old: int) -> int:
+        """Return the position that has the copies of all events before a position below it, and no others."""
+        return self.find_last(old - 1) + 1
+
+
+def list_span_starts(fields: Body) -> list[int]:
+    """Return the positions at which spans of an erased conversation begin."""
+    spans = _list_mappings(fields.get("spans"))
+    return _integers([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
+
+
+def find_referenced(body: bytes) -> Body | None:
+    """Return the body of an event that may name positions; None for any other event."""
+    if not any(each in body for each in _POSITIONS):
+        return None
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def list_positions(name: str, fields: Body) -> Iterator[int]:
+    """Yield the positions that an event names.
+
+    Args:
+        name: name of the event, such as `fact.saved`.
+        fields: its body.
+    """
+    yield from _integers(_get_mapping(fields, "lineage").get("sources"))
+    ranges = [fields] if name in RANGES else []
+    ranges += _list_mappings(fields.get("windows")) if name == "batch.intended" else []
+    ranges += _list_mappings(fields.get("spans")) if name == "user.erased" else []
+    for each in ranges:
+        yield from _integers([each.get("from_seq"), each.get("to_seq")])
+    if name == "user.erased":
+        yield from _integers([fields.get("up_to_seq"), fields.get("discarded_seq")])
+        yield from _integers(fields.get("derived"))
+
+
+RANGES: Final = frozenset({"summary.written", "summary.merged", "window.answered"})
+"""Events that name the first and the last position of a range."""
+
+
+def map_event_positions(name: str, fields: Body, own: int, positions: PositionMap) -> Body:
+    """Return a body with the positions of the other log.
+
+    Sources that are gone are left out. An end of a range that is gone becomes the nearest position at which
+    the range contains the same events.
+
+    Args:
+        name: name of the event.
+        fields: its body, which stays as it is.
+        own: position of the event; it names no later event.
+        positions: positions of all events before.
+    """
+    mapped = dict(fields)
+    lineage = _get_mapping(fields, "lineage")
+    if lineage.get("sources"):
+        mapped["lineage"] = {**lineage, "sources": _map_known(lineage["sources"], own, positions)}
+    if name in RANGES:
+        mapped |= _map_range(fields, own, positions)
+    if name == "batch.intended" and isinstance(fields.get("windows"), list):
+        mapped["windows"] = [
+            {**each, **_map_range(each, own, positions)} if isinstance(each, dict) else each
+            for each in fields["windows"]
+        ]
+    if name == "user.erased":
+        mapped |= _map_erasure(fields, own, positions)
+    return mapped
+
+
+def _map_range(fields: Mapping[str, Any], own: int, positions: PositionMap) -> Body:
+    mapped: Body = {}
+    first, last = fields.get("from_seq"), fields.get("to_seq")
+    if _is_position(first):
+        known = positions.find(first) if first < own else None
+        mapped["from_seq"] = known or positions.find_bound(min(first, own))
+    if _is_position(last):
+        known = positions.find(last) if last < own else None
+        mapped["to_seq"] = known or positions.find_last(min(last, own - 1))
+    return mapped
+
+
+def _map_erasure(fields: Body, own: int, positions: PositionMap) -> Body:
+    mapped: Body = {}
+    if _is_position(limit := fields.get("up_to_seq")):
+        mapped["up_to_seq"] = ALL_BEFORE if limit >= own else positions.find_bound(limit)
+    if isinstance(spans := fields.get("spans"), list):
+        mapped["spans"] = [
+            {
+                **each,
+                **{
+                    bound: ALL_BEFORE if each[bound] > own else positions.find_bound(each[bound])
+                    for bound in ("from_seq", "to_seq")
+                    if _is_position(each.get(bound))
+                },
+            }
+            if isinstance(each, dict)
+            else each
+            for each in spans
+        ]
+    if _is_position(discarded := fields.get("discarded_seq")):
+        known = positions.find(discarded) if discarded < own else None
+        mapped["discarded_seq"] = known or positions.find_bound(min(discarded, own))
+    if fields.get("derived"):
+        mapped["derived"] = _map_known(fields["derived"], own, positions)
+    return mapped
+
+
+def _map_known(named: Any, own: int, positions: PositionMap) -> list[int]:
+    found = (positions.find(each) for each in _integers(named) if each < own)
+    return [each for each in found if each is not None]
+
+
+def _integers(named: Any) -> list[int]:
+    return [each for each in named if _is_position(each)] if isinstance(named, list) else []
+
+
+def _is_position(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _get_mapping(fields: Body, name: str) -> Body:
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _list_mappings(value: Any) -> list[Body]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

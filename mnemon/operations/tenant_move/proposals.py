@@ -1,0 +1,66 @@
+"""Undecided proposals of a tenant that has moved, which are proposed again where it lives now."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+
+from nats.js.errors import NotFoundError
+
+from mnemon.operations.audit.proposals import parse_proposal
+from mnemon.operations.backup.segments import select_headers
+from mnemon.operations.tenant_move.deployment import TenantSite
+from mnemon_contracts.identity import MESSAGE_ID
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import tenant_event_filter
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.database.audit.events import load_erasures
+from mnemon_infra.database.facts.decisions import ProposalRecord, find_undecided_proposals
+from mnemon_infra.delivery import MOVED
+
+_PROPOSED: Final = "fact.proposed"
+
+
+async def repeat_undecided(site: TenantSite) -> int:
+    """Publish each undecided proposal of a tenant again, with its id. Return their number.
+
+    `dedupe` does not decide on copies, which come in the order of the other log, before their decisions.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
+    """
+    repeated: set[tuple[str, str]] = set()
+    stream_context = site.connection.jetstream()
+    async with aclosing(_list_undecided(site)) as found:
+        async for proposal in found:
+            key = proposal.owner[1], proposal.event_id
+            if key in repeated:
+                continue
+            try:
+                message = await stream_context.get_msg(LOG, proposal.seq)
+            except NotFoundError:
+                continue  # erased since
+            headers = {
+                name: value
+                for name, value in select_headers(message.headers or {}).items()
+                if name not in (MOVED, MESSAGE_ID)
+            }
+            await stream_context.publish(
+                str(message.subject),
+                message.data or b"",
+                stream=LOG,
+                headers={**headers, MESSAGE_ID: proposal.event_id},
+            )
+            repeated.add(key)
+    return len(repeated)
+
+
+async def _list_undecided(site: TenantSite) -> AsyncGenerator[ProposalRecord, None]:
+    pattern = tenant_event_filter(site.tenant, _PROPOSED)
+    async with aclosing(read_pages(site.connection, pattern, 0)) as pages:
+        async for page in pages:
+            proposed = [each for delivery in page if (each := parse_proposal(delivery))]
+            undecided = await find_undecided_proposals(site.database, proposed)
+            erased = await load_erasures(site.database, (each.owner for each in undecided))
+            for each in undecided:
+                if not erased[each.owner].removes_fact(each.seq, each.lineage):
+                    yield each

@@ -1,0 +1,516 @@
+"""Run of a move: copies while bots talk, verifies, pauses requests for a moment, and switches.
+
+The logs tell which events are copied, and the settings buckets of both deployments have the state. So a run
+that was killed at any point is continued by the next one.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+from uuid import uuid4
+
+import msgspec
+import structlog
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
+from tenacity import AsyncRetrying, retry_if_not_result, stop_after_delay, wait_fixed
+
+from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign
+from mnemon.operations.tenant_move.deployment import POLL_SECONDS, MoveDiffers, MoveRefused, TenantSite
+from mnemon.operations.tenant_move.events import SourceEvent
+from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, is_removal
+from mnemon.operations.tenant_move.proposals import repeat_undecided
+from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
+from mnemon_contracts.settings.groups import settings_key
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import find_origin, owner_filter
+from mnemon_infra.broker.provisioning.raised_position import raise_last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.triggers import publish_user_triggers
+from mnemon_infra.database.locks import try_lock
+from mnemon_infra.database.tenant_rows import (
+    count_batched_windows,
+    count_busy_windows,
+    list_tenant_users,
+)
+from mnemon_infra.settings.bucket import open_bucket, read_newest_of_tenant
+from mnemon_infra.settings.residence import Residence
+from mnemon_infra.settings.store import change_settings
+
+log = structlog.get_logger("move")
+
+MoveStep = Literal["copy", "positions", "verification of events", "verification of rows", "switch"]
+
+MoveProgress = Callable[[MoveStep, int, int], None]
+"""Function that receives the step, how far it has come, and its end."""
+
+CLOSE: Final = 200
+"""Number of events of one pass with which the copy counts as caught up."""
+
+SETTLE_SECONDS: Final = 0.25
+"""Seconds that every process has to notice a change of the residence, before anything relies on it."""
+
+DRAIN_SECONDS: Final = 60.0
+"""Maximum seconds to wait for answers of language models. Later ones are forwarded, as other late events."""
+
+WAKE_SECONDS: Final = 1.0
+"""Seconds after the switch until proposals are repeated: a process that has not noticed ignores them."""
+
+READER_SECONDS: Final = 5.0
+"""Maximum seconds to find a process that runs `persist`: between two batches, it waits for none."""
+
+PAUSE_SECONDS: Final = 30.0
+"""Maximum seconds of the write pause. After it, the tenant is served where it was, and the run fails."""
+
+ROWS_SECONDS: Final = 20.0
+"""Maximum seconds for both databases to show the same rows: removals of content follow their events later."""
+
+POSITION_MARGIN: Final = 10_000
+"""Positions by which the target's log is ahead of the source's, so that the pause needs no fillers."""
+
+TRIGGERED: Final = "compact", "extract"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveResult:
+    """Result of a run.
+
+    Attributes:
+        events: events of the tenant in the other log.
+        rows: rows that were compared.
+        fillers: positions that the other log left out.
+        forwarded: events that arrived in the former log after the switch, and were copied.
+        withheld: late removals that were not copied, each with its subject and position.
+        proposals: undecided proposals that were proposed again.
+        pause_seconds: duration of the write pause; of the run that switched.
+        seconds: duration of the run.
+        is_repeated: whether an earlier run had switched.
+    """
+
+    events: int = 0
+    rows: int = 0
+    fillers: int = 0
+    forwarded: int = 0
+    withheld: tuple[str, ...] = ()
+    proposals: int = 0
+    pause_seconds: float = 0.0
+    seconds: float = 0.0
+    is_repeated: bool = False
+
+
+class TenantMove:
+    """Move of a tenant from one deployment, the source, to another, the target.
+
+    Args:
+        source: the tenant where it lives now.
+        target: the tenant where it goes to.
+        addresses: addresses of the source's and the target's NATS servers for bots, without a login.
+        progress: receives the progress.
+        is_returning: whether this is the way back of a move that is not confirmed.
+    """
+
+    def __init__(
+        self,
+        source: TenantSite,
+        target: TenantSite,
+        addresses: tuple[str, str],
+        progress: MoveProgress,
+        *,
+        is_returning: bool = False,
+    ) -> None:
+        self._source, self._target = source, target
+        self._source_address, self._target_address = addresses
+        self._progress = progress
+        self._is_returning = is_returning
+        self._tenant = source.tenant
+        self._result = MoveResult()
+
+    async def perform(self) -> MoveResult:
+        """Move the tenant, or continue the move; after the switch, forward events that arrived late.
+
+        Raises:
+            MoveRefused: the move cannot begin or go on.
+            MoveDiffers: the copy differs from the original; the tenant stays where it is.
+            MessageTooLarge: the target takes no message as large as one of the events.
+            DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
+        """
+        begun = time.monotonic()
+        await self._require_readers()
+        async with self._lock():
+            residence = await self._begin()
+            copy = TenantCopy(
+                self._source.connection,
+                self._target.connection,
+                self._tenant,
+                residence.move_id,
+                self._is_returning,
+            )
+            await copy.load_positions()
+            if residence.state == "moved":
+                self._result = replace(self._result, is_repeated=True, pause_seconds=residence.pause)
+            else:
+                if not self._is_returning:
+                    require_no_foreign(copy, self._tenant)
+                await self._prepare(copy)
+                await self._switch(copy)
+            await self._forward(copy)
+            await asyncio.sleep(WAKE_SECONDS)
+            await self._wake()
+        return replace(self._result, events=len(copy.positions), seconds=time.monotonic() - begun)
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        async with try_lock(self._source.database, "tenant move", self._tenant) as is_mine:
+            if not is_mine:
+                raise MoveRefused(f"another process moves the tenant {self._tenant}: wait until it has ended")
+            try:
+                yield
+            except KeyWrongLastSequenceError as error:
+                raise MoveRefused(
+                    f"another process has changed the state of the move of {self._tenant}: run it again"
+                ) from error
+
+    async def _begin(self) -> Residence:
+        """Write the states of both deployments, or complete a switch that was cut off."""
+        source, target = await self._source.load_residence(), await self._target.load_residence()
+        if self._is_returning:
+            return await self._begin_return(source, target)
+        if source is None or source.state == "here":
+            await self._require_movable(source)
+            await self._require_no_batches()
+            first, last = (0, 0) if source is None else (source.first, source.last)
+            source = Residence("copying", uuid4().hex, self._target_address, first, last)
+            self._require_free(target, source)
+            await self._source.write_residence(source)
+        self._require_free(target, source)
+        if target is None:
+            await self._target.write_residence(Residence("arriving", source.move_id, self._source_address))
+            await asyncio.sleep(SETTLE_SECONDS)
+        return await self._resume(source, target)
+
+    async def _begin_return(self, live: Residence | None, former: Residence | None) -> Residence:
+        if live is None or former is None or live.move_id != former.move_id:
+            raise MoveRefused(f"the tenant {self._tenant} has not moved between these deployments")
+        if former.is_confirmed:
+            raise MoveRefused(
+                f"the move of {self._tenant} is confirmed and cannot be reverted: use `mnemon tenant move` to"
+                " another deployment"
+            )
+        if live.state == "here":
+            live = msgspec.structs.replace(live, state="copying", is_returning=True)
+            await self._source.write_residence(live)
+        if not live.is_returning:
+            raise MoveRefused(f"the move of {self._tenant} has not ended: run `mnemon tenant move` first")
+        return await self._resume(live, former)
+
+    async def _resume(self, source: Residence, target: Residence | None) -> Residence:
+        """Complete a switch that was cut off; end a pause that was cut off before the switch."""
+        if source.state in ("draining", "leaving"):
+            is_switched = (
+                target is not None and target.state == "here" and target.is_returning == self._is_returning
+            )
+            state: Literal["moved", "copying"] = "moved" if is_switched else "copying"
+            source = msgspec.structs.replace(source, state=state)
+            await self._source.write_residence(source)
+            log.info("interrupted switch resolved", tenant=self._tenant, state=state)
+        return source
+
+    def _require_free(self, target: Residence | None, source: Residence) -> None:
+        if source.state == "moved":
+            is_reverted = target is not None and target.is_returning
+        else:
+            is_reverted = source.is_returning
+        if is_reverted:
+            raise MoveRefused(
+                f"the move of {self._tenant} is being reverted: run `mnemon tenant revert` again"
+            )
+        if target is not None and target.move_id != source.move_id:
+            raise MoveRefused(
+                f"the tenant {self._tenant} took part in another move at --to (state: {target.state}): move"
+                " it to another deployment"
+            )
+        # The address alone cannot tell: `confirm` and later runs may name the same servers in another way.
+        if source.state == "moved" and (target is None or target.state != "here"):
+            raise MoveRefused(f"the tenant {self._tenant} has moved to {source.peer}, which is not --to")
+        if target is None and source.peer != self._target_address:
+            raise MoveRefused(
+                f"the tenant {self._tenant} is being moved to {source.peer}: name that deployment as --to"
+            )
+
+    async def _require_readers(self) -> None:
+        """Check that both deployments write rows, for which the move waits."""
+        for site, address in (
+            (self._source, self._source_address),
+            (self._target, self._target_address),
+        ):
+            if not await _wait_until(site.has_reader, READER_SECONDS):
+                raise MoveRefused(
+                    f"no process runs persist at {address}: start the consumers there (mnemon run)"
+                )
+
+    async def _require_movable(self, source: Residence | None) -> None:
+        tenant = self._tenant
+        if source is not None and not (source.is_confirmed or source.is_returning):
+            raise MoveRefused(
+                f"the move of the tenant {tenant} from {source.peer} is not confirmed: confirm it there first"
+            )
+        if not await read_last_position(self._source.connection, owner_filter(tenant)):
+            raise MoveRefused(f"the tenant {tenant} has no events here: check its id")
+
+    async def _require_no_batches(self) -> None:
+        """Refuse while a provider's batch has windows of the tenant: the old log would get the answers."""
+        if windows := await self._source.database.run_query(count_batched_windows(self._tenant)):
+            raise MoveRefused(
+                f"{windows:,} windows of {self._tenant} wait in batches of a provider: move it when they are"
+                " answered (mnemon batches), or set extraction.mode online for the tenant until then"
+            )
+
+    async def _prepare(self, copy: TenantCopy) -> None:
+        """Copy and verify nearly everything, while bots talk."""
+        await self._copy_settings()
+        await self._catch_up(copy)
+        end = await self._source.read_end()
+        fillers = await raise_last_position(
+            self._target.connection,
+            end + POSITION_MARGIN if await self._target.read_end() < end else 0,
+            lambda reached, last: self._progress("positions", reached, last),
+        )
+        self._result = replace(self._result, fillers=fillers)
+        await self._set_source("draining")
+        try:
+            await _wait_until(self._has_drained, DRAIN_SECONDS)
+            await self._require_no_batches()
+        except MoveRefused:
+            await self._set_source("copying")
+            raise
+        await self._catch_up(copy)
+
+    async def _has_drained(self) -> bool:
+        return not await self._source.database.run_query(count_busy_windows(self._tenant))
+
+    async def _catch_up(self, copy: TenantCopy) -> None:
+        """Copy until few events are left, or not much fewer than before, and both databases have the rows."""
+        former = 0
+        while True:
+            end = await self._source.read_end()
+            copied = await self._copy_up_to(copy, end)
+            await self._await_rows(copy, end)
+            if copied <= CLOSE or 0 < former < 2 * copied:
+                return
+            former = copied
+
+    async def _copy_up_to(self, copy: TenantCopy, end: int) -> int:
+        return await copy.copy_events(end, self._note_copied)
+
+    async def _await_rows(self, copy: TenantCopy, end: int) -> None:
+        await _wait_until(lambda: self._source.has_applied(end))
+        await _wait_until(lambda: self._target.has_applied(copy.positions.last_new))
+
+    async def _switch(self, copy: TenantCopy) -> None:
+        """Verify, refuse requests for a moment, copy and verify the rest, and let the target serve."""
+        verified, doubtful = 0, set[str]()
+        for is_first in (True, False):  # the second time for events that came meanwhile
+            await self._catch_up(copy)
+            compared = None if is_first else sorted({*copy.changed, *doubtful})
+            copy.changed = set()
+            after, verified = verified, copy.reached
+            await self._compare_logs(copy, after, verified)
+            doubtful = set(await self._compare_rows(copy, compared, verified))
+        begun = time.monotonic()
+        await self._set_source("leaving")
+        try:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                await asyncio.sleep(SETTLE_SECONDS)
+                end = await self._source.read_end()
+                await self._copy_up_to(copy, end)
+                await self._copy_settings()
+                await raise_last_position(self._target.connection, end, lambda *_: None)
+                await self._await_rows(copy, end)
+                await self._compare_logs(copy, verified, end)
+                await self._require_same_rows(copy, {*copy.changed, *doubtful}, end)
+        except BaseException as error:
+            await asyncio.shield(self._set_source("copying"))
+            if isinstance(error, TimeoutError):
+                raise MoveRefused(
+                    f"the write pause took more than {PAUSE_SECONDS:.0f} s, so {self._tenant} is served where"
+                    " it was: run the same command again when the servers are less busy"
+                ) from error
+            raise
+        await self._complete_switch(copy, end, begun)
+
+    async def _complete_switch(self, copy: TenantCopy, end: int, begun: float) -> None:
+        source, former = self._source.residence, self._target.residence
+        assert source is not None
+        assert former is not None
+        await self._target.write_residence(
+            msgspec.structs.replace(
+                former,
+                state="here",
+                peer=self._source_address,
+                first=former.first or copy.first_copy,
+                last=copy.last_copy or former.last,
+                is_returning=self._is_returning,
+            )
+        )
+        pause = time.monotonic() - begun
+        await self._source.write_residence(
+            msgspec.structs.replace(
+                source, state="moved", peer=self._target_address, copied=end, pause=round(pause, 3)
+            )
+        )
+        pause = time.monotonic() - begun
+        self._result = replace(self._result, pause_seconds=pause)
+        log.info("tenant moved", tenant=self._tenant, pause_seconds=round(pause, 3))
+
+    async def _compare_logs(self, copy: TenantCopy, after: int, up_to: int) -> None:
+        _, differences = await compare_logs(copy, self._source, after, up_to)
+        self._progress("verification of events", up_to, up_to)
+        if differences:
+            raise MoveDiffers(f"{len(differences):,} events differ, the first: {differences[0]}")
+
+    async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
+        """Compare rows; return users with differences: later events may have removed content meanwhile."""
+        result = await compare_tenant_rows(
+            copy,
+            self._source,
+            self._target,
+            users,
+            up_to,
+            lambda reached, last: self._progress("verification of rows", reached, last),
+        )
+        self._result = replace(self._result, rows=self._result.rows + result.rows)
+        return result.users
+
+    async def _require_same_rows(self, copy: TenantCopy, users: set[str], up_to: int) -> None:
+        """Compare the rows of users until they are the same.
+
+        Raises:
+            MoveDiffers: they still differ after `ROWS_SECONDS`.
+        """
+        end = time.monotonic() + ROWS_SECONDS
+        while users:
+            different = await self._compare_rows(copy, sorted(users), up_to)
+            if different and time.monotonic() > end:
+                raise MoveDiffers(
+                    f"the rows of {len(different):,} users differ: {next(iter(different.values()))}"
+                )
+            users = set(different)
+            await asyncio.sleep(POLL_SECONDS * bool(users))
+
+    async def _forward(self, copy: TenantCopy) -> None:
+        """Copy events that arrived in the former log after the switch, except late removals."""
+        residence = self._source.residence
+        assert residence is not None
+        forwarded, since = 0, residence.copied
+        while await read_last_position(self._source.connection, owner_filter(self._tenant)) > since:
+            since = await self._source.read_end()
+            await raise_last_position(self._target.connection, since, lambda *_: None)
+            forwarded += await copy.copy_events(since, self._note_copied, self._is_withheld)
+        if since != residence.copied:
+            withheld = *residence.withheld, *await self._list_withheld(copy, residence.copied, since)
+            residence = msgspec.structs.replace(residence, copied=since, withheld=withheld)
+            await self._source.write_residence(residence)
+        described = [await self._describe_event(each) for each in residence.withheld]
+        self._result = replace(self._result, forwarded=forwarded, withheld=tuple(filter(None, described)))
+
+    async def _is_withheld(self, event: SourceEvent) -> bool:
+        """Return whether a late event would remove messages that the tenant has received since the switch."""
+        source, target = self._source.residence, self._target.residence
+        origin = find_origin(event.delivery.subject)
+        assert source is not None
+        assert target is not None
+        if event.name == ERASED:
+            return source.is_confirmed  # it erases the copy that stayed
+        if origin is None or not is_removal(event):
+            return False
+        return await has_own_messages(self._target.connection, *origin.owner, target.last)
+
+    async def _list_withheld(self, copy: TenantCopy, after: int, up_to: int) -> list[int]:
+        return [
+            event.position
+            async for event in copy.read_source(after, up_to)
+            if copy.positions.find(event.position) is None
+            and not copy.is_from_target(event)
+            and event.name != ERASED
+        ]
+
+    async def _describe_event(self, position: int) -> str | None:
+        try:
+            message = await self._source.connection.jetstream().get_msg(LOG, position)
+        except NotFoundError:
+            return None  # erased since
+        return f"{message.subject} at position {position:,}"
+
+    def _note_copied(self, reached: int, last: int) -> None:
+        self._progress("copy", reached, last)
+
+    async def _wake(self) -> None:
+        """Trigger the consumers of the target, and propose undecided proposals again."""
+        end = await self._target.read_end()
+        await _wait_until(lambda: self._target.has_applied(end))
+        users = await self._target.database.run_query(list_tenant_users(self._tenant))
+        await publish_user_triggers(
+            self._target.connection, TRIGGERED, {(self._tenant, user): end for user in users}
+        )
+        proposals = await repeat_undecided(self._target)
+        self._result = replace(self._result, proposals=proposals)
+
+    async def _set_source(self, state: Literal["copying", "draining", "leaving"]) -> None:
+        assert self._source.residence is not None
+        await self._source.write_residence(msgspec.structs.replace(self._source.residence, state=state))
+        self._progress("switch", 0, 1)
+
+    async def _copy_settings(self) -> None:
+        """Give the target the tenant's own settings.
+
+        Raises:
+            mnemon_contracts.base.InvalidBody: the settings do not fit the target's general settings.
+        """
+        key = settings_key(self._tenant)
+        bucket = await open_bucket(self._source.connection)
+        own = (await read_newest_of_tenant(bucket, key)).document
+        other = await open_bucket(self._target.connection)
+        if own != (await read_newest_of_tenant(other, key)).document:
+            await change_settings(self._target.connection, lambda _: own, self._tenant)
+
+
+async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bool = False) -> None:
+    """Confirm a move in both deployments: it can no longer be reverted.
+
+    Args:
+        source: the tenant in the deployment that it has left.
+        target: the tenant in the deployment where it lives.
+        is_dry_run: True only checks whether the move can be confirmed.
+
+    Raises:
+        MoveRefused: the tenant has not moved between these deployments.
+    """
+    left, arrived = await source.load_residence(), await target.load_residence()
+    if (
+        left is None
+        or arrived is None
+        or left.move_id != arrived.move_id
+        or (left.state, arrived.state) != ("moved", "here")
+    ):
+        raise MoveRefused(f"the tenant {source.tenant} has not moved between these deployments")
+    for site, residence in ((target, arrived), (source, left)):
+        if not is_dry_run and not residence.is_confirmed:
+            await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
+
+
+async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = math.inf) -> bool:
+    """Wait until a condition holds; return whether it does."""
+    waiting = AsyncRetrying(
+        retry=retry_if_not_result(bool),
+        stop=stop_after_delay(seconds),
+        wait=wait_fixed(POLL_SECONDS),
+        retry_error_callback=lambda _: False,
+    )
+
+    async def ask() -> bool:
+        return await holds()
+
+    return await waiting(ask)

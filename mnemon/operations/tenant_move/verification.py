@@ -1,0 +1,263 @@
+"""Comparison of a moved tenant with the original: its log event by event, its rows one by one."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from nats.js.errors import NotFoundError
+
+from mnemon.operations.tenant_move.copy import TenantCopy
+from mnemon.operations.tenant_move.deployment import TenantSite
+from mnemon.operations.tenant_move.events import SourceEvent, build_moved_message
+from mnemon.operations.tenant_move.positions import RANGES, PositionMap
+from mnemon_contracts.identity import MESSAGE_ID
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import Owner, event_filter, find_origin
+from mnemon_infra.broker.provisioning.restoration import ExactMessage
+from mnemon_infra.broker.streams.stream_reader import StreamMessage
+from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
+
+USERS_AT_ONCE: Final = 100
+"""Number of users whose rows are compared at a time."""
+
+_SPAN: Final = re.compile(r"\[(\d+),(\d+)\)")
+_UNCOMPARED: Final = frozenset({"is_settled"})
+_POSITIONS: Final = frozenset({"seq", "up_to", "discarded", "derived", "spans"})
+"""Columns with positions, of which equal values do not mean the same."""
+
+Row = dict[str, Any]
+VerificationProgress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class RowComparison:
+    """Result of a comparison of rows.
+
+    Attributes:
+        rows: number of compared rows.
+        users: users with a difference, each with a description of the first one.
+    """
+
+    rows: int = 0
+    users: dict[str, str] = field(default_factory=dict)
+
+
+async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> tuple[int, list[str]]:
+    """Compare the events in a range of the source's log with their copies.
+
+    Events that an erasure removed from either log are no difference.
+
+    Returns:
+        The number of compared events, and descriptions of differences.
+
+    Raises:
+        nats.errors.Error: a server does not answer.
+    """
+    compared, differences = 0, list[str]()
+    erased = await _list_erased(source)
+    first = copy.positions.find_last(after)
+    async with (
+        aclosing(copy.read_source(after, up_to)) as events,
+        aclosing(copy.read_copies(first)) as copies,
+    ):
+        present = await anext(copies, None)
+        async for event in events:
+            new = copy.positions.find(event.position)
+            if copy.is_from_target(event):
+                continue
+            while new is not None and present is not None and present[1].sequence < new:
+                present = await anext(copies, None)  # erased in the source since
+            if present is not None and present[1].sequence == new:
+                compared += 1
+                if not _is_same(present, build_moved_message(event, copy.positions, copy.prefix)):
+                    differences.append(
+                        f"the event at position {event.position:,} differs from its copy at {new:,}"
+                    )
+                present = await anext(copies, None)
+            elif not _is_erased(event, erased) and await _exists(source, event.position):
+                differences.append(f"the event at position {event.position:,} has no copy")
+    return compared, differences
+
+
+async def compare_tenant_rows(
+    copy: TenantCopy,
+    source: TenantSite,
+    target: TenantSite,
+    users: Sequence[str] | None,
+    up_to: int,
+    progress: VerificationProgress,
+) -> RowComparison:
+    """Compare the rows of users in both databases; None compares all users.
+
+    Args:
+        copy: the copy.
+        source: the tenant where it comes from.
+        target: the tenant where it goes to.
+        users: the users.
+        up_to: only events up to this position of the source's log count.
+        progress: receives the number of compared users, and of all.
+
+    Raises:
+        DatabaseUnavailable: a database does not answer.
+    """
+    result = RowComparison()
+    if users is None:
+        there = await source.database.run_query(list_tenant_users(source.tenant))
+        here = await target.database.run_query(list_tenant_users(source.tenant))
+        users = sorted({*there, *here})
+    for start in range(0, len(users), USERS_AT_ONCE):
+        some = users[start : start + USERS_AT_ONCE]
+        for table in COMPARED_TABLES:
+            load = load_tenant_rows(source.tenant, some, table, up_to)
+            original = _key_rows(table, await source.database.run_query(load))
+            load = load_tenant_rows(source.tenant, some, table, copy.positions.find_last(up_to))
+            moved = _key_rows(table, await target.database.run_query(load))
+            result.rows += len(original)
+            for user, difference in _find_differences(table, original, moved, copy.positions):
+                result.users.setdefault(user, difference)
+        progress(min(start + USERS_AT_ONCE, len(users)), len(users))
+    return result
+
+
+def _find_differences(
+    table: str,
+    original: dict[tuple[str, str], Row],
+    moved: dict[tuple[str, str], Row],
+    positions: PositionMap,
+) -> Iterator[tuple[str, str]]:
+    for key in original.keys() | moved.keys():
+        one, other = original.get(key), moved.get(key)
+        if one is None or other is None:
+            place = "the original" if one is None else "the copy"
+            yield key[0], f"{table}: the event {key[1]} of user {key[0]} has no row in {place}"
+        elif names := sorted(_compare_row(table, one, other, positions)):
+            yield key[0], f"{table}: the rows of event {key[1]} of user {key[0]} differ in {', '.join(names)}"
+
+
+def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) -> Iterable[str]:
+    """Return the names of the columns that differ, apart from positions that are mapped."""
+    for name in (original.keys() | moved.keys()) - _UNCOMPARED:
+        one, other = original.get(name), moved.get(name)
+        if one == other and name not in {*_POSITIONS, "body"}:
+            continue
+        match name:
+            case "seq" | "up_to" | "discarded":
+                is_same = _is_same_position(one, other, positions)
+            case "body" if one is not None and other is not None:
+                is_same = _align_body(original["event"], one, other, positions) == other
+            case "derived":
+                is_same = _align_known(one, other, positions) == other
+            case "spans":
+                is_same = _have_same_spans(one, other, positions)
+            case _:
+                is_same = False
+        if not is_same:
+            yield name
+
+
+def _is_same_position(one: int | None, other: int | None, positions: PositionMap) -> bool:
+    """Return whether two positions are those of an event and its copy, or follow the same events."""
+    if one is None or other is None:
+        return one is other
+    return positions.find(one) == other or positions.count_old(one) == positions.count_new(other)
+
+
+def _align_body(name: str, one: Row, other: Row, positions: PositionMap) -> Row:
+    """Return a body of the source with those positions of the copy that mean the same."""
+    lineage, copied = one.get("lineage") or {}, other.get("lineage") or {}
+    if "sources" in lineage and "sources" in copied:
+        sources = _align_known(lineage["sources"], copied["sources"], positions)
+        one = {**one, "lineage": {**lineage, "sources": sources}}
+    if name == "batch.intended":
+        pairs = zip(one.get("windows", ()), other.get("windows", ()), strict=False)
+        return {**one, "windows": [_align_range(*each, positions) for each in pairs]}
+    return _align_range(one, other, positions) if name in RANGES else one
+
+
+def _align_range(one: Row, other: Row, positions: PositionMap) -> Row:
+    aligned = dict(one)
+    for name, beyond in (("from_seq", 0), ("to_seq", 1)):
+        old, new = one.get(name), other.get(name)
+        if old is not None and new is not None:
+            is_same = positions.find(old) == new or positions.count_old(old + beyond) == positions.count_new(
+                new + beyond
+            )
+            aligned[name] = new if is_same else None
+    return aligned
+
+
+def _align_known(
+    one: Iterable[int] | None, other: Iterable[int] | None, positions: PositionMap
+) -> list[int] | None:
+    """Return positions of the copy: those of the same events, and those of events that are gone."""
+    copies = [new for each in one or () if (new := positions.find(each)) is not None]
+    found = list(other or ())
+    return found if copies == [each for each in found if positions.has_new(each)] else None
+
+
+def _have_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
+    """Return whether two multiranges have the same ranges, apart from those without an event."""
+    originals = [
+        each for each in _parse_spans(one) if positions.count_old(each[0]) < positions.count_old(each[1])
+    ]
+    copies = [
+        each for each in _parse_spans(other) if positions.count_new(each[0]) < positions.count_new(each[1])
+    ]
+    return len(originals) == len(copies) and all(
+        _is_same_position(old, new, positions)
+        for original, copy in zip(originals, copies, strict=True)
+        for old, new in zip(original, copy, strict=True)
+    )
+
+
+def _parse_spans(text: str | None) -> list[tuple[int, int]]:
+    return [(int(begin), int(end)) for begin, end in _SPAN.findall(text or "")]
+
+
+def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
+    """Return rows by user and event id.
+
+    An erased conversation implies starts, whose ids end with their positions: they are numbered instead.
+    """
+    keyed: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: int(row["seq"])):
+        user, event_id = row["user_id"], row.get("event_id", "")
+        cause, _, position = event_id.rpartition(":")
+        if table == "starts" and position == str(row["seq"]) and cause != LOG:
+            number = sum(key[0] == user and key[1].startswith(f"{cause} ") for key in keyed)
+            keyed[user, f"{cause} {number}"] = {**row, "event_id": cause}
+        else:
+            keyed[user, event_id] = row
+    return keyed
+
+
+async def _list_erased(site: TenantSite) -> set[Owner]:
+    """Return the users of a tenant whose log has an erasure: of their events, copies may be gone already."""
+    info = await site.connection.jetstream().stream_info(LOG, subjects_filter=event_filter("user.erased"))
+    origins = (find_origin(subject) for subject in info.state.subjects or ())
+    return {origin.owner for origin in origins if origin is not None and origin.owner[0] == site.tenant}
+
+
+def _is_erased(event: SourceEvent, erased: set[Owner]) -> bool:
+    origin = find_origin(event.delivery.subject)
+    return origin is not None and origin.owner in erased
+
+
+def _is_same(copied: StreamMessage, expected: ExactMessage) -> bool:
+    message, _ = copied
+    headers = {
+        name: value
+        for name, value in (message.headers or {}).items()
+        if name == MESSAGE_ID or not name.startswith("Nats-")
+    }
+    return (message.subject, headers, message.data) == (expected.subject, expected.headers, expected.body)
+
+
+async def _exists(site: TenantSite, position: int) -> bool:
+    try:
+        await site.connection.jetstream().get_msg(LOG, position)
+    except NotFoundError:
+        return False
+    return True

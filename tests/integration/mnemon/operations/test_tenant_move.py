@@ -1,0 +1,642 @@
+"""A tenant moves between two deployments, and is the same afterwards, whenever the move is killed."""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon.operations.tenant_move import copy as copy_module
+from mnemon.operations.tenant_move import deployment as deployment_module
+from mnemon.operations.tenant_move.deployment import MoveDiffers, MoveRefused, TenantSite
+from mnemon.operations.tenant_move.late_events import count_late_events
+from mnemon.operations.tenant_move.run import MoveResult, TenantMove, confirm_move
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.events.erasure import ALL_BEFORE
+from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.restoration import ExactMessage, store_batch
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
+from mnemon_infra.broker.streams.stream_reader import find_moved_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
+from mnemon_infra.settings.store import change_settings, read_documents
+from tests.support.processes.stack import start_mnemon
+from tests.support.schemas import create_schema
+from tests.support.stock_client import Stock
+
+TENANT = "acme"
+USERS = 2000
+ROUNDS = 44
+"""Messages of each user before the move; with six derived events for each user, there are 100,000 events."""
+
+ADDRESSES = "nats://old:4222", "nats://new:4222"
+EVERYTHING = 2**62
+
+
+@dataclass
+class Pair:
+    """Two deployments, and the means to move a tenant between them."""
+
+    deployments: tuple[Deployment, Deployment]
+    old: Client
+    new: Client
+    old_database: Database
+    new_database: Database
+
+    async def move(self, *, is_returning: bool = False) -> MoveResult:
+        sites = [
+            TenantSite(self.old, self.old_database, TENANT),
+            TenantSite(self.new, self.new_database, TENANT),
+        ]
+        addresses = list(ADDRESSES)
+        if is_returning:
+            sites.reverse()
+            addresses.reverse()
+        return await TenantMove(
+            sites[0], sites[1], (addresses[0], addresses[1]), lambda *_: None, is_returning=is_returning
+        ).perform()
+
+    async def confirm(self) -> None:
+        await confirm_move(
+            TenantSite(self.old, self.old_database, TENANT), TenantSite(self.new, self.new_database, TENANT)
+        )
+
+
+@pytest_asyncio.fixture
+async def pair(deployment: Deployment, connection: Client, tmp_path: Path) -> AsyncIterator[Pair]:
+    """Two deployments with `persist` and `retrieve`; the other one has a tenant of its own."""
+    (tmp_path / "other").mkdir()
+    server = NatsServer(tmp_path / "other", None)
+    await server.start()
+    other = Deployment(
+        nats_url=server.url, database_dsn=deployment.database_dsn, database_schema=f"test_{uuid4().hex[:12]}"
+    )
+    create_schema(other.database_url, other.database_schema)
+    new = await connect(server.url, name="test")
+    await provision(new)
+    async with (
+        run_consumers(("persist", "retrieve"), deployment),
+        run_consumers(("persist", "retrieve"), other),
+        Database(deployment) as old_database,
+        Database(other) as new_database,
+    ):
+        for number in range(7):
+            await Stock(new).say(f"native {number}", "globex.u1.-")
+        yield Pair((deployment, other), connection, new, old_database, new_database)
+    await new.close()
+    await server.stop()
+
+
+async def tell_story(stock: Stock) -> None:
+    """Publish events of all kinds that name positions or events."""
+    memory = f"memory.{TENANT}.u1"
+    first = [await stock.say(f"first {number}", f"{TENANT}.u1.-") for number in range(4)]
+    await stock.say("of another tenant", "globex.u9.-")
+    await stock.publish(f"{memory}.batch.intended.v1", batch(first[0], first[-1]), Nats_Msg_Id="intended")
+    await stock.publish(f"{memory}.batch.submitted.v1", {"batch_id": "b1", "provider_batch_id": "p1"})
+    await stock.publish(f"{memory}.fact.proposed.v1", proposal(first[1]), Nats_Msg_Id="proposal")
+    await stock.publish(f"{memory}.fact.saved.v1", saved("proposal", first[1]), Nats_Msg_Id="saved")
+    window = {"conversation": first_conversation(TENANT, "u1"), "from_seq": first[0], "to_seq": first[3]}
+    await stock.publish(f"{memory}.window.answered.v1", {**window, "outcome": "proposed", "proposed": 1})
+    await stock.publish(f"{memory}.batch.completed.v1", {"batch_id": "b1", "answered": 1})
+    await stock.publish(f"{memory}.summary.written.v1", {**window, "summary_id": "s1", "text": "they said"})
+    start = await stock.publish(f"chat.{TENANT}.u1.-.started.v1")
+    await stock.say("of another tenant", "globex.u9.-")
+    later = [await stock.say(f"later {number}", f"{TENANT}.u1.-", id=f"own {number}") for number in range(3)]
+    window["conversation"] = started_conversation(TENANT, "u1", f"{LOG}:{start}")
+    window |= {"from_seq": later[0], "to_seq": later[1], "summary_id": "s2", "text": "and more"}
+    await stock.publish(f"{memory}.summary.written.v1", window)
+    await stock.publish(f"{memory}.profile.set.v1", {"fields": {"name": "Ann"}})
+    await stock.publish(f"{memory}.model.called.v1", called(), Nats_Msg_Id="called")
+    await stock.publish(f"chat.{TENANT}.u1.-.message.v1", b"no JSON")
+    await stock.say("cleared soon", f"{TENANT}.u2.c1")
+    await stock.publish(f"chat.{TENANT}.u2.c1.cleared.v1")
+    for number in range(3):
+        await stock.say(f"erased {number}", f"{TENANT}.u3.-")
+    await stock.publish(f"memory.{TENANT}.u3.user.erased.v1", {"up_to_seq": ALL_BEFORE})
+    await stock.say("after the erasure", f"{TENANT}.u3.-")
+    kept = await stock.say("kept", f"{TENANT}.u4.kept")
+    gone = await stock.say("gone", f"{TENANT}.u4.gone")
+    erased = {
+        "up_to_seq": gone + 1,
+        "conversation": "gone",
+        "spans": [{"from_seq": gone, "to_seq": gone + 1}],
+    }
+    await stock.publish(f"memory.{TENANT}.u4.user.erased.v1", {**erased, "derived": [gone]})
+    await stock.publish(f"memory.{TENANT}.u4.fact.proposed.v1", proposal(kept, gone), Nats_Msg_Id="undecided")
+
+
+def batch(first: int, last: int) -> dict[str, Any]:
+    window = {"tenant": TENANT, "user": "u1", "conversation": "c", "from_seq": first, "to_seq": last}
+    return {"batch_id": "b1", "provider": "p", "model": "m", "purpose": "extract", "windows": [window]}
+
+
+def proposal(*sources: int) -> dict[str, Any]:
+    return {"text": "Her sister is called Vera.", "lineage": {"sources": sources, "extractor": "test"}}
+
+
+def saved(proposal_id: str, source: int) -> dict[str, Any]:
+    return {
+        "fact_id": "ar_001",
+        "fact": {"text": "Her sister is called Vera."},
+        "decision": {"proposal_id": proposal_id},
+        "lineage": {"sources": [source]},
+    }
+
+
+def called() -> dict[str, Any]:
+    return {"provider": "p", "model": "m", "purpose": "extract", "tokens": {"input": 7}}
+
+
+async def read_memory(connection: Client, database: Database) -> dict[str, list[Any]]:
+    """Return all rows of the tenant; a position is shown as the content of the message there."""
+    await settled(connection)
+    users = await database.run_query(list_tenant_users(TENANT))
+    rows = {
+        table: await database.run_query(load_tenant_rows(TENANT, users, table, EVERYTHING))
+        for table in COMPARED_TABLES
+    }
+    said = {row["seq"]: row["content"] or row["event_id"] for row in rows["messages"]}
+    places: dict[str, list[int]] = {}
+    for row in sorted(rows["messages"], key=lambda row: row["seq"]):
+        places.setdefault(row["user_id"], []).append(row["seq"])
+
+    def within(user: str, body: dict[str, Any]) -> list[str]:
+        begin, end = body.pop("from_seq"), body.pop("to_seq")
+        return [said[seq] for seq in places.get(user, ()) if begin <= seq <= end]
+
+    shown: dict[str, list[Any]] = {}
+    for table, found in rows.items():
+        shown[table] = []
+        for row in sorted(found, key=lambda row: row["seq"]):
+            body = row.get("body") or {}
+            if table == "starts" and row["event_id"].count(":") == 2:  # the last part is a position
+                row["event_id"] = row["event_id"].rpartition(":")[0]
+            if sources := body.get("lineage", {}).get("sources"):
+                body["lineage"]["sources"] = [said.get(seq) for seq in sources if seq in said]
+            if "from_seq" in body:
+                body["covers"] = within(row["user_id"], body)
+            for window in body.get("windows", ()):
+                window["covers"] = within(row["user_id"], window)
+            for name in ("seq", "up_to", "spans", "discarded", "derived", "is_settled"):
+                row.pop(name, None)
+            shown[table].append(row)
+    return shown
+
+
+async def settled(connection: Client) -> None:
+    """Wait until all rows are written, and all sweeps are done."""
+    stream_context = connection.jetstream()
+    async with asyncio.timeout(60):
+        while True:
+            info = await stream_context.consumer_info(LOG, "persist")
+            sweep = await stream_context.consumer_info("WORK", "persist-sweep")
+            if not any((info.num_pending, info.num_ack_pending, sweep.num_pending, sweep.num_ack_pending)):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_memory_is_the_same_after_a_move(pair: Pair) -> None:
+    stock = Stock(pair.old)
+    await tell_story(stock)
+    await change_settings(pair.old, lambda _: {"recent_messages": 3}, TENANT)
+    before = await read_memory(pair.old, pair.old_database)
+    result = await pair.move()
+    after = await read_memory(pair.new, pair.new_database)
+    assert after == before
+    assert before["memory_events"]
+    assert result.proposals == 1  # nothing had decided it
+    assert result.rows >= sum(map(len, before.values()))
+    assert 0 < result.pause_seconds < result.seconds
+    _, own = await read_documents(pair.new, TENANT)
+    assert own == {"recent_messages": 3}
+    reply = await stock.ask("history", f"{TENANT}.u1")
+    assert (reply["error"]["code"], reply["error"]["moved_to"]) == ("moved", ADDRESSES[1])
+    assert (await Stock(pair.new).contents(f"{TENANT}.u3")) == ["after the erasure"]
+    assert (await Stock(pair.new).contents("globex.u1"))[-1] == "native 6"
+    info = await pair.new.jetstream().stream_info(LOG)
+    assert FILLER_SUBJECT not in (info.config.subjects or ())
+    assert info.state.last_seq >= await read_log_end(pair.old.jetstream())
+
+
+async def test_events_keep_ids_and_times(pair: Pair) -> None:
+    await tell_story(Stock(pair.old))
+    await settled(pair.old)
+    await pair.move()
+    old, new = [
+        [each async for page in read_pages(each, f"*.{TENANT}.>", 0) for each in page]
+        for each in (pair.old, pair.new)
+    ]
+    copied = [each for each in new if each.is_moved]
+    assert [(each.subject, each.stored_at) for each in copied] == [
+        (each.subject, each.stored_at) for each in old
+    ]
+    assert copied[0].message_id == f"{LOG}:{old[0].sequence}"
+    assert [each.message_id for each in copied if each.message_id == "saved"]
+    assert copied[0].sequence != old[0].sequence
+
+
+async def test_position_as_of_a_time_counts_original_times(pair: Pair) -> None:
+    stock = Stock(pair.old)
+    first = await stock.say("one", f"{TENANT}.u1.-")
+    await asyncio.sleep(0.05)  # between the times of two events
+    moment = datetime.now(UTC)
+    await asyncio.sleep(0.05)
+    await stock.say("two", f"{TENANT}.u1.-")
+    await pair.move()
+    site = TenantSite(pair.new, pair.new_database, TENANT)
+    residence = await site.load_residence()
+    assert residence is not None
+    wanted = pair.new, TENANT
+
+    async def position(at: datetime) -> int:
+        return await find_moved_position(*wanted, at, 7, residence.first, residence.last)
+
+    assert await position(moment) == residence.first
+    assert await position(moment + timedelta(days=1)) == residence.last
+    assert await position(moment - timedelta(days=1)) < residence.first
+    assert first
+
+
+async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair) -> None:
+    stock = Stock(pair.old)
+    await stock.say("before", f"{TENANT}.u1.-")
+    await pair.move()
+    site = TenantSite(pair.old, pair.old_database, TENANT)
+    await stock.say("late", f"{TENANT}.u1.-")
+    assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 1
+    again = await pair.move()
+    assert (again.is_repeated, again.forwarded) == (True, 1)
+    assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
+    assert await Stock(pair.new).contents(f"{TENANT}.u1") == ["before", "late"]
+    await pair.confirm()
+    with pytest.raises(MoveRefused, match="is confirmed and cannot be reverted"):
+        await pair.move(is_returning=True)
+
+
+async def test_late_removal_leaves_newer_messages(pair: Pair) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await old.say("before", f"{TENANT}.u2.-")
+    await pair.move()
+    await new.say("since", f"{TENANT}.u1.-")
+    late = await old.publish(f"chat.{TENANT}.u1.-.cleared.v1")
+    discarded = await old.publish(f"chat.{TENANT}.u1.-.started.v1", {"discard_previous": True})
+    await old.publish(f"chat.{TENANT}.u2.-.cleared.v1")
+    for _ in range(2):
+        result = await pair.move()
+        assert result.withheld == (
+            f"chat.{TENANT}.u1.-.cleared.v1 at position {late}",
+            f"chat.{TENANT}.u1.-.started.v1 at position {discarded}",
+        )
+        site = TenantSite(pair.old, pair.old_database, TENANT)
+        assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 2
+    await settled(pair.new)
+    assert await new.contents(f"{TENANT}.u1") == ["before", "since"]
+    assert await new.contents(f"{TENANT}.u2") == []
+
+
+async def test_erasure_of_the_copy_leaves_the_memory(pair: Pair) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await pair.move()
+    refused = await old.ask("erase", f"{TENANT}.u1")
+    assert refused["error"]["code"] == "moved"  # a run would forward the erasure, or a revert use the copy
+    await pair.confirm()
+    async with asyncio.timeout(20):
+        while "error" in (erased := await old.ask("erase", f"{TENANT}.u1")):
+            await asyncio.sleep(0.05)
+    assert ADDRESSES[1] in erased["warnings"][0]
+    await settled(pair.old)
+    left = await old.ask("erase", f"{TENANT}.u1", verify=True)
+    assert (left["left"]["log"], left["left"]["database"]) == (0, 0)
+    site = TenantSite(pair.old, pair.old_database, TENANT)
+    assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
+    result = await pair.move()
+    assert (result.forwarded, result.withheld) == (0, ())
+    assert await new.contents(f"{TENANT}.u1") == ["before"]
+
+
+async def test_abandoned_copy_can_be_erased(pair: Pair) -> None:
+    new = Stock(pair.new)
+    await new.say("copied", f"{TENANT}.u1.-")
+    await write_residence(pair.new, TENANT, Residence("arriving", "m1", ADDRESSES[0]), 0)
+    async with asyncio.timeout(20):
+        while "error" not in await new.ask("history", f"{TENANT}.u1"):
+            await asyncio.sleep(0.05)
+    assert "error" not in await new.ask("erase", f"{TENANT}.u1")
+    await settled(pair.new)
+    left = await new.ask("erase", f"{TENANT}.u1", verify=True)
+    assert (left["left"]["log"], left["left"]["database"]) == (0, 0)
+
+
+async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
+    await tell_story(Stock(pair.old))
+    before = await read_memory(pair.old, pair.old_database)
+    await pair.move()
+    new = Stock(pair.new)
+    said = [await new.say(f"since {number}", f"{TENANT}.u5.-") for number in range(3)]
+    place = {"conversation": first_conversation(TENANT, "u5"), "from_seq": said[0], "to_seq": said[2]}
+    await new.publish(
+        f"memory.{TENANT}.u5.summary.written.v1", {**place, "summary_id": "s3", "text": "since"}
+    )
+    await settled(pair.new)
+    await pair.move(is_returning=True)
+    after = await read_memory(pair.old, pair.old_database)
+    back = {table: [row for row in rows if row["user_id"] != "u5"] for table, rows in after.items()}
+    assert back == before
+    assert await Stock(pair.old).contents(f"{TENANT}.u5") == ["since 0", "since 1", "since 2"]
+    (summary,) = [row for row in after["memory_events"] if row["item"] == "s3"]
+    assert summary["body"]["covers"] == ["since 0", "since 1", "since 2"]
+    reply = await new.ask("history", f"{TENANT}.u1")
+    assert (reply["error"]["code"], reply["error"]["moved_to"]) == ("moved", ADDRESSES[0])
+
+
+async def test_move_into_another_memory_is_refused(pair: Pair) -> None:
+    await Stock(pair.old).say("here", f"{TENANT}.u1.-")
+    await Stock(pair.new).say("there", f"{TENANT}.u1.-")
+    with pytest.raises(MoveRefused, match="two memories cannot be merged"):
+        await pair.move()
+    assert await Stock(pair.old).contents(f"{TENANT}.u1") == ["here"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "problem"),
+    [
+        ("moved", Residence("arriving", "m1", ADDRESSES[0]), "has moved to nats://third:4222"),
+        ("moved", None, "has moved to nats://third:4222"),
+        ("moved", Residence("leaving", "m1", ADDRESSES[0], is_returning=True), "is being reverted"),
+        ("copying", None, "is being moved to nats://third:4222"),
+        ("leaving", None, "is being moved to nats://third:4222"),
+    ],
+)
+async def test_move_that_names_another_deployment_is_refused(
+    pair: Pair, source: ResidenceState, target: Residence | None, problem: str
+) -> None:
+    await Stock(pair.old).say("here", f"{TENANT}.u1.-")
+    begun = Residence(source, "m1", "nats://third:4222")
+    await write_residence(pair.old, TENANT, begun, 0)
+    if target is not None:
+        await write_residence(pair.new, TENANT, target, 0)
+    with pytest.raises(MoveRefused, match=problem):
+        await pair.move()
+    assert (await read_residence(pair.old, TENANT)).residence == begun
+    assert (await read_residence(pair.new, TENANT)).residence == target
+
+
+async def test_deployment_without_consumers_is_refused(
+    deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mnemon.operations.tenant_move import run
+
+    monkeypatch.setattr(run, "READER_SECONDS", 0.1)
+    async with Database(deployment) as database:
+        pair = Pair((deployment, deployment), connection, connection, database, database)
+        with pytest.raises(MoveRefused, match="no process runs persist at nats://old:4222"):
+            await pair.move()
+
+
+async def test_unknown_tenant_is_refused(pair: Pair) -> None:
+    with pytest.raises(MoveRefused, match="has no events here"):
+        await pair.move()
+
+
+async def test_different_rows_keep_the_tenant_where_it_is(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mnemon.operations.tenant_move import run
+
+    monkeypatch.setattr(run, "ROWS_SECONDS", 0.1)
+    await Stock(pair.old).say("original", f"{TENANT}.u1.-")
+    await settled(pair.old)
+    async with pair.old_database.transaction() as transaction:
+        await transaction.execute("UPDATE messages SET content = 'changed'")
+    with pytest.raises(MoveDiffers, match=r"messages: the rows of event \S+ of user u1 differ in content"):
+        await pair.move()
+    assert await Stock(pair.old).contents(f"{TENANT}.u1") == ["changed"]
+    reply = await Stock(pair.new).ask("history", f"{TENANT}.u1")
+    assert reply["error"]["code"] == "unavailable"
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+class Mortal:
+    """Lets a process die before or after its n-th write; nothing that it does afterwards has an effect."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 0
+        self.writes = 0
+        for module, name in ((deployment_module, "write_residence"), (copy_module, "store_batch")):
+            monkeypatch.setattr(module, name, self._wrap(getattr(module, name)))
+
+    def _wrap(self, write: Callable[..., Awaitable[int]]) -> Callable[..., Awaitable[int]]:
+        async def die_at_last(*arguments: Any) -> int:
+            self.writes += 1
+            self.left -= 1
+            if self.left < 0:
+                raise Killed
+            written = await write(*arguments)
+            if not self.left:
+                raise Killed
+            return written
+
+        return die_at_last
+
+    @asynccontextmanager
+    async def dying_after(self, writes: int) -> AsyncIterator[None]:
+        self.left = writes
+        try:
+            yield
+        except Killed:
+            pass
+        finally:
+            self.left = EVERYTHING
+
+
+@pytest.mark.long
+async def test_killed_move_is_continued(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill each run one write later than the run before, and in the end let a run live."""
+    monkeypatch.setattr(copy_module, "BATCH", 5)
+    mortal = Mortal(monkeypatch)
+    stock = Stock(pair.old)
+    await tell_story(stock)
+    expected = await read_memory(pair.old, pair.old_database)
+    for writes in range(1, 40):
+        async with mortal.dying_after(writes):
+            result = await pair.move()
+            break
+    else:
+        pytest.fail("no run has ended")
+    assert writes > 5
+    assert result.events
+    assert await read_memory(pair.new, pair.new_database) == expected
+    for writes in range(1, 40):
+        async with mortal.dying_after(writes):
+            await pair.move(is_returning=True)
+            break
+    else:
+        pytest.fail("no run has ended")
+    assert await read_memory(pair.old, pair.old_database) == expected
+
+
+async def fill_log(connection: Client) -> int:
+    """Publish messages of all users, and events that name them; return the number of events."""
+    users = [f"u{number}" for number in range(USERS)]
+    first: dict[str, int] = {}
+    for number in range(ROUNDS):
+        for start in range(0, USERS, 1000):
+            some = users[start : start + 1000]
+            body = json.dumps({"role": "user", "content": f"message {number}", "id": str(number)}).encode()
+            last = await store_batch(
+                connection, [ExactMessage(f"chat.{TENANT}.{user}.-.message.v1", {}, body) for user in some]
+            )
+            for place, user in enumerate(some, last - len(some) + 1):
+                first.setdefault(user, place)
+    count = USERS * ROUNDS
+    for start in range(0, USERS, 100):
+        batch: list[ExactMessage] = []
+        for user in users[start : start + 100]:
+            batch += derive_events(user, first[user])
+        await store_batch(connection, batch)
+        count += len(batch)
+    return count
+
+
+def derive_events(user: str, seq: int) -> list[ExactMessage]:
+    memory = f"memory.{TENANT}.{user}"
+    window = {"conversation": first_conversation(TENANT, user), "from_seq": seq, "to_seq": seq + 3 * USERS}
+    events = {
+        "fact.proposed": proposal(seq),
+        "fact.saved": saved(f"{user} fact.proposed", seq),
+        "window.answered": {**window, "outcome": "proposed"},
+        "summary.written": {**window, "summary_id": f"{user} s1", "text": "they said"},
+        "profile.set": {"fields": {"name": user}},
+        "model.called": called(),
+    }
+    return [
+        ExactMessage(f"{memory}.{name}.v1", {"Nats-Msg-Id": f"{user} {name}"}, json.dumps(body).encode())
+        for name, body in events.items()
+    ]
+
+
+class Refusals:
+    """Asks the former deployment until it answers `moved`; knows for how long requests were refused."""
+
+    def __init__(self) -> None:
+        self.begun = self.ended = 0.0
+
+    async def watch(self, stock: Stock) -> None:
+        while True:
+            reply = await stock.ask("history", f"{TENANT}.u1", limit=1)
+            code = (reply.get("error") or {}).get("code")
+            if code == "unavailable" and not self.begun:
+                self.begun = time.monotonic()
+            if code == "moved":
+                self.ended = time.monotonic()
+                return
+            if code is None:
+                self.begun = 0.0  # the pause of a killed run has ended
+            await asyncio.sleep(0.02)  # a bot asks now and then
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_large_tenant_moves_under_load_with_two_kills(pair: Pair) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    events = await fill_log(pair.old)
+    assert events == USERS * (ROUNDS + 6)
+    await settled(pair.old)
+    said: list[str] = []
+
+    async def talk() -> None:
+        while True:
+            text = f"said {len(said)}"
+            await old.say(text, f"{TENANT}.u{len(said) % 50}.-", id=text)
+            said.append(text)
+            await asyncio.sleep(0.01)  # many bots, a hundred messages a second
+
+    begun = time.monotonic()
+    talking, refusals = asyncio.create_task(talk()), Refusals()
+    asking = asyncio.create_task(refusals.watch(old))
+    site = TenantSite(pair.old, pair.old_database, TENANT)
+
+    async def has_copied() -> bool:
+        return await read_log_end(pair.new.jetstream()) > events // 3
+
+    async def drains() -> bool:
+        residence = await site.load_residence()
+        return residence is not None and residence.state == "draining"
+
+    await run_move(pair, kill_when=has_copied)
+    await run_move(pair, kill_when=drains)
+    first = await run_move(pair)
+    assert first is not None
+    seconds = time.monotonic() - begun
+    talking.cancel()
+    await asking
+    again = await run_move(pair)
+    assert again is not None
+    assert again["events"] - events - len(said) in (0, 1)  # one may be stored and not acknowledged
+    before = await read_memory(pair.old, pair.old_database)
+    after = await read_memory(pair.new, pair.new_database)
+    for table, rows in before.items():
+        assert {(row["user_id"], row["event_id"]): row for row in rows} == {
+            (row["user_id"], row["event_id"]): row for row in after[table]
+        }, table
+    assert (await new.ask("history", f"{TENANT}.u1999", limit=1))["messages"]
+    refused = refusals.ended - refusals.begun
+    print(f"{events} events moved in {seconds:.1f} s, pause {first['pause_seconds']} s, seen {refused:.2f} s")
+    assert first["pause_seconds"] < 30
+
+
+async def run_move(
+    pair: Pair, kill_when: Callable[[], Awaitable[bool]] | None = None
+) -> dict[str, Any] | None:
+    """Run `mnemon tenant move` in a process; kill it when a condition holds. Return what it printed."""
+    source, target = pair.deployments
+    environment = {
+        "MNEMON_NATS_URL": str(source.nats_url),
+        "DATABASE_URL": str(source.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": source.database_schema,
+    }
+    options = ("--to-database", str(target.database_dsn), "--to-schema", target.database_schema, "--json")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = await start_mnemon(
+            *("tenant", "move", TENANT, "--to", str(target.nats_url), *options),
+            environment=environment,
+            output=out,
+            errors=errors,
+        )
+        if kill_when is not None:
+            while not await kill_when():
+                assert process.returncode is None, "it ended before it was killed"
+                await asyncio.sleep(0.01)
+            process.kill()
+            await process.wait()
+            return None
+        code = await process.wait()
+        out.seek(0)
+        errors.seek(0)
+        assert code == 0, errors.read().decode()
+        result: dict[str, Any] = json.loads(out.read())
+        return result
