@@ -1,8 +1,42 @@
 """A stored message as a consumer's `decide` gets it: a plain value, without a connection."""
 
-from typing import NamedTuple, Self
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Self
 
 from nats.aio.msg import Msg
+
+STORED_AT: Final = "Mnemon-Stored-At"
+"""Header of a restored event: its position, a colon, and its original time in nanoseconds since 1970.
+
+The time counts at that position only: a bot that sends the header would have to know its event's position.
+"""
+
+
+MOVED: Final = "Mnemon-Moved"
+"""Header of an event of a tenant that moved here from another deployment: `<position>:<time>:<event id>`.
+
+Position and time are those of the other log, the time in nanoseconds since 1970; the id is empty if the body
+has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header dates and names its
+own events, as it may by `sent_at` and `id`.
+"""
+
+
+class MovedFrom(NamedTuple):
+    """Origin of an event that moved here: its position in the other log, its time there, and its id.
+
+    Attributes:
+        position: position in the other log.
+        at: time of storage there, in nanoseconds since 1970.
+        event_id: `Nats-Msg-Id` there; None if the body has the id.
+    """
+
+    position: int
+    at: int
+    event_id: str | None
+
+    def format(self) -> str:
+        """Return the value of the header."""
+        return f"{self.position}:{self.at}:{self.event_id or ''}"
 
 
 class Delivery(NamedTuple):
@@ -10,8 +44,10 @@ class Delivery(NamedTuple):
 
     Attributes:
         deliveries: number of deliveries of the message, this one included.
-        stored_at: the time at which the stream stored the message, in seconds since 1970.
+        stored_at: the time at which the stream stored the message, in seconds since 1970; for an event that
+            was restored or has moved here, the time at which the original log stored it.
         traceparent: the header `traceparent` of the message; None without that header.
+        is_moved: whether the event moved here from another deployment.
     """
 
     subject: str
@@ -22,6 +58,7 @@ class Delivery(NamedTuple):
     deliveries: int
     stored_at: float
     traceparent: str | None = None
+    is_moved: bool = False
 
     @classmethod
     def from_message(cls, message: Msg) -> Self:
@@ -35,13 +72,65 @@ class Delivery(NamedTuple):
         if len(fields) > 9:
             fields = fields[2:]
         headers = message.headers
+        sequence, nanoseconds = int(fields[5]), int(fields[7])
+        moved = headers is not None and MOVED in headers
+        if headers and (moved or STORED_AT in headers):
+            nanoseconds = read_original_time(headers, sequence, nanoseconds)
         return cls(
             message.subject,
             message.data,
-            headers.get("Nats-Msg-Id") if headers else None,
+            read_message_id(headers) if headers else None,
             fields[2],
-            int(fields[5]),
+            sequence,
             int(fields[4]),
-            int(fields[7]) / 1e9,
+            nanoseconds / 1e9,
             headers.get("traceparent") if headers else None,
+            moved,
         )
+
+
+def restore_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
+    """Return the time at which the log stored an event: of a restored event, the original one.
+
+    Args:
+        headers: headers of the message.
+        sequence: position of the message.
+        nanoseconds: the server's time of storage, in nanoseconds since 1970.
+    """
+    position, _, original = (headers or {}).get(STORED_AT, "").partition(":")
+    return int(original) if position == str(sequence) and _is_number(original) else nanoseconds
+
+
+def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
+    """Return the time of an event: of one that moved here, the time at which the other log stored it.
+
+    Arguments as of `restore_time`.
+    """
+    moved = parse_moved(headers)
+    return restore_time(headers, sequence, nanoseconds) if moved is None else moved.at
+
+
+def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
+    """Return the origin of an event that moved here; None for any other event."""
+    if not headers or MOVED not in headers:
+        return None
+    position, _, rest = headers[MOVED].partition(":")
+    at, _, event_id = rest.partition(":")
+    if not (_is_number(position) and _is_number(at)):
+        return None
+    return MovedFrom(int(position), int(at), event_id or None)
+
+
+def read_message_id(headers: Mapping[str, str]) -> str | None:
+    """Return the header that names an event: for an event that moved here, the one that it had before."""
+    moved = parse_moved(headers)
+    return headers.get("Nats-Msg-Id") if moved is None else moved.event_id
+
+
+def build_restored_time(sequence: int, nanoseconds: int) -> str:
+    """Return the value of the header `STORED_AT`."""
+    return f"{sequence}:{nanoseconds}"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 19

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import structlog
 from nats.aio.client import Client
@@ -18,6 +19,18 @@ log = structlog.get_logger("broker")
 
 HandleBatch = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
 """Handles a batch and returns one outcome per message, in the same order."""
+
+FAILURE_SECONDS: Final = 60.0
+"""Seconds for which every batch of a durable fails before the durable counts as failing."""
+
+_failing_since: dict[str, float] = {}
+
+
+def measure_failures(name: str) -> float:
+    """Return the seconds for which every batch of a durable has failed in this process; 0 if one ended."""
+    since = _failing_since.get(name)
+    seconds = 0.0 if since is None else time.monotonic() - since
+    return seconds if seconds >= FAILURE_SECONDS else 0.0
 
 
 class BatchProcessor:
@@ -44,7 +57,9 @@ class BatchProcessor:
         begun, at = time.perf_counter(), time.time()
         try:
             outcomes = await self._handle(deliveries)
+            _failing_since.pop(self._name, None)
         except Exception:
+            _failing_since.setdefault(self._name, time.monotonic())
             log.exception(
                 "delivery batch failed, retrying",
                 messages=len(messages),

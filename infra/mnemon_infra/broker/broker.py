@@ -1,6 +1,7 @@
 """Connection of one process role to NATS, which FastStream builds and runs with mnemon's options."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
@@ -11,10 +12,12 @@ from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, PullSub
 from faststream.nats.message import NatsBatchMessage, NatsMessage
 from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
+from faststream.nats.subscriber.usecases.basic import LogicSubscriber
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from mnemon_contracts.streams import LOG
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
 from mnemon_infra.broker.connection import (
@@ -24,7 +27,8 @@ from mnemon_infra.broker.connection import (
     require_servers,
     split_servers,
 )
-from mnemon_infra.broker.provisioning.presence import watch_durables
+from mnemon_infra.broker.provisioning import presence
+from mnemon_infra.broker.provisioning.presence import LogPosition, recreate_durables, watch_durables
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
 from mnemon_infra.process.fault import end_process
@@ -42,6 +46,12 @@ def list_disconnected() -> list[str]:
     return [connection.options["name"] for connection in connections if not connection.is_connected]
 
 
+def get_newest_received() -> LogPosition | None:
+    """Return the newest event of the log that the consumers of this process have received."""
+    received = [broker.newest_received for broker in _running if broker.newest_received]
+    return max(received, default=None)
+
+
 class Broker:
     """A connection to NATS with subscriptions: to durables in batches, and to subjects of core NATS.
 
@@ -57,6 +67,7 @@ class Broker:
         connection: the connection to NATS, inside `connect`.
         stream_context: JetStream on this connection, inside `connect`.
         durables: the durables that this broker reads.
+        newest_received: the newest event of the log that arrived; None before the first.
 
     Raises:
         BrokerUnreachable: no server is configured.
@@ -70,6 +81,9 @@ class Broker:
         servers = require_servers(deployment)
         patches.apply()
         self.durables: list[DurableConsumer] = []
+        self.newest_received: LogPosition | None = None
+        self._noted_from = float("-inf")
+        self._readers: dict[str, list[LogicSubscriber[Any]]] = {}
         self._deployment = deployment
         self._name = name
         self._on_gap = on_gap
@@ -105,10 +119,12 @@ class Broker:
         policy = durable.batch_policy(self._deployment)
 
         async def process(message: NatsBatchMessage) -> None:
+            if durable.stream == LOG:
+                self._note_newest(message.raw_message[-1])
             await processor.process(self.connection, message.raw_message)
 
         for _ in range(policy.overlap):
-            self._faststream.subscriber(
+            subscriber = self._faststream.subscriber(
                 ">",
                 stream=JStream(durable.stream, declare=False),
                 durable=durable.name,
@@ -116,7 +132,9 @@ class Broker:
                 ack_policy=AckPolicy.MANUAL,
                 parser=_wrap_batch,
                 decoder=_keep_message,
-            )(process)
+            )
+            subscriber(process)
+            self._readers.setdefault(durable.name, []).append(subscriber)
 
     def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
         """Subscribe to a subject. Processes with the same queue share its messages."""
@@ -149,11 +167,15 @@ class Broker:
         """Run the subscribers for the duration of the block.
 
         The server has all subscriptions when the block begins, and the current batches are finished when it
-        ends. Within the block, a deleted durable is created again.
+        ends. Within the block, a deleted durable is created again, and a durable that this process does not
+        read any more is subscribed to again.
         """
+        await recreate_durables(self.connection, self.durables)
         await self._faststream.start()
         await confirm_subscriptions(self.connection)
-        watch = asyncio.create_task(watch_durables(self.connection, self.durables))
+        watch = asyncio.create_task(
+            watch_durables(self.connection, self.durables, self._resubscribe, lambda: self.newest_received)
+        )
         _running.add(self)
         try:
             yield
@@ -164,11 +186,25 @@ class Broker:
                 await watch
             await asyncio.gather(*(subscriber.stop() for subscriber in self._faststream.subscribers))
 
+    def _note_newest(self, message: Msg) -> None:
+        if time.monotonic() < self._noted_from:
+            return  # the next check compares the log with an event that arrived before the reconnect
+        position = message.metadata.sequence.stream
+        if self.newest_received is None or position > self.newest_received.position:
+            self.newest_received = LogPosition(position, message.metadata.timestamp)
+
+    async def _resubscribe(self, durable: DurableConsumer) -> None:
+        for reader in self._readers[durable.name]:
+            await reader.stop()
+            await reader.start()
+
     async def _report_disconnect(self) -> None:
+        self._noted_from = float("inf")
         # Requests may arrive a moment before nats-py reports the reconnect.
         self._report_gap()
 
     async def _report_reconnect(self) -> None:
+        self._noted_from = time.monotonic() + 2 * presence.CHECK_INTERVAL
         log.info("reconnected", connection=self._name)
         self._report_gap()
 

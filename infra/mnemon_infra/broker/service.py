@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import structlog
 from nats.aio.client import Client
@@ -47,6 +47,13 @@ class Refusal(Exception):
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.error = AskError(code=code, message=message, retryable=retryable)
+
+    @classmethod
+    def from_error(cls, error: AskError) -> Self:
+        """Return the refusal with an error."""
+        refusal = cls(error.code, error.message)
+        refusal.error = error
+        return refusal
 
 
 VerbReply = Reply | bytes
@@ -89,12 +96,21 @@ class _PendingRequest:
 
 @dataclass(slots=True)
 class AskService:
-    """The verb endpoints of one process. Add endpoints before the broker starts."""
+    """The verb endpoints of one process. Add endpoints before the broker starts.
+
+    Attributes:
+        broker: the connection.
+        name: name of the service.
+        version: version of the service.
+        admission: limits of requests.
+        find_absence: returns the error for a request of a tenant that is not here; None for all others.
+    """
 
     broker: Broker
     name: str
     version: str
     admission: Admission
+    find_absence: Callable[[Address], AskError | None] = lambda _: None
     _endpoints: dict[tuple[str, int], _VerbEndpoint] = field(default_factory=dict)
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -163,6 +179,8 @@ class AskService:
         with asked.trace:
             try:
                 address = parse_subject(message.subject)
+                if absence := self.find_absence(address):
+                    raise Refusal.from_error(absence)
                 if too_much := self.admission.refusal(address):
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)
@@ -269,7 +287,7 @@ def _add_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[st
         f"{endpoint.verb} has no field {name[:_MAX_NAME_LENGTH]!a}, which is ignored; its fields: {fields}"
         for name in unknown[:_WARNINGS]
     )
-    return reply.model_copy(update={"warnings": warnings})
+    return reply.model_copy(update={"warnings": (*(reply.warnings or ()), *warnings)})
 
 
 def _describe_unknown_verb(address: Address) -> str:

@@ -42,7 +42,7 @@ class LogLost(Exception):
         super().__init__(
             f"the log ends at position {end}, but the database has the event at position {position}: the "
             "stream LOG was deleted, or an older one restored. Nothing has been changed. Restore the newest "
-            "backup (nats stream restore), or name a new schema in MNEMON_DATABASE_SCHEMA for this log"
+            "backup (`mnemon restore`), or name a new schema in MNEMON_DATABASE_SCHEMA for this log"
         )
 
 

@@ -9,17 +9,43 @@ from typing import Final
 import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from nats.js.api import ConsumerConfig, ConsumerInfo
-from nats.js.errors import NotFoundError
+from nats.js.api import ConsumerInfo
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.broker import list_disconnected
+from mnemon_infra.broker.batch_processor import measure_failures
+from mnemon_infra.broker.broker import get_newest_received, list_disconnected
+from mnemon_infra.broker.durable_progress import (
+    DurableProgress,
+    compute_oldest_age,
+    get_applied_position,
+)
+from mnemon_infra.broker.provisioning.presence import (
+    LOG_CHANGE_STEP,
+    LogReading,
+    compare_log,
+)
 from mnemon_infra.broker.provisioning.topology import STREAMS
+from mnemon_infra.broker.streams.restored_log import describe_replay
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, answer_in_time, list_pools
 from mnemon_infra.database.generations.generation_repository import Generation, list_generations
 from mnemon_infra.database.migration import SchemaTooNew, require_head_revision
 from mnemon_infra.durables import DURABLES
+from mnemon_infra.health.fault import (
+    MOST_USED,
+    STORAGE_WAIT,
+    Fault,
+    count_waiting,
+    describe_disk,
+    describe_failures,
+    describe_missing,
+    describe_pause,
+    describe_stall,
+    describe_standstill,
+    describe_storage,
+    measure_storage,
+)
+from mnemon_infra.process.free_space import read_disk_space
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.vectors.port import Collection as Points
 from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
@@ -32,6 +58,9 @@ COUNT_INTERVAL: Final = 60.0
 
 ANSWER_WAIT: Final = 4.0
 """Maximum seconds for the servers to answer."""
+
+STORAGE_PAUSE: Final = 600.0
+"""Seconds until the server is asked for the used storage again after it did not answer."""
 
 _BROKER_GAUGES: Final = (
     *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
@@ -47,13 +76,19 @@ class ProcessProbe:
     Args:
         names: names of the consumers that the process runs.
         deployment: the servers of the process.
-        measure: updates the gauges of other modules.
+        measure: updates the gauges of other modules, and returns the faults that they know.
     """
 
-    def __init__(self, names: Collection[str], deployment: Deployment, measure: Callable[[], None]) -> None:
+    def __init__(
+        self, names: Collection[str], deployment: Deployment, measure: Callable[[], Sequence[Fault]]
+    ) -> None:
         self._deployment = deployment
         self._measure = measure
+        self._answers_bots = "retrieve" in names
         self._durables = [each.name for each in DURABLES.values() if each.consumer in names]
+        self._progress = DurableProgress()
+        self._log: LogReading | None = None
+        self._storage_paused_until = float("-inf")
         self._check_lock = asyncio.Lock()
         self._checked_at = self._counted_at = self._measured_at = float("-inf")
         self._reasons: Sequence[str] = ["the process is starting"]
@@ -85,27 +120,33 @@ class ProcessProbe:
                 found = await asyncio.gather(
                     self._check_broker(connection), self._check_schema(database), self._check_points()
                 )
-                self._reasons = [
-                    *(f"{name} is not connected to NATS" for name in list_disconnected()),
-                    *(reason for reasons in found for reason in reasons),
+                faults = [
+                    *(Fault("server", f"{name} is not connected to NATS") for name in list_disconnected()),
+                    *(fault for faults in found for fault in faults),
+                    *self._check_disk(),
+                    *self._check_batches(),
+                    *self._measure_process(),
                 ]
-                self._measure_process()
+                self._reasons = [str(fault) for fault in faults]
                 self._checked_at = time.monotonic()
-                metrics.READY.set(not self._reasons)
+                metrics.FAULTS.replace_series({(fault.kind, fault.consumer): 1 for fault in faults})
+                metrics.READY.set(not faults)
             return self._reasons
 
-    async def _check_broker(self, connection: Client) -> list[str]:
+    async def _check_broker(self, connection: Client) -> list[Fault]:
         try:
             async with asyncio.timeout(ANSWER_WAIT):
-                return await self._check_streams(connection.jetstream())
+                return await self._check_streams(connection)
         except (nats.errors.Error, TimeoutError, OSError) as error:
             for gauge in _BROKER_GAUGES:  # remove outdated values
                 gauge.replace({})
-            return [f"the NATS server does not answer: {error!r}"]
+            return [Fault("server", f"the NATS server does not answer: {error!r}")]
 
-    async def _check_streams(self, stream_context: JetStreamContext) -> list[str]:
+    async def _check_streams(self, connection: Client) -> list[Fault]:
+        stream_context = connection.jetstream()
         wanted = [str(config.name) for config in STREAMS]
-        streams = {str(info.config.name): info.state for info in await stream_context.streams_info()}
+        found = {str(info.config.name): info for info in await stream_context.streams_info()}
+        streams = {name: info.state for name, info in found.items()}
         there = {name: streams[name] for name in wanted if name in streams}
         metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
         metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
@@ -119,10 +160,67 @@ class ProcessProbe:
             if info.name in DURABLES
         }
         await self._measure_lags(stream_context, infos)
+        has_rows = not self._answers_bots or LOG not in found or "persist" not in infos
+        replay = None if has_rows else describe_replay(found[LOG], infos["persist"])
         return [
-            *(f"the stream {name} does not exist" for name in wanted if name not in there),
-            *(f"the consumer {name} does not exist" for name in self._durables if name not in infos),
-            *(f"{name} is paused: see `mnemon status`" for name in self._durables if _is_paused(infos, name)),
+            *([Fault("log", replay)] if replay else []),
+            *await self._check_log(stream_context),
+            *(Fault("server", f"the stream {name} does not exist") for name in wanted if name not in there),
+            *await self._check_durables(connection, infos),
+            *await self._check_storage(stream_context),
+        ]
+
+    async def _check_log(self, stream_context: JetStreamContext) -> list[Fault]:
+        """Compare the log with the newest state that this process has seen."""
+        now, change = await compare_log(stream_context, self._log, get_newest_received())
+        if now is None:
+            return []  # a fault of its own
+        if change:
+            return [Fault("log", change, LOG_CHANGE_STEP)]
+        self._log = now
+        return []
+
+    async def _check_durables(self, connection: Client, infos: Mapping[str, ConsumerInfo]) -> list[Fault]:
+        self._progress.observe(infos.values())
+        faults = [describe_missing(name) for name in self._durables if name not in infos]
+        for info in (infos[name] for name in self._durables if name in infos):
+            name, waiting = info.name, count_waiting(info)
+            if info.paused and info.config and info.config.pause_until:
+                faults.append(await describe_pause(connection, DURABLES[name], info.config.pause_until))
+            elif stalled := self._progress.measure_stall(name):
+                faults.append(describe_stall(name, waiting, stalled))
+            elif still := self._progress.measure_standstill(name):
+                faults.append(describe_standstill(name, get_applied_position(info), waiting, still))
+        return faults
+
+    async def _check_storage(self, stream_context: JetStreamContext) -> list[Fault]:
+        if time.monotonic() < self._storage_paused_until:
+            return []
+        try:
+            async with asyncio.timeout(STORAGE_WAIT):
+                used = await measure_storage(stream_context)
+        except TimeoutError:
+            self._storage_paused_until = time.monotonic() + STORAGE_PAUSE
+            return []
+        if used is not None:
+            metrics.STORAGE_USED.set(used)
+        return [describe_storage(used)] if used is not None and used > MOST_USED else []
+
+    def _check_disk(self) -> list[Fault]:
+        """Check the disk of the embedded vectors; `mnemon up` has all its data on it."""
+        folder = self._deployment.vectors_folder
+        if folder is None or not folder.parent.exists():
+            return []
+        space = read_disk_space(folder.parent)
+        metrics.DISK_FREE.set(space.free)
+        return [describe_disk(folder.parent, space)] if space.is_nearly_full else []
+
+    def _check_batches(self) -> list[Fault]:
+        return [
+            describe_failures(name, seconds)
+            for name in self._durables
+            for seconds in [measure_failures(name)]
+            if seconds
         ]
 
     async def _measure_lags(
@@ -132,24 +230,24 @@ class ProcessProbe:
         metrics.IN_WORK.replace({name: info.num_ack_pending or 0 for name, info in infos.items()})
         metrics.READERS.replace({name: info.num_waiting or 0 for name, info in infos.items()})
         metrics.PAUSED.replace({name: _is_paused(infos, name) for name in infos})
-        ages = await asyncio.gather(*(_compute_oldest_age(stream_context, info) for info in infos.values()))
+        ages = await asyncio.gather(*(compute_oldest_age(stream_context, info) for info in infos.values()))
         metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
 
-    async def _check_schema(self, database: Database) -> list[str]:
+    async def _check_schema(self, database: Database) -> list[Fault]:
         schema = self._deployment.database_schema
         try:
             await answer_in_time(require_head_revision(database, schema))
         except DatabaseUnavailable as error:
-            return [f"the database cannot be used: {error}"]
+            return [Fault("server", f"the database cannot be used: {error}")]
         except SchemaTooNew as error:
-            return [str(error)]
+            return [Fault("server", str(error))]
         if time.monotonic() - self._measured_at > COUNT_INTERVAL:
             with suppress(DatabaseUnavailable):
                 _measure_generations(await answer_in_time(database.run_query(list_generations(schema))))
                 self._measured_at = time.monotonic()
         return []
 
-    async def _check_points(self) -> list[str]:
+    async def _check_points(self) -> list[Fault]:
         if self._vectors is None:
             return []
         try:
@@ -160,19 +258,19 @@ class ProcessProbe:
                 counts = {str(each): await self._vectors.count(each) for each in Points}
         except (VectorsUnavailable, TimeoutError) as error:
             metrics.POINTS.replace({})
-            return [f"the vectors cannot be searched: {error or 'time out'}"]
+            return [Fault("server", f"the vectors cannot be searched: {error or 'time out'}")]
         metrics.POINTS.replace(counts)
         self._counted_at = time.monotonic()
         return []
 
-    def _measure_process(self) -> None:
-        """Update the gauges that need no server."""
+    def _measure_process(self) -> Sequence[Fault]:
+        """Update the gauges that need no server. Return the faults that other modules know."""
         for pool in list_pools():
             name = _POOLS.get(pool.name, "consumers")
             metrics.POOL.set(pool.idle, name, "idle")
             metrics.POOL.set(pool.connections - pool.idle, name, "used")
             metrics.POOL_WAITING.set(pool.waiting, name)
-        self._measure()
+        return self._measure()
 
 
 def _measure_generations(generations: Sequence[Generation]) -> None:
@@ -190,28 +288,3 @@ def _measure_generations(generations: Sequence[Generation]) -> None:
 
 def _is_paused(infos: Mapping[str, ConsumerInfo], name: str) -> bool:
     return name in infos and bool(infos[name].paused)
-
-
-async def _compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
-    """Return the age in seconds of the oldest message that a consumer has not ended."""
-    if not (info.num_pending or info.num_ack_pending):
-        return 0.0
-    floor = info.ack_floor.stream_seq if info.ack_floor else 0
-    config = info.config or ConsumerConfig()
-    patterns = config.filter_subjects or [config.filter_subject or ">"]
-    stored_at = [
-        await _load_stored_time(stream_context, info.stream_name, floor + 1, each) for each in patterns
-    ]
-    return max((time.time() - each for each in stored_at if each is not None), default=0.0)
-
-
-async def _load_stored_time(
-    stream_context: JetStreamContext, stream: str, position: int, pattern: str
-) -> float | None:
-    """Return the time of a stream's first message on a pattern from a position on; None if absent."""
-    try:
-        found = await stream_context.get_msg(stream, position, pattern, next=True)
-    except NotFoundError:
-        return None
-    assert found.time is not None
-    return found.time.timestamp()

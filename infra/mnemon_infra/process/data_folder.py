@@ -6,13 +6,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
+
+
+FOLDER_FORMAT: Final = 1
+"""Format of the data folder that this version writes, and the newest that it reads."""
 
 
 class FolderInUse(Exception):
@@ -25,6 +30,34 @@ class FolderInUse(Exception):
         self.since = since
 
 
+class FolderTooNew(Exception):
+    """A newer version of mnemon has written the folder; the message names the next step."""
+
+    def __init__(self, data: Path, by: str, found: int) -> None:
+        super().__init__(
+            f"the data folder {data} was written by a newer mnemon ({by}, in format {found}, this version "
+            f"knows {FOLDER_FORMAT} at most). Nothing has been changed. Upgrade mnemon, or restore a backup "
+            "from before the upgrade into another folder"
+        )
+
+
+class FolderVersion(BaseModel):
+    """Version that last wrote a data folder: `DIR/version.json`, which folders of 0.2.0 and before lack."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int
+    mnemon: str
+
+    @classmethod
+    def read(cls, data: Path) -> "FolderVersion | None":
+        """Read the version of a folder; None without the file, or for a file that a kill cut short."""
+        try:
+            return cls.model_validate_json((data / "version.json").read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+
 class Endpoints(BaseModel):
     """Addresses of a running stack's servers: `DIR/endpoints.json`, which scripts of users rely on."""
 
@@ -34,6 +67,7 @@ class Endpoints(BaseModel):
     database: str
     qdrant: str | None = None
     http: str | None = None
+    gateway: str | None = None
 
     @classmethod
     def read(cls, data: Path) -> "Endpoints | None":
@@ -116,6 +150,20 @@ def lock_folder(data: Path) -> Iterator[None]:
         lock.write(json.dumps({"pid": os.getpid(), "since": since}))
         lock.flush()
         yield
+
+
+def mark_folder(data: Path) -> None:
+    """Record this version in a locked folder.
+
+    Raises:
+        FolderTooNew: a newer version has written the folder; nothing was changed.
+    """
+    former = FolderVersion.read(data)
+    if former and former.format > FOLDER_FORMAT:
+        raise FolderTooNew(data, former.mnemon, former.format)
+    present = FolderVersion(format=FOLDER_FORMAT, mnemon=version("mnemon"))
+    if present != former:
+        replace_file(data / "version.json", present.model_dump_json() + "\n")
 
 
 def replace_file(path: Path, text: str) -> None:

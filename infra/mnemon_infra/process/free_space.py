@@ -2,9 +2,35 @@
 
 import os
 from pathlib import Path
+from typing import Final, NamedTuple
 
-LEAST = 32 * 1024 * 1024
+LEAST: Final = 32 * 1024 * 1024
 """Free bytes below which a disk counts as full: work in progress needs this room to end."""
+
+NEARLY_FULL_SHARE: Final = 0.05
+"""Free share of a disk below which the disk counts as nearly full.
+
+Elasticsearch blocks writes at this share: its `disk.watermark.flood_stage` is 95 % by default.
+"""
+
+MOST_NEEDED: Final = 2 * 1024**3
+"""Free bytes that suffice on any disk: twice PostgreSQL's default `max_wal_size` of 1 GB."""
+
+
+class DiskSpace(NamedTuple):
+    """Bytes of a disk: `free` is what users other than root may still write."""
+
+    free: int
+    total: int
+
+    @property
+    def needed(self) -> int:
+        """Return the free bytes below which the disk counts as nearly full."""
+        return max(2 * LEAST, min(MOST_NEEDED, int(self.total * NEARLY_FULL_SHARE)))
+
+    @property
+    def is_nearly_full(self) -> bool:
+        return self.free < self.needed
 
 
 def format_megabytes(count: int) -> str:
@@ -14,5 +40,14 @@ def format_megabytes(count: int) -> str:
 
 def read_free_bytes(folder: Path) -> int:
     """Return the bytes that users other than root may still write to the disk of a folder."""
+    return read_disk_space(folder).free
+
+
+def read_disk_space(folder: Path) -> DiskSpace:
+    """Return the free and the total bytes of the disk of a folder.
+
+    Raises:
+        OSError: the folder does not exist.
+    """
     disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    return DiskSpace(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)

@@ -1,10 +1,13 @@
 """HTTP endpoint of a process: `/metrics` for Prometheus, `/healthz` and `/readyz` for its supervisor.
 
-The endpoint runs in a thread of its own, so that it answers and reports the fault while the event loop hangs.
+The endpoint runs in a thread of its own, so that it answers and reports the fault while the event loop hangs:
+`/healthz` and `/readyz` then answer 503 within `PROBE_TIMEOUT`, and `mnemon_ready` is 0.
 """
 
 import asyncio
 import json
+import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
@@ -12,7 +15,7 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from threading import Thread
+from threading import Event, Thread, get_ident
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +23,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.exposition import build_registry
 from mnemon_infra.telemetry.host_header import is_address_or_localhost, is_loopback, parse_host_name
 
@@ -54,7 +58,7 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
     loop = asyncio.get_running_loop()
     handler = partial(
         _MetricsHandler,
-        ask=partial(_run_probe, loop),
+        ask=partial(_run_probe, loop, get_ident()),
         look=look,
         registry=build_registry(),
         is_local=is_loopback(host),
@@ -74,19 +78,44 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
         server.server_close()
 
 
-def _run_probe(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
-    """Run a health probe on the event loop, from another thread."""
+def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, look: HealthProbe) -> Sequence[str]:
+    """Run a health probe on the event loop, from another thread.
+
+    Args:
+        loop: the event loop.
+        thread: identifier of the thread that runs the event loop.
+        look: the health probe.
+    """
+    turned = Event()
+    loop.call_soon_threadsafe(turned.set)
     asked = asyncio.run_coroutine_threadsafe(look(), loop)
     try:
         return asked.result(PROBE_TIMEOUT)
     except TimeoutError:
         asked.cancel()
+        if not turned.is_set():
+            return [_report_blocked_loop(thread)]
+        metrics.READY.set(0)
         return [f"the health probe did not end within {PROBE_TIMEOUT:g} s"]
     except CancelledError:
         return ["the process is ending"]
     except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
         return [f"the health probe failed: {error!r}"]
+
+
+def _report_blocked_loop(thread: int) -> str:
+    """Set the metrics that the event loop cannot set now. Return the reason, with the place in the code."""
+    metrics.READY.set(0)
+    metrics.FAULTS.replace_series({("event_loop", ""): 1})
+    frame = sys._current_frames().get(thread)
+    stack = traceback.extract_stack(frame) if frame else []
+    place = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "an unknown place"
+    log.error("event loop blocked", seconds=PROBE_TIMEOUT, stack="".join(traceback.format_list(stack)))
+    return (
+        f"the event loop has been blocked for {PROBE_TIMEOUT:g} s at {place}: restart the process, and "
+        "report the stack in its log message `event loop blocked`"
+    )
 
 
 async def _report_alive() -> Sequence[str]:

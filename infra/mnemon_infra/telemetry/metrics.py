@@ -1,7 +1,6 @@
 """Metrics of mnemon. No label holds a tenant, a user, or a text of a user."""
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Final, get_args
 
 from mnemon_contracts.registry import VERBS
@@ -30,6 +29,9 @@ PARTS: Final = (
     *("memories", "messages", "documents", "reranker"),
 )
 """Parts that a degraded reply may lack."""
+
+FAULTS_OF_DURABLES: Final = "missing", "paused", "stalled", "standstill", "failing"
+FAULTS_OF_PROCESSES: Final = "log", "server", "disk", "model", "event_loop"
 
 _SHORT: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -130,6 +132,14 @@ BUDGETS_SPENT = Gauge(
 
 RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", consumer=PROCESSES)
 READY = Gauge("mnemon_ready", "1 if this process can do its work, otherwise 0; /readyz has the reason")
+FAULTS = Gauge(
+    "mnemon_faults",
+    "1 for each fault for which this process is not ready; `consumer` is empty for a fault of the process",
+    fault=(*FAULTS_OF_DURABLES, *FAULTS_OF_PROCESSES),
+    consumer=("", *DURABLES),
+)
+DISK_FREE = Gauge("mnemon_disk_free_bytes", "Free bytes on the disk of the folder of embedded vectors")
+STORAGE_USED = Gauge("mnemon_storage_used_ratio", "Used share of JetStream's storage limit, if there is one")
 PENDING = Gauge(
     "mnemon_consumer_pending", "Messages that are not delivered to the consumer yet", consumer=DURABLES
 )
@@ -181,8 +191,6 @@ POINTS = Gauge(
 BUILD = Gauge("mnemon_build_info", "Version of mnemon in the label; the value is always 1")
 """`exposition` adds the version as the label."""
 
-_stored_at = attrgetter("stored_at")
-
 
 def start_counts(consumer: str) -> None:
     """Start the counts of a consumer at 0: Prometheus misses the first event of a series that begins at 1."""
@@ -206,5 +214,6 @@ def count_batch(
     BATCH_SECONDS.observe(seconds, consumer)
     for outcome, count in ends.items():
         EVENTS.add(consumer, outcome, by=count)
-    if done:
-        EVENT_AGES.observe_ages(list(map(_stored_at, done)), now, consumer)
+    # Events that move here are as old as they were in the other deployment.
+    if ages := [each.stored_at for each in done if not each.is_moved]:
+        EVENT_AGES.observe_ages(ages, now, consumer)

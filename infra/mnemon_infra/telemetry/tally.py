@@ -62,7 +62,11 @@ class Gauge(Metric):
 
     def replace(self, values: Mapping[str, float]) -> None:
         """Set the current value for each value of the only label, and remove all other series."""
-        self.values = {self.bounded((label,)): value for label, value in values.items()}
+        self.replace_series({(label,): value for label, value in values.items()})
+
+    def replace_series(self, values: Mapping[Values, float]) -> None:
+        """Set the current value of each time series, and remove all other series."""
+        self.values = {self.bounded(labels): value for labels, value in values.items()}
 
 
 class Distribution:

@@ -27,6 +27,8 @@ async def measure_event_rates(connection: Client) -> dict[str, float]:
     first = now = datetime.now(UTC).timestamp()
     async for page in read_stored(connection, LOG, "chat.>", after):
         for delivery in map(parse_delivery, page):
+            if delivery.is_moved:
+                continue
             try:
                 counts[parse_subject(delivery.subject).tenant] += 1
             except InvalidSubject:

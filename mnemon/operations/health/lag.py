@@ -9,6 +9,12 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
+from mnemon_infra.broker.durable_progress import (
+    APPLIED,
+    STANDSTILL_SECONDS,
+    compute_oldest_age,
+    get_applied_position,
+)
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
@@ -38,6 +44,10 @@ class Lag(BaseModel):
     """Number of open requests for messages at the server."""
     is_read: bool = True
     """True if messages were requested or in work in any of several samples."""
+    applied_position: int = 0
+    """Position in the stream up to which every message has ended."""
+    standstill_seconds: float | None = None
+    """Age of the oldest waiting message, if the applied position stands still; None if it moves."""
     paused_until: str | None = None
     """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
@@ -99,17 +109,28 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
     if not any(lag.waiting for lag in seen.values()):
         return seen
     unread = {name for name, info in before.infos.items() if not is_read(info, info)}
+    still = {name for name in APPLIED & before.infos.keys() if seen[name].waiting}
     while True:
         await asyncio.sleep(SAMPLE_INTERVAL)
         now = await sample_consumers(stream_context, streams)
         unread = {
             name for name in unread & now.infos.keys() if not is_read(before.infos[name], now.infos[name])
         }
+        still = {
+            name
+            for name in still & now.infos.keys()
+            if get_applied_position(before.infos[name]) == get_applied_position(now.infos[name])
+        }
         # A busy process requests messages again when it is done: allow it `UNREAD_SECONDS` seconds.
-        if not unread or now.at - before.at >= UNREAD_SECONDS:
+        if not (unread or still) or now.at - before.at >= UNREAD_SECONDS:
             break
     found = seen | compute_lags(before, now)
-    return found | {name: found[name].model_copy(update={"is_read": False}) for name in unread}
+    found |= {name: found[name].model_copy(update={"is_read": False}) for name in unread}
+    for name in still:
+        age = await compute_oldest_age(stream_context, now.infos[name])
+        if age >= STANDSTILL_SECONDS and found[name].waiting:
+            found[name] = found[name].model_copy(update={"standstill_seconds": age})
+    return found
 
 
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
@@ -140,6 +161,7 @@ def _create_lag(info: ConsumerInfo) -> Lag:
         in_work=info.num_ack_pending or 0,
         redelivered=info.num_redelivered or 0,
         readers=info.num_waiting or 0,
+        applied_position=get_applied_position(info),
         paused_until=info.config.pause_until if info.paused and info.config else None,
     )
 

@@ -1,13 +1,15 @@
 """Health report of a deployment: state of its servers, problems and warnings."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import nats.errors
 from nats.aio.client import Client
+from nats.js import JetStreamContext
 from pydantic import BaseModel, ConfigDict
 
 from mnemon.operations.health import failing_models
@@ -16,6 +18,7 @@ from mnemon.operations.health.busy_tenants import (
     measure_event_rates,
     warn_of_busy_tenants,
 )
+from mnemon.operations.health.dead_letters import find_oldest_letter, warn_of_dead_letters
 from mnemon.operations.health.lag import (
     Lag,
     StreamState,
@@ -25,18 +28,38 @@ from mnemon.operations.health.lag import (
 )
 from mnemon.operations.health.models import ModelsState, examine_models
 from mnemon.operations.health.services import count_processes
+from mnemon.operations.tenant_move.late_events import count_all_late_events, warn_of_late_events
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import list_drift
+from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_format
+from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, describe_replay, require_finished
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.health.clock_skew import compare_clocks
 from mnemon_infra.health.consistency import LogLost, find_first_missing, require_same_log
-from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
+from mnemon_infra.health.fault import (
+    MOST_USED,
+    STORAGE_WAIT,
+    Fault,
+    FaultKind,
+    describe_disk,
+    describe_known_pause,
+    describe_missing,
+    describe_standstill,
+    describe_storage,
+    describe_unread,
+    measure_storage,
+)
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_disk_space
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from mnemon_infra.vectors.port import VectorsUnavailable
+
+_MISSING: Final = "is missing"
 
 _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
@@ -59,12 +82,18 @@ class BrokerState(_FrozenState):
     services: dict[str, int] = {}
     """Numbers of processes that answer requests, by name of the service."""
     dead_letters: int = 0
+    storage_used_ratio: float | None = None
+    """Used share of JetStream's storage; None if the account has no limit, or the login may not ask."""
+    oldest_dead_letter: datetime | None = None
+    """Time at which the oldest dead letter was stored; None without dead letters."""
     drift: dict[str, str] = {}
     """Differences from the configuration that `mnemon provision` would create."""
     events_per_second: dict[str, float] = {}
     """Current rate of chat events, by tenant."""
     events_meant: dict[str, float] = {}
     """The setting `rates.events_per_second` of each tenant that exceeds it."""
+    late_events: dict[str, int] = {}
+    """Events that arrived since their tenant moved to another deployment, by tenant."""
 
 
 class DatabaseState(_FrozenState):
@@ -80,10 +109,15 @@ class DatabaseState(_FrozenState):
 
 
 class VectorsState(_FrozenState):
-    """The vector engine, and the consumers that must run in one process because of it (`one_process`)."""
+    """The vector engine, and the consumers that must run in one process because of it (`one_process`).
+
+    `version` and `error` are of a Qdrant server.
+    """
 
     engine: Literal["server", "embedded"]
     one_process: tuple[str, ...] = ()
+    version: str | None = None
+    error: str | None = None
 
 
 class FolderState(_FrozenState):
@@ -93,6 +127,17 @@ class FolderState(_FrozenState):
     free_bytes: int
     is_full: bool
     """True if the free space is too small to store anything, or soon will be."""
+    is_nearly_full: bool = False
+    """True if the free space is below the space at which processes are not ready any more."""
+
+
+class ConsumerFault(_FrozenState):
+    """A fault of a durable, with the next step. `problems` has the same in one sentence."""
+
+    consumer: str
+    fault: FaultKind
+    problem: str
+    next_step: str
 
 
 class Health(_FrozenState):
@@ -110,6 +155,8 @@ class Health(_FrozenState):
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     """Sentences about conditions that may become problems."""
+    faults: tuple[ConsumerFault, ...] = ()
+    """The durables that are missing, paused, not read, or stand still."""
 
 
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
@@ -120,15 +167,19 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
         data: the folder of their data, if `mnemon up` runs them.
     """
     broker, database = await asyncio.gather(_examine_broker(deployment), _examine_database(deployment))
+    # Not at the same time: the import of qdrant-client would delay the other answers beyond their timeout.
+    vectors = await _examine_vectors(deployment)
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
     folder = _examine_folder(data) if data else None
     of_log = await _list_log_problems(deployment) if can_be_seen else []
-    problems = (*_list_problems(broker, database, folder, models), *of_log)
+    faults = _list_consumer_faults(broker)
+    of_vectors = [vectors.error] if vectors.error else []
+    problems = (*_list_problems(broker, database, folder, models, faults), *of_vectors, *of_log)
     return Health(
         broker=broker,
         database=database,
-        vectors=_describe_vectors(deployment),
+        vectors=vectors,
         folder=folder,
         models=models,
         reachable=broker.error is None and database.error is None,
@@ -137,6 +188,14 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
         warnings=(
             *warn_of_growing_lags(broker.consumers),
             *warn_of_busy_tenants(broker.events_per_second, broker.events_meant),
+            *warn_of_dead_letters(broker.dead_letters, broker.oldest_dead_letter, datetime.now(UTC)),
+            *warn_of_late_events(broker.late_events),
+        ),
+        faults=tuple(
+            ConsumerFault(
+                consumer=each.consumer, fault=each.kind, problem=each.problem, next_step=each.next_step
+            )
+            for each in faults
         ),
     )
 
@@ -166,8 +225,10 @@ def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
 
 
 def _list_folder_problems(folder: FolderState | None) -> list[str]:
-    if folder is None or not folder.is_full:
+    if folder is None or not folder.is_nearly_full:
         return []
+    if not folder.is_full:
+        return [str(describe_disk(folder.path, read_disk_space(Path(folder.path))))]
     problem = (
         f"the disk of {folder.path} is full, {format_megabytes(folder.free_bytes)} are free. "
         "Messages of bots "
@@ -177,13 +238,17 @@ def _list_folder_problems(folder: FolderState | None) -> list[str]:
 
 
 def _list_problems(
-    broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
+    broker: BrokerState,
+    database: DatabaseState,
+    folder: FolderState | None,
+    models: ModelsState | None,
+    faults: Sequence[Fault],
 ) -> list[str]:
     found = _list_folder_problems(folder)
     if broker.error:
         found.append(broker.error)
     if database.error:
-        found.append(f"the database does not answer: {database.error}")
+        found.append(f"the database cannot be used: {database.error}")
     elif database.revision and not is_known_revision(database.revision):
         found.append(str(SchemaTooNew(database.schema_name, database.revision)))
     elif database.revision != database.head:
@@ -199,26 +264,40 @@ def _list_problems(
         # Leave out the rest of the drift: `mnemon provision` would also create a new log.
         found.append(str(StreamsMissing([LOG])))
     else:
-        found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
-    found += [
-        f"{lag.pending:,} messages wait for {name}, which is not running: run `mnemon run`"
-        for name, lag in broker.consumers.items()
-        if not lag.is_read and not lag.paused_until
-    ]
-    found += [_describe_pause(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
-    return found
+        found += [
+            f"{what} {how}: run `mnemon provision`"
+            for what, how in broker.drift.items()
+            if what not in _list_missing(broker)
+        ]
+    if broker.storage_used_ratio is not None and broker.storage_used_ratio > MOST_USED:
+        found.append(str(describe_storage(broker.storage_used_ratio)))
+    return [*found, *map(str, faults)]
 
 
-def _describe_pause(name: str, lag: Lag) -> str:
-    if lag.is_paused_by_dead_letters:
-        return (
-            f"{name} is stopped until {lag.paused_until} after too many dead letters:"
-            f" run `mnemon dead list --consumer {name}`"
-        )
-    return (
-        f"{name} was paused by hand until {lag.paused_until}:"
-        f" `nats consumer resume {lag.stream} {name}` resumes it"
-    )
+def _list_missing(broker: BrokerState) -> dict[str, str]:
+    """Return the durables that do not exist, by their description in the drift."""
+    of_durables = {f"consumer {each.name} of {each.stream}": each for each in DURABLES.values()}
+    return {
+        what: of_durables[what].name
+        for what, how in broker.drift.items()
+        if how == _MISSING and what in of_durables and of_durables[what].stream in broker.streams
+    }
+
+
+def _list_consumer_faults(broker: BrokerState) -> list[Fault]:
+    faults = [] if LOG not in broker.streams else [*map(describe_missing, _list_missing(broker).values())]
+    for name, lag in broker.consumers.items():
+        if lag.paused_until:
+            by_dead_letters = lag.is_paused_by_dead_letters
+            faults.append(
+                describe_known_pause(lag.stream, name, lag.paused_until, by_dead_letters=by_dead_letters)
+            )
+        elif not lag.is_read:
+            faults.append(describe_unread(name, DURABLES[name].consumer, lag.pending))
+        elif lag.standstill_seconds:
+            seconds = lag.standstill_seconds
+            faults.append(describe_standstill(name, lag.applied_position, lag.waiting, seconds))
+    return faults
 
 
 async def _examine_broker(deployment: Deployment) -> BrokerState:
@@ -246,14 +325,24 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
         consumers=await _mark_pause_causes(connection, await measure_lags(jetstream, streams)),
         services=await count_processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
+        storage_used_ratio=await _measure_storage(jetstream),
+        oldest_dead_letter=await find_oldest_letter(jetstream) if DEAD in streams else None,
         drift={
-            change.what: change.detail or "is missing"
+            change.what: change.detail or _MISSING
             for change in await list_drift(connection, replicas)
             if change.action != "unchanged"
         },
         events_per_second=busy,
         events_meant=await _load_exceeded_rates(connection, busy),
+        late_events=await _count_late_events(connection) if LOG in streams else {},
     )
+
+
+async def _measure_storage(stream_context: JetStreamContext) -> float | None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STORAGE_WAIT):
+            return await measure_storage(stream_context)
+    return None
 
 
 async def _mark_pause_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
@@ -266,6 +355,13 @@ async def _mark_pause_causes(connection: Client, consumers: dict[str, Lag]) -> d
     }
 
 
+async def _count_late_events(connection: Client) -> dict[str, int]:
+    try:
+        return await count_all_late_events(connection)
+    except SettingsNotProvisioned:  # the drift reports it
+        return {}
+
+
 async def _load_exceeded_rates(connection: Client, busy: dict[str, float]) -> dict[str, float]:
     try:
         return await find_exceeded_rates(connection, busy)
@@ -274,8 +370,30 @@ async def _load_exceeded_rates(connection: Client, busy: dict[str, float]) -> di
 
 
 def _examine_folder(data: Path) -> FolderState:
-    free = read_free_bytes(data)
-    return FolderState(path=str(data), free_bytes=free, is_full=free < LEAST)
+    space = read_disk_space(data)
+    return FolderState(
+        path=str(data),
+        free_bytes=space.free,
+        is_full=space.free < LEAST,
+        is_nearly_full=space.is_nearly_full,
+    )
+
+
+async def _examine_vectors(deployment: Deployment) -> VectorsState:
+    state = _describe_vectors(deployment)
+    if not deployment.qdrant_url:
+        return state
+    # Imported on use: qdrant-client takes a second.
+    from mnemon_infra.vectors.server import read_version
+
+    try:
+        async with asyncio.timeout(_SERVER_TIMEOUT):
+            return state.model_copy(update={"version": await read_version(deployment)})
+    except VectorsUnavailable as error:
+        return state.model_copy(update={"error": str(error)})
+    except TimeoutError:
+        silent = "Qdrant does not answer in time. Start the server, or check MNEMON_QDRANT_URL"
+        return state.model_copy(update={"error": silent})
 
 
 def _describe_vectors(deployment: Deployment) -> VectorsState:
@@ -306,8 +424,23 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
             Database(deployment, name="mnemon-status") as database,
         ):
             clocks = (await compare_clocks(connection, database)).problem
-            return [*filter(None, [clocks, await _find_rows_problem(connection, database)])]
+            replay = await _find_replay(connection)
+            return [*filter(None, [clocks, replay, await _find_rows_problem(connection, database)])]
     return []
+
+
+async def _find_replay(connection: Client) -> str | None:
+    """Return a sentence about a restore whose events have no rows yet, or about a log of a newer version."""
+    stream_context = connection.jetstream()
+    log = await stream_context.stream_info(LOG)
+    try:
+        require_known_format(log)
+    except LogTooNew as error:
+        return str(error)
+    with suppress(RestoreUnfinished):
+        require_finished(log)
+        return describe_replay(log, await stream_context.consumer_info(LOG, "persist"))
+    return str(RestoreUnfinished())
 
 
 async def _find_rows_problem(connection: Client, database: Database) -> str | None:

@@ -7,12 +7,15 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import create_generation
 from mnemon_infra.health import probe
+from mnemon_infra.health.fault import describe_missing
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.telemetry import metrics
 from tests.support.stock_client import Stock
@@ -24,7 +27,7 @@ async def watching(
 ) -> AsyncIterator[ProcessProbe]:
     """A process of `persist` and `retrieve`, before anything runs."""
     monkeypatch.setattr(probe, "CHECK_INTERVAL", 0.0)
-    yield ProcessProbe(("persist", "retrieve"), deployment, lambda: None)
+    yield ProcessProbe(("persist", "retrieve"), deployment, lambda: ())
 
 
 async def test_probe_names_why_it_is_not_ready(
@@ -37,7 +40,10 @@ async def test_probe_names_why_it_is_not_ready(
             assert metrics.READY.values == {(): 1}
             until = f"{datetime.now(UTC) + timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
             await connection.jetstream().pause_consumer(LOG, "persist", until)
-            assert await watching.check() == ["persist is paused: see `mnemon status`"]
+            (reason,) = await watching.check()
+            assert reason.startswith("persist was paused by hand until")
+            assert reason.endswith("`nats consumer resume LOG persist` resumes it")
+            assert metrics.FAULTS.values == {("paused", "persist"): 1}
             await stock.say("said while it is stopped")
             await watching.check()
             assert metrics.PENDING.values["persist",] == 1
@@ -47,12 +53,33 @@ async def test_probe_names_why_it_is_not_ready(
             await connection.jetstream().delete_stream(DEAD)
             assert await watching.check() == [
                 f"the stream {DEAD} does not exist",
-                "the consumer persist does not exist",
+                str(describe_missing("persist")),
             ]
+            assert metrics.FAULTS.values == {("server", ""): 1, ("missing", "persist"): 1}
             assert metrics.READY.values == {(): 0}
             await database.close()
             assert [reason for reason in await watching.check() if "the database cannot be used" in reason]
         assert await watching.check() == ["the process is ending"]
+
+
+async def test_process_is_not_ready_until_a_restored_log_is_replayed(
+    watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
+) -> None:
+    async with Database(deployment) as database, watching.report_running(connection, database, None):
+        position = await stock.say("restored")
+        log = (await connection.jetstream().stream_info(LOG)).config
+        await connection.jetstream().update_stream(
+            log.evolve(metadata={"mnemon-restored": f"backup:{position}"})
+        )
+        (reason,) = await watching.check()
+        assert reason.startswith(
+            "the log was restored up to position 1, and its rows are written up to position 0"
+        )
+        (problem,) = [each for each in (await examine_deployment(deployment)).problems if "restored" in each]
+        assert problem == reason
+        async with run_consumers(("persist",), deployment):
+            await AppliedPosition().wait_for(connection.jetstream(), position, 60)
+        assert await watching.check() == []
 
 
 async def test_metrics_of_an_absent_server_are_dropped(

@@ -17,7 +17,7 @@ from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remov
 from mnemon_infra.broker.outcomes import HEADROOM
 from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subject
-from mnemon_infra.delivery import Delivery
+from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
 """Returns whether the projections contain an event, for example after a later replay of the log;
@@ -158,8 +158,8 @@ def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
     """Return the headers that the bot sent, with the event's id if that came from the position."""
     sent = original.headers or {}
     # The other headers of NATS applied to the first publish only.
-    headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
-    if message_id := sent.get("Nats-Msg-Id"):
+    headers = {name: value for name, value in sent.items() if not name.startswith("Nats-") and name != MOVED}
+    if message_id := read_message_id(sent):
         headers["Nats-Msg-Id"] = message_id
     elif not _find_own_id(letter.subject, original.data):
         headers["Nats-Msg-Id"] = f"{letter.stream}:{letter.sequence}"

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.streams import API_KEYS, DEAD, LOG, WORK
 from mnemon_contracts.subjects import ascii_name, decode_token, inbox_prefix, tenant_filters
 
 ACCOUNT: Final = "MNEMON"
 """The account that owns the streams."""
 
-LoginRole = Literal["worker", "operator"]
+LoginRole = Literal["worker", "gateway", "operator"]
 
 _HEAD = "accounts: "
 _LIMITS: Final = "limits"
@@ -30,7 +30,7 @@ _WORKER: Final = {
             *("memory.>", "work.>", "schedule.>", "dead.>", "changed.>"),
             *("$JS.ACK.>", "_INBOX.>"),
             "_R_.>",  # replies across the border of an account
-            *("$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
+            *("$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
             *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
             # For erasures, and to create deleted streams again whose content can be derived.
             *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
@@ -41,6 +41,24 @@ _WORKER: Final = {
     "subscribe": {"allow": ["ask.>", "memory.>", "changed.>", "_INBOX.>", "$SRV.>"]},
     "allow_responses": {"max": 1, "expires": "5m"},
 }
+
+_GATEWAY: Final = {
+    "publish": {
+        "allow": [
+            *("chat.>", "ask.>"),
+            # For the keys of requests.
+            *(f"$JS.API.STREAM.INFO.KV_{API_KEYS}", f"$JS.API.DIRECT.GET.KV_{API_KEYS}.>"),
+            f"$JS.API.STREAM.MSG.GET.KV_{API_KEYS}",
+            # For the changes of the log.
+            *(f"$JS.API.CONSUMER.CREATE.{LOG}", f"$JS.API.CONSUMER.CREATE.{LOG}.>"),
+            *(f"$JS.API.CONSUMER.MSG.NEXT.{LOG}.*", f"$JS.API.CONSUMER.DELETE.{LOG}.*"),
+        ]
+    },
+    "subscribe": {"allow": ["_INBOX.>"]},
+}
+
+_PERMISSIONS: Final[Mapping[LoginRole, Mapping[str, Any]]] = {"worker": _WORKER, "gateway": _GATEWAY}
+"""Permissions of the roles; an operator may do everything."""
 
 
 class Login(NamedTuple):
@@ -99,14 +117,33 @@ class Authorization:
         except FileNotFoundError:
             return cls({ACCOUNT: _main_account()})
         try:
-            authorization = cls(json.loads(said[said.index(_HEAD) + len(_HEAD) :]))
+            authorization = cls.parse(said)
         except ValueError as error:
             raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
 
         for user in authorization._main["users"]:
-            if user["user"] == "worker":  # earlier versions gave workers more permissions
-                user["permissions"] = _WORKER
+            if user["user"] in _PERMISSIONS:  # earlier versions gave workers more permissions
+                user["permissions"] = _PERMISSIONS[user["user"]]
         return authorization
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse the text of a file.
+
+        Raises:
+            ValueError: the text was not written by `text`.
+        """
+        return cls(json.loads(text[text.index(_HEAD) + len(_HEAD) :]))
+
+    def add_tenants(self, others: "Authorization") -> list[str]:
+        """Add the tenants of others that have no login here, with their passwords and limits.
+
+        Returns:
+            The users of the added logins.
+        """
+        added = [name for name in others._accounts if name != ACCOUNT and name not in self._accounts]
+        self._accounts.update({name: others._accounts[name] for name in added})
+        return added
 
     def text(self) -> str:
         """Return the text of the file that nats-server includes in its configuration."""
@@ -121,8 +158,8 @@ class Authorization:
         """Issue a login for a mnemon process or an operator. The former login of the role stops working."""
         login = Login(role, secrets.token_urlsafe(24))
         user: dict[str, Any] = {"user": role, "password": _hash(login.password)}
-        if role == "worker":
-            user |= {"permissions": _WORKER}
+        if role in _PERMISSIONS:
+            user |= {"permissions": _PERMISSIONS[role]}
         users = self._main["users"]
         users[:] = [*(other for other in users if other["user"] != role), user]
         return login

@@ -1,18 +1,22 @@
 """Checks that streams and consumers exist, at a start and while consumers run."""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.js import JetStreamContext
+from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.durable_progress import DurableProgress
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision
+from mnemon_infra.broker.streams.log_format import require_known_log
+from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.fault import end_process
 
@@ -21,11 +25,14 @@ log = structlog.get_logger("broker")
 CHECK_INTERVAL = 10.0
 """Seconds between two checks."""
 
+CONFIRM_SECONDS = 2.0
+"""Seconds before a change of the log is checked again: a new leader may still apply its last events."""
+
 _NO_STREAM = 10059
 """nats-server's code for an absent stream; an absent consumer has another code."""
 
 _NEXT_STEP = (
-    "if the stream was deleted, first restore its newest backup (nats stream restore). In a new "
+    "if the stream was deleted, first restore its newest backup (`mnemon restore`). In a new "
     "deployment, `mnemon provision` creates the stream"
 )
 
@@ -42,10 +49,14 @@ class StreamsMissing(Exception):
 
 
 async def require_streams(connection: Client) -> None:
-    """Check that all streams exist. Consumers that start without them would wait for ever.
+    """Check that all streams exist, that this version reads the log, and that no restore is unfinished.
+
+    Consumers that start without the streams would wait for ever.
 
     Raises:
         StreamsMissing: a stream is absent.
+        LogTooNew: a newer version has marked the log.
+        RestoreUnfinished: a restore into the log has not ended.
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream()
@@ -53,79 +64,214 @@ async def require_streams(connection: Client) -> None:
     missing = [name for name in names if await _last_position(stream_context, name) is None]
     if missing:
         raise StreamsMissing(missing)
+    await require_known_log(stream_context)
+    if await is_restore_unfinished(stream_context):
+        raise RestoreUnfinished
 
 
-async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]) -> None:
-    """Check every `CHECK_INTERVAL` seconds that the consumers exist, and create deleted ones again.
+class LogPosition(NamedTuple):
+    """Position of an event, and the time at which the server stored the event."""
+
+    position: int
+    stored: datetime
+
+
+async def watch_durables(
+    connection: Client,
+    durables: Sequence[DurableConsumer],
+    resubscribe: Callable[[DurableConsumer], Awaitable[None]],
+    get_newest: Callable[[], LogPosition | None],
+) -> None:
+    """Check every `CHECK_INTERVAL` seconds that the consumers exist and are read, and repair both.
 
     A subscriber that pulls from an absent consumer retries without an error, and never recovers. The streams
     of triggers and of dead letters are created again too, but not the log: its positions would start at 1
-    again, and rows have those positions already. If another program deletes the log and creates it again,
-    this process ends.
+    again, and rows have those positions already. If the log was replaced by another or by an older one, this
+    process ends.
 
     Args:
         connection: an open connection.
         durables: the consumers; without any, the function returns at once.
+        resubscribe: subscribes this process to a durable again, whose readers have stalled.
+        get_newest: returns the newest event of the log that this process has received.
     """
     stream_context = connection.jetstream()
     consumers = [durable.name for durable in durables]
-    former: _LogState | None = None
+    progress = DurableProgress()
+    former: LogReading | None = None
     is_gone = False
     while durables:
         try:
-            now = await _read_log(stream_context)
+            now, change = await compare_log(stream_context, former, get_newest())
+            if change:
+                await asyncio.sleep(CONFIRM_SECONDS)
+                now, change = await compare_log(stream_context, former, get_newest())
             if now is None:
                 if not is_gone:
                     log.error(
                         "log stream deleted, nothing is stored", consumers=consumers, next_step=_NEXT_STEP
                     )
-            elif is_gone or (former and now.is_another_than(former)):
+            elif change or (is_gone and former is None):
                 log.critical("log stream recreated, ending this process", consumers=consumers)
-                end_process(
-                    f"the stream {LOG} was deleted and created again. Restore its newest backup (nats stream "
-                    "restore), then start again"
-                )
+                end_process(f"{change or _RECREATED}. {LOG_CHANGE_STEP}")
                 return
             else:
-                await _recreate_absent(connection, durables)
-            former, is_gone = now, now is None
+                infos = await _recreate_absent(connection, durables)
+                progress.observe(infos)
+                await _repair_stalled(durables, progress, resubscribe)
+            former, is_gone = now or former, now is None
         except (nats.errors.Error, OSError) as error:
             log.warning("server check failed, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
 
-class _LogState(NamedTuple):
-    """Time of the log's creation, and its last position."""
+LOG_CHANGE_STEP = (
+    "Bring back the server with the newest state, or restore the newest backup (`mnemon restore`), then "
+    "start again"
+)
+
+
+_RECREATED = f"the stream {LOG} was deleted and created again"
+
+_SAME_TIME = timedelta(milliseconds=1)
+"""Maximum difference of two readings of one time, which are rounded differently."""
+
+
+class LogReading(NamedTuple):
+    """State of the log at one moment.
+
+    Attributes:
+        created: time of the stream's creation.
+        end: last position.
+        stored: time at which the server stored the last event; None if the event was erased.
+        has_former_end: False if the log has another event at the last position of a former state.
+        leader: the server that leads the stream; None without a cluster.
+    """
 
     created: datetime | None
     end: int
+    stored: datetime | None = None
+    has_former_end: bool = True
+    leader: str | None = None
 
-    def is_another_than(self, former: "_LogState") -> bool:
-        return self.created != former.created or self.end < former.end
+    def include_received(self, newest: LogPosition | None) -> "LogReading":
+        """Return a state that ends with a received event, if the event is newer than this state."""
+        if newest is None or newest.position <= self.end:
+            return self
+        return self._replace(end=newest.position, stored=newest.stored)
+
+    def is_another_than(self, former: "LogReading") -> bool:
+        """Return whether the log lacks events that it had in a former state."""
+        return self.created != former.created or self.end < former.end or not self.has_former_end
 
 
-async def _read_log(stream_context: JetStreamContext) -> _LogState | None:
+async def compare_log(
+    stream_context: JetStreamContext, former: LogReading | None, newest: LogPosition | None
+) -> tuple[LogReading | None, str | None]:
+    """Return the state of the log, and a sentence about events that it has lost.
+
+    Args:
+        stream_context: JetStream on any connection.
+        former: the last state that this process has read; None before the first.
+        newest: the newest event that this process has received, which may be newer than `former`.
+
+    Returns:
+        The state, None if the log does not exist; and the sentence, None if the log has what it had.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    now = await _read_log_state(stream_context, former)
+    if now is None or former is None:
+        return now, None
+    if change := _describe_log_change(former, now):
+        return now, change
+    received = former.include_received(newest)
+    if received is not former:
+        now = await _read_log_state(stream_context, received)
+        return now, now and _describe_log_change(received, now)
+    return now, None
+
+
+def _describe_log_change(former: LogReading, now: LogReading) -> str | None:
+    """Return a sentence about a log that lacks events of a former state; None if it has all."""
+    if not now.is_another_than(former):
+        return None
+    if now.created != former.created:
+        return _RECREATED
+    of_leader = f" on its leader {now.leader}" if now.leader else ""
+    if now.end < former.end:
+        return f"the log{of_leader} ends at position {now.end}, and had events up to position {former.end}"
+    return f"the log{of_leader} has another event at position {former.end} than before"
+
+
+async def _read_log_state(stream_context: JetStreamContext, former: LogReading | None) -> LogReading | None:
+    """Return the state of the log, compared with a former state; None if the log does not exist."""
     try:
         info = await stream_context.stream_info(LOG)
     except NotFoundError:
         return None
-    return _LogState(info.created, info.state.last_seq)
+    end = info.state.last_seq
+    stored = await _load_stored_time(stream_context, end)
+    has_former_end = True
+    if former and former.stored and former.end <= end:
+        at_former_end = stored if former.end == end else await _load_stored_time(stream_context, former.end)
+        has_former_end = at_former_end is None or abs(at_former_end - former.stored) < _SAME_TIME
+    leader = info.cluster.leader if info.cluster else None
+    return LogReading(info.created, end, stored, has_former_end, leader)
 
 
-async def _recreate_absent(connection: Client, durables: Sequence[DurableConsumer]) -> None:
+async def _load_stored_time(stream_context: JetStreamContext, position: int) -> datetime | None:
+    """Return the time at which the server stored an event; None if the position has no event."""
+    if not position:
+        return None
+    try:
+        return (await stream_context.get_msg(LOG, position)).time
+    except NotFoundError:
+        return None
+
+
+async def _repair_stalled(
+    durables: Sequence[DurableConsumer],
+    progress: DurableProgress,
+    resubscribe: Callable[[DurableConsumer], Awaitable[None]],
+) -> None:
+    for durable in durables:
+        if seconds := progress.measure_stall(durable.name):
+            log.error("consumer read nothing, subscribing again", consumer=durable.name, seconds=int(seconds))
+            await resubscribe(durable)
+
+
+async def _recreate_absent(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
+    """Create absent streams and consumers; return the server's figures of those that were there."""
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
         if await _last_position(stream_context, stream) is None:
             log.error("stream deleted, recreating it empty", stream=stream)
             await provision(connection)
+    return await recreate_durables(connection, durables)
+
+
+async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
+    """Create the consumers that are absent; return the server's figures of the others.
+
+    A subscriber would create an absent consumer itself, with nats-py's defaults instead of its filter and its
+    limits.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or refuses a consumer.
+    """
+    stream_context = connection.jetstream()
+    infos = []
     for durable in durables:
         try:
-            await stream_context.consumer_info(durable.stream, durable.name)
+            infos.append(await stream_context.consumer_info(durable.stream, durable.name))
         except NotFoundError as error:
             if durable.stream == LOG and error.err_code == _NO_STREAM:
-                return  # deleted a moment ago: the next check reports it
+                break  # deleted a moment ago: the next check reports it
             log.error("consumer deleted, recreating it", stream=durable.stream, consumer=durable.name)
             await provision(connection)
+    return infos
 
 
 async def _last_position(stream_context: JetStreamContext, stream: str) -> int | None:

@@ -19,7 +19,9 @@ from nats.js.api import (
 )
 from nats.js.errors import APIError, NotFoundError
 
-from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
+from mnemon_contracts.streams import API_KEYS, DEAD, LOG, SETTINGS, WORK
+from mnemon_infra.broker.streams.log_format import require_known_log
+from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
@@ -61,7 +63,10 @@ STREAMS = (
 )
 
 
-BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),)
+BUCKETS = (
+    KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),
+    KeyValueConfig(bucket=API_KEYS, description="Hashes of the keys for the HTTP gateway"),
+)
 
 
 _TOO_FEW = frozenset({10005, 10074})
@@ -107,8 +112,13 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
 
     Raises:
         TooFewServers: there are fewer servers than copies.
+        LogTooNew: a newer version has marked the log; nothing was changed.
+        RestoreUnfinished: a restore into the log has not ended.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
     """
+    await require_known_log(connection.jetstream())
+    if await is_restore_unfinished(connection.jetstream()):
+        raise RestoreUnfinished
     try:
         return await _reconcile(connection, replicas, change=True)
     except APIError as error:
@@ -118,6 +128,16 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
         raise TooFewServers(
             f"{problem}. Set MNEMON_REPLICAS to at most the number of NATS servers"
         ) from error
+
+
+async def provision_buckets(connection: Client, replicas: int | None = None) -> None:
+    """Create the buckets that are absent, and update those that differ.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or refuses a change.
+    """
+    for config in BUCKETS:
+        await _reconcile_bucket(connection.jetstream(), config, replicas, change=True)
 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:

@@ -2,13 +2,14 @@
 
 import asyncio
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 
 import nats.errors
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
+from mnemon_infra.delivery import STORED_AT, restore_time
 from mnemon_infra.process.cancellation import suppress_task_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
@@ -56,7 +57,7 @@ async def read_log_end(stream_context: JetStreamContext) -> int:
 
 
 async def find_first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
-    """Return position and time of storage of the first event at a log position or beyond.
+    """Return position and original time of storage of the first event at a log position or beyond.
 
     Return None if the log has no such event.
 
@@ -69,7 +70,10 @@ async def find_first_from(stream_context: JetStreamContext, position: int) -> tu
         return None
     assert found.seq is not None
     assert found.time is not None
-    return found.seq, found.time
+    if STORED_AT not in (found.headers or {}):
+        return found.seq, found.time
+    nanoseconds = restore_time(found.headers, found.seq, int(found.time.timestamp() * 1e9))
+    return found.seq, datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
 class AppliedPosition:

@@ -123,7 +123,7 @@ class ErasedConversation:
         return [
             LogRange(conversation_filter(*self.owner, self.conversation), 1, self.below),
             *(LogRange(on_current, begin, min(end, self.below)) for begin, end in self.spans),
-            *(LogRange(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in _DERIVED),
+            *(LogRange(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in DERIVED),
         ]
 
     def removes(self, delivery: Delivery) -> bool:
@@ -201,7 +201,7 @@ class Erasures(NamedTuple):
         return begins < self.below or any(each.removes_fact(seq, lineage) for each in self.conversations)
 
 
-_DERIVED: Final = "fact", "summary", "window"
+DERIVED: Final = "fact", "summary", "window"
 """Kinds of events that are derived from conversations."""
 
 

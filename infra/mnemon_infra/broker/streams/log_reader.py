@@ -19,7 +19,7 @@ from mnemon_contracts.decode import decode_event
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, parse_subject, user_filters
 from mnemon_infra.broker.patches import parse_header_lines
-from mnemon_infra.delivery import Delivery
+from mnemon_infra.delivery import MOVED, Delivery, read_message_id, read_original_time
 
 TAIL_LIMIT = 500
 """Maximum number of a user's events that are read beyond the projections."""
@@ -125,12 +125,13 @@ async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Deli
     return Delivery(
         subject=found["subject"],
         body=b64decode(found.get("data", "")),
-        message_id=headers.get("Nats-Msg-Id"),
+        message_id=read_message_id(headers),
         stream=LOG,
         sequence=found["seq"],
         deliveries=1,
-        stored_at=seconds_of(found["time"]),
+        stored_at=read_original_time(headers, found["seq"], nanoseconds_of(found["time"])) / 1e9,
         traceparent=headers.get("traceparent"),
+        is_moved=MOVED in headers,
     )
 
 
@@ -189,20 +190,24 @@ def parse_delivery(message: Msg) -> Delivery:
     return Delivery(
         subject=headers["Nats-Subject"],
         body=message.data or b"",
-        message_id=headers.get("Nats-Msg-Id"),
+        message_id=read_message_id(headers),
         stream=headers["Nats-Stream"],
         sequence=int(headers["Nats-Sequence"]),
         deliveries=1,
-        stored_at=seconds_of(headers["Nats-Time-Stamp"]),
+        stored_at=read_original_time(
+            headers, int(headers["Nats-Sequence"]), nanoseconds_of(headers["Nats-Time-Stamp"])
+        )
+        / 1e9,
         traceparent=headers.get("traceparent"),
+        is_moved=MOVED in headers,
     )
 
 
-def seconds_of(stamp: str) -> float:
-    """Convert a time of the server, exact to the nanosecond, to the seconds since 1970 that consumers get.
+def nanoseconds_of(stamp: str) -> int:
+    """Convert a time of the server to nanoseconds since 1970.
 
     A difference of a microsecond would make another row of the same event.
     """
     seconds = int(datetime.fromisoformat(stamp).replace(microsecond=0).timestamp())
     fraction = stamp.partition(".")[2].removesuffix("Z")
-    return int(f"{seconds}{fraction:0<9}") / 1e9
+    return int(f"{seconds}{fraction:0<9}")

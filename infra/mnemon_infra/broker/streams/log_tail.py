@@ -37,17 +37,19 @@ _HEARTBEAT: Final = "100"
 _EXPIRED: Final = "408"
 
 
-async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+async def log_tail(
+    connection: Client, pattern: str, after: int, *, headers_only: bool = True
+) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, as they come.
 
-    No event is skipped or repeated, even if the server restarts or the connection breaks. Bodies are empty:
-    the subject names the user and the event.
+    No event is skipped or repeated, even if the server restarts or the connection breaks. With
+    `headers_only`, bodies are empty: the subject names the user and the event.
 
     Raises:
         nats.errors.Error: the server has not answered for `TAIL_TIMEOUT` seconds, or the log is absent.
     """
     while True:
-        consumer = await _open(connection, pattern, after)
+        consumer = await _open(connection, pattern, after, headers_only)
         try:
             async with _Arrivals(connection, consumer) as arrivals:
                 while page := await arrivals.next_page():
@@ -59,7 +61,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
                 await connection.jetstream().delete_consumer(LOG, consumer.name)
 
 
-async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
+async def _open(connection: Client, pattern: str, after: int, headers_only: bool) -> ConsumerInfo:
     loop = asyncio.get_running_loop()
     end = loop.time() + TAIL_TIMEOUT
     while True:
@@ -70,7 +72,7 @@ async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
                 deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
                 opt_start_seq=after + 1,
                 filter_subject=pattern,
-                headers_only=True,
+                headers_only=headers_only,
             )
         except (
             nats.errors.TimeoutError,

@@ -4,16 +4,20 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
+from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.delivery import Delivery
+from mnemon_contracts.subjects import owner_filter
+from mnemon_infra.broker.streams.applied_position import find_first_from
+from mnemon_infra.broker.streams.restored_log import read_restored_position
+from mnemon_infra.delivery import Delivery, read_original_time
 
 StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and its delivery."""
@@ -29,6 +33,9 @@ PAGE_TIMEOUT: Final = 10.0
 
 TRIES: Final = 6
 """Maximum number of successive attempts without a message before the reader gives up."""
+
+PAUSE: Final = 0.5
+"""Seconds before a server whose copy is behind is asked again."""
 
 CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
@@ -73,7 +80,10 @@ async def read_stream(
         tries += 1
         try:
             if not place.num_pending:
-                return
+                if not await _has_more(connection, stream, after, up_to, subject):
+                    return
+                await asyncio.sleep(PAUSE)
+                continue
             async with aclosing(_read_pages(connection, place, page)) as pages:
                 async for read in pages:
                     after, tries = read[-1][1].sequence, 0
@@ -88,6 +98,18 @@ async def read_stream(
         raise nats.errors.TimeoutError
 
 
+async def _has_more(connection: Client, stream: str, after: int, up_to: int, subject: str | None) -> bool:
+    """Return whether the leader of a stream has messages to read.
+
+    In a cluster the reader's consumer is at any server with a copy, and that copy may be behind.
+    """
+    try:
+        found = await connection.jetstream().get_msg(stream, after + 1, subject or ">", next=True)
+    except NotFoundError:
+        return False
+    return found.seq is not None and found.seq <= up_to
+
+
 async def find_position(connection: Client, moment: datetime) -> int:
     """Return the log position of the last event before a moment; 0 without such an event.
 
@@ -98,7 +120,77 @@ async def find_position(connection: Client, moment: datetime) -> int:
         connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment
     )
     await connection.jetstream().delete_consumer(LOG, place.name)
-    return place.delivered.stream_seq if place.delivered else 0
+    position = place.delivered.stream_seq if place.delivered else 0
+    restored = await read_restored_position(connection)
+    # The server knows the times of storage since the restore only.
+    return position if position > restored else await _find_restored_position(connection, moment, restored)
+
+
+async def _find_restored_position(connection: Client, moment: datetime, restored: int) -> int:
+    """Return the position of the last event before a moment among the restored events, by bisection."""
+    low, high = 0, restored
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = await find_first_from(connection.jetstream(), middle)
+        if found is None or found[0] > high:
+            high = middle - 1  # there is no event from the middle up to `high`
+        elif found[1] < moment:
+            low = found[0]
+        else:
+            high = middle - 1
+    return low
+
+
+async def find_moved_position(
+    connection: Client, tenant: str, moment: datetime, position: int, first: int, last: int
+) -> int:
+    """Return the log position as of a moment for a tenant that moved here later.
+
+    Its events are at later positions than the times of the log tell. The result is the position of its last
+    event before the moment, found by bisection; before its first event, it is below all of its events.
+
+    Args:
+        connection: connection to the server.
+        tenant: the tenant.
+        moment: the moment.
+        position: position of the last event of the log before the moment.
+        first: position of the first event that moved here.
+        last: position of the last one.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    pattern = owner_filter(tenant)
+    low, high = min(position, first - 1), last
+    while low < high:
+        middle = (low + high + 1) // 2
+        try:
+            found = await connection.jetstream().get_msg(LOG, middle, pattern, next=True)
+        except NotFoundError:
+            high = middle - 1
+            continue
+        assert found.seq is not None
+        assert found.time is not None
+        stored = int(found.time.timestamp() * 1e9)
+        at = datetime.fromtimestamp(read_original_time(found.headers, found.seq, stored) / 1e9, UTC)
+        if found.seq > high or at >= moment:
+            high = middle - 1
+        else:
+            low = found.seq
+    return low
+
+
+async def count_messages_from(connection: Client, stream: str, position: int) -> int:
+    """Return the number of messages of a stream at a position or beyond.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or the stream is absent.
+    """
+    place = await open_consumer(
+        connection, stream, deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=position
+    )
+    await connection.jetstream().delete_consumer(stream, place.name)
+    return place.num_pending or 0
 
 
 async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:

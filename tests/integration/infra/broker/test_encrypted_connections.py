@@ -2,18 +2,11 @@
 
 import os
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import nkeys
 import pytest
 import pytest_asyncio
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
 from mnemon_infra.broker.broker import Broker
@@ -24,6 +17,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace_file
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected
+from tests.support.servers.certificate import create_certificate
 
 _TLS = """
 tls {{
@@ -38,7 +32,7 @@ class EncryptedNatsServer(NatsServer):
 
     def __init__(self, data: Path, public: str) -> None:
         super().__init__(data, None)
-        self.certificate, self._key_path = _certificate(data)
+        self.certificate, self._key_path = create_certificate(data)
         self._public = public
 
     async def prepare(self) -> None:
@@ -47,31 +41,6 @@ class EncryptedNatsServer(NatsServer):
         configuration = configuration.replace('{"user": "anybody"}', f'{{"nkey": "{self._public}"}}')
         files = _TLS.format(certificate=self.certificate, key=self._key_path)
         replace_file(Path(self.mark), configuration + files)
-
-
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 that signs itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, SHA256())
-    )
-    paths = folder / "certificate.pem", folder / "key.pem"
-    paths[0].write_bytes(certificate.public_bytes(Encoding.PEM))
-    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return paths
 
 
 def _seed(path: Path) -> str:

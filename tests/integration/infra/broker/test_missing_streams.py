@@ -67,7 +67,7 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
         assert await stock.contents() == ["said before"]
     await connection.jetstream().delete_stream(LOG)
     await provision(connection)
-    with pytest.raises(LogLost, match=f"ends at position 0.*position {seq}.*nats stream restore"):
+    with pytest.raises(LogLost, match=f"ends at position 0.*position {seq}.*mnemon restore"):
         await consumed(deployment, "persist", "retrieve")
     problems = (await examine_deployment(deployment)).problems
     assert any(each.startswith("the log ends at position 0") for each in problems)
@@ -93,6 +93,7 @@ async def test_status_advises_the_backup_before_a_new_log(
 @pytest.fixture
 async def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(presence, "CONFIRM_SECONDS", 0.05)
 
 
 @pytest.fixture

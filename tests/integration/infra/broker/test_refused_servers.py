@@ -8,13 +8,19 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.authorization import anybody
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.log_format import FORMAT, KNOWN_FORMAT, LogTooNew
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, load_revision, migrate_schema
@@ -134,6 +140,48 @@ async def test_a_schema_from_the_future_is_left_alone(deployment: Deployment) ->
             pass
     assert load_revision(url, schema) == "9001"
     _set_revision(deployment, find_head_revision())
+    async with run_consumers(["persist"], deployment):
+        pass
+
+
+async def _set_log_format(connection: Client, number: str | None) -> None:
+    stream_context = connection.jetstream()
+    config = (await stream_context.stream_info(LOG)).config
+    others = {name: value for name, value in (config.metadata or {}).items() if name != FORMAT}
+    await stream_context.update_stream(
+        config.evolve(metadata=others if number is None else {**others, FORMAT: number})
+    )
+
+
+@pytest.mark.parametrize("number", ["2", "two"])
+async def test_log_of_newer_format_is_refused_and_unchanged(
+    connection: Client, deployment: Deployment, number: str
+) -> None:
+    await _set_log_format(connection, number)
+    await connection.jetstream().delete_stream(DEAD)
+    with pytest.raises(LogTooNew, match=rf"newer mnemon \(format {number}, .*Upgrade mnemon"):
+        await provision(connection)
+    with pytest.raises(NotFoundError):
+        await connection.jetstream().stream_info(DEAD)
+    await _set_log_format(connection, None)
+    await provision(connection)
+    await _set_log_format(connection, number)
+    with pytest.raises(LogTooNew):
+        async with run_consumers(["persist"], deployment):
+            pass
+    found = await examine_deployment(deployment)
+    assert not found.healthy
+    assert str(LogTooNew(number)) in found.problems
+
+
+async def test_known_format_of_the_log_survives_provisioning(
+    connection: Client, deployment: Deployment
+) -> None:
+    await _set_log_format(connection, str(KNOWN_FORMAT))
+    await provision(connection)
+    metadata = (await connection.jetstream().stream_info(LOG)).config.metadata
+    assert metadata is not None
+    assert metadata[FORMAT] == str(KNOWN_FORMAT)
     async with run_consumers(["persist"], deployment):
         pass
 

@@ -31,6 +31,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
+from tests.support.servers.qdrant import locate_vectors
 
 IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
 SAID = b'{"role": "user", "content": "hi"}'
@@ -217,12 +218,8 @@ FORBIDDEN_TO_WORKERS = (
 
 async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: str, tmp_path: Path) -> None:
     worker = guarded.server.url_as("worker")
-    deployment = Deployment(
-        nats_url=worker,
-        database_dsn=database_url,
-        database_schema=f"test_{uuid4().hex[:12]}",
-        vectors_folder=tmp_path / "vectors",
-    )
+    alone = Deployment(nats_url=worker, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
+    deployment = locate_vectors(alone, tmp_path / "vectors")
     assert deployment.database_url is not None
     migrate_schema(deployment.database_url, deployment.database_schema)
     async with (

@@ -17,6 +17,14 @@ WRONG = {
     'mnemon_consumer_readers{consumer="persist"}': "0x60",
     'mnemon_consumer_oldest_seconds{consumer="persist"}': "400x60",
     'mnemon_consumer_paused{consumer="persist"}': "1x60",
+    'mnemon_faults{fault="missing", consumer="persist"}': "1x60",
+    'mnemon_faults{fault="stalled", consumer="persist"}': "1x60",
+    'mnemon_faults{fault="standstill", consumer="persist"}': "1x60",
+    'mnemon_faults{fault="failing", consumer="persist"}': "1x60",
+    'mnemon_faults{fault="event_loop", instance="a"}': "1x60",
+    'mnemon_faults{fault="disk", instance="a"}': "1x60",
+    'mnemon_faults{fault="model", instance="a"}': "1x60",
+    "mnemon_log_position": "9x30 5x30",
     'mnemon_stream_messages{stream="DEAD"}': "0x50 3x10",
     'mnemon_requests_total{verb="context", outcome="ok"}': "0+10x60",
     'mnemon_requests_total{verb="context", outcome="internal"}': "0+1x60",
@@ -41,6 +49,9 @@ WELL = {
     'mnemon_consumer_readers{consumer="persist"}': "2x60",
     'mnemon_consumer_oldest_seconds{consumer="persist"}': "0.2x60",
     'mnemon_consumer_paused{consumer="persist"}': "0x60",
+    'mnemon_faults{fault="server", consumer=""}': "0x60",
+    "mnemon_storage_used_ratio": "0.5x60",
+    "mnemon_log_position": "0+10x60",
     'mnemon_stream_messages{stream="DEAD"}': "7x60",
     'mnemon_requests_total{verb="context", outcome="ok"}': "0+1000x60",
     'mnemon_requests_total{verb="context", outcome="internal"}': "0+1x60",
@@ -62,7 +73,20 @@ def names() -> list[str]:
     return [rule["alert"] for group in groups for rule in group["rules"]]
 
 
-@pytest.mark.parametrize(("series", "firing"), [(WRONG, names()), (WELL, [])], ids=["wrong", "well"])
+STORAGE = {"mnemon_storage_used_ratio": "0.96x60", 'mnemon_consumer_running{consumer="retrieve"}': "1x60"}
+LOG = {'mnemon_faults{fault="log"}': "1x60", 'mnemon_consumer_running{consumer="retrieve"}': "1x60"}
+
+
+@pytest.mark.parametrize(
+    ("series", "firing"),
+    [
+        (WRONG, names()),
+        (STORAGE, ["MnemonDiskNearlyFull"]),
+        (LOG, ["MnemonLogReplaced"]),
+        (WELL, []),
+    ],
+    ids=["wrong", "storage", "log", "well"],
+)
 def test_alerts_fire_on_faults_only(series: dict[str, str], firing: list[str], tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

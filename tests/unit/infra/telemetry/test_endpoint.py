@@ -8,8 +8,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from structlog.testing import capture_logs
 
-from mnemon_infra.telemetry import endpoint
+from mnemon_infra.telemetry import endpoint, metrics
 from mnemon_infra.telemetry.endpoint import MetricsPortTaken, serve_http
 from tests.support.ports import free_port
 
@@ -44,8 +45,12 @@ async def test_endpoint_reports_readiness_and_cause() -> None:
                 pass
 
 
-async def test_blocked_event_loop_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("path", "question"), [("healthz", "alive"), ("readyz", "ready")])
+async def test_blocked_event_loop_is_neither_alive_nor_ready(
+    monkeypatch: pytest.MonkeyPatch, path: str, question: str
+) -> None:
     monkeypatch.setattr(endpoint, "PROBE_TIMEOUT", 0.1)
+    monkeypatch.setattr(metrics.READY, "values", {(): 1.0})
     port = free_port()
 
     async def look() -> Sequence[str]:
@@ -53,11 +58,20 @@ async def test_blocked_event_loop_is_not_alive(monkeypatch: pytest.MonkeyPatch) 
 
     async with serve_http("127.0.0.1", port, look):
         found: list[tuple[int, str]] = []
-        asking = threading.Thread(target=lambda: found.append(got(f"http://127.0.0.1:{port}/healthz")))
-        asking.start()
-        asking.join()  # in the loop's own thread: it does not turn meanwhile
-    assert [status for status, _ in found] == [503]
-    assert json.loads(found[0][1])["alive"] is False
+        urls = [f"http://127.0.0.1:{port}/{each}" for each in (path, "metrics")]
+        asking = threading.Thread(target=lambda: found.extend(got(url) for url in urls))
+        with capture_logs() as lines:
+            asking.start()
+            asking.join()  # in the loop's own thread: it does not turn meanwhile
+        again = await asyncio.to_thread(got, urls[0])
+    (status, body), (_, series) = found
+    said = json.loads(body)
+    assert (status, said[question]) == (503, False)
+    assert "the event loop has been blocked for 0.1 s at" in said["reasons"][0]
+    assert "asking.join()" in lines[0]["stack"]
+    assert "mnemon_ready 0.0" in series
+    assert 'mnemon_faults{consumer="",fault="event_loop"} 1.0' in series
+    assert again[0] == 200
 
 
 @pytest.mark.parametrize(

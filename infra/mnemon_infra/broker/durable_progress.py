@@ -1,0 +1,115 @@
+"""Progress of durables by the server's figures: stalled readers, and applied positions that stand still."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerConfig, ConsumerInfo
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.durables import ACK_WAIT
+
+STALL_SECONDS: Final = 10.0
+"""Seconds without a delivery after which readers count as stalled while messages wait.
+
+A reader requests messages every 4 seconds at most: `IDLE_WAIT`, `STATUS_WAIT` and twice the longest linger.
+"""
+
+STANDSTILL_SECONDS: Final = 3 * ACK_WAIT
+"""Seconds after which an applied position counts as standing still: the messages of a process that was killed
+are delivered again after `ACK_WAIT`, and retries wait up to 30 seconds.
+"""
+
+APPLIED: Final = frozenset({"persist", "index"})
+"""Durables with an applied position that requests wait for. Others delay messages of some users for long."""
+
+
+class _Mark(NamedTuple):
+    position: int
+    since: float
+
+
+class DurableProgress:
+    """Times since which durables have had messages and made no progress."""
+
+    def __init__(self) -> None:
+        self._delivered: dict[str, _Mark] = {}
+        self._applied: dict[str, _Mark] = {}
+
+    def observe(self, infos: Iterable[ConsumerInfo], now: float | None = None) -> None:
+        """Take the figures of all durables; those that are absent are forgotten.
+
+        Args:
+            infos: the server's figures.
+            now: seconds of the monotonic clock; None reads it.
+        """
+        at = time.monotonic() if now is None else now
+        readable = [info for info in infos if not info.paused]
+        self._delivered = {
+            info.name: _keep_mark(self._delivered.get(info.name), delivered, at)
+            for info in readable
+            if info.num_pending and not info.num_ack_pending
+            for delivered in [info.delivered.consumer_seq if info.delivered else 0]
+        }
+        self._applied = {
+            info.name: _keep_mark(self._applied.get(info.name), get_applied_position(info), at)
+            for info in readable
+            if info.stream_name == LOG and info.name in APPLIED
+            if info.num_pending or info.num_ack_pending
+        }
+
+    def measure_stall(self, name: str, now: float | None = None) -> float:
+        """Return the seconds for which messages have waited and none was delivered; 0 without a stall."""
+        return _measure(self._delivered.get(name), now, STALL_SECONDS)
+
+    def measure_standstill(self, name: str, now: float | None = None) -> float:
+        """Return the seconds for which an applied position has stood still; 0 without a standstill."""
+        return _measure(self._applied.get(name), now, STANDSTILL_SECONDS)
+
+
+def get_applied_position(info: ConsumerInfo) -> int:
+    """Return the position up to which a durable has ended every message."""
+    return info.ack_floor.stream_seq if info.ack_floor else 0
+
+
+async def compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
+    """Return the age in seconds of the oldest message that a consumer has not ended; 0 without one.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    if not (info.num_pending or info.num_ack_pending):
+        return 0.0
+    config = info.config or ConsumerConfig()
+    patterns = config.filter_subjects or [config.filter_subject or ">"]
+    first = get_applied_position(info) + 1
+    stored_at = await asyncio.gather(
+        *(_load_stored_time(stream_context, info.stream_name, first, each) for each in patterns)
+    )
+    return max((time.time() - each for each in stored_at if each is not None), default=0.0)
+
+
+async def _load_stored_time(
+    stream_context: JetStreamContext, stream: str, position: int, pattern: str
+) -> float | None:
+    """Return the time of a stream's first message on a pattern from a position on; None if absent."""
+    try:
+        found = await stream_context.get_msg(stream, position, pattern, next=True)
+    except NotFoundError:
+        return None
+    assert found.time is not None
+    return found.time.timestamp()
+
+
+def _keep_mark(former: _Mark | None, position: int, now: float) -> _Mark:
+    return former if former is not None and former.position == position else _Mark(position, now)
+
+
+def _measure(mark: _Mark | None, now: float | None, least: float) -> float:
+    if mark is None:
+        return 0.0
+    seconds = (time.monotonic() if now is None else now) - mark.since
+    return seconds if seconds >= least else 0.0

@@ -1,0 +1,54 @@
+"""Format of the log: the version of the conventions by which a process reads its subjects and headers.
+
+A log without the mark has format 1. A version whose events former versions would misread, rather than refuse
+as dead letters, marks the log with a higher format at `mnemon provision`.
+"""
+
+from typing import Final
+
+from nats.js import JetStreamContext
+from nats.js.api import StreamInfo
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import LOG
+
+FORMAT: Final = "mnemon-format"
+"""Key in the metadata of `LOG`; the value is the format, a number."""
+
+KNOWN_FORMAT: Final = 1
+"""The newest format that this version reads."""
+
+
+class LogTooNew(Exception):
+    """A newer version of mnemon marked the log; the message names the next step."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"the stream {LOG} was prepared by a newer mnemon (format {found}, this version knows "
+            f"{KNOWN_FORMAT} at most). Nothing has been changed. Upgrade mnemon, or restore a backup from "
+            "before the upgrade into other servers"
+        )
+
+
+def require_known_format(info: StreamInfo) -> None:
+    """Check that this version reads the format of the log.
+
+    Raises:
+        LogTooNew: a newer version has marked the log.
+    """
+    found = (info.config.metadata or {}).get(FORMAT, "1")
+    if not found.isascii() or not found.isdigit() or int(found) > KNOWN_FORMAT:
+        raise LogTooNew(found)
+
+
+async def require_known_log(stream_context: JetStreamContext) -> None:
+    """Check that this version reads the format of the log, if there is a log.
+
+    Raises:
+        LogTooNew: a newer version has marked the log.
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        require_known_format(await stream_context.stream_info(LOG))
+    except NotFoundError:
+        return

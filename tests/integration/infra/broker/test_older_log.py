@@ -1,0 +1,119 @@
+"""A log whose server has an older state: consumers stop before they write rows at positions twice."""
+
+import asyncio
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning import presence
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.health import probe
+from mnemon_infra.health.probe import ProcessProbe
+from mnemon_infra.process.fault import take_fault
+from tests.support.schemas import create_schema
+from tests.support.stock_client import Stock
+
+TIMEOUT = 60.0
+
+
+@pytest.fixture
+async def terminated() -> AsyncIterator[asyncio.Event]:
+    """Set when this process is told to end."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, event.set)
+    yield event
+    loop.remove_signal_handler(signal.SIGTERM)
+
+
+class LogServer:
+    """A nats-server that can go back to an older state of its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = folder / "nats"
+        self._copy = folder / "copy"
+        self.server = NatsServer(folder, None)
+
+    async def keep_state(self) -> None:
+        await self.server.stop()
+        shutil.copytree(self._home, self._copy)
+        await self.server.start()
+
+    async def restore_state(self) -> None:
+        await self.server.stop()
+        shutil.rmtree(self._home)
+        shutil.copytree(self._copy, self._home)
+        await self.server.start()
+
+
+@pytest_asyncio.fixture
+async def log_server(tmp_path: Path) -> AsyncIterator[LogServer]:
+    log_server = LogServer(tmp_path)
+    await log_server.server.start()
+    yield log_server
+    await log_server.server.stop()
+
+
+async def is_reconnected(connection: Client) -> None:
+    async with asyncio.timeout(TIMEOUT):
+        while not connection.is_connected:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("written", [0, 3], ids=["shorter", "rewritten"])
+async def test_consumers_end_when_the_log_has_an_older_state(
+    log_server: LogServer,
+    database_url: str,
+    terminated: asyncio.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    written: int,
+) -> None:
+    monkeypatch.setattr(presence, "CHECK_INTERVAL", 2.0)
+    monkeypatch.setattr(probe, "CHECK_INTERVAL", 0.0)
+    deployment = Deployment(
+        nats_url=log_server.server.url,
+        database_dsn=database_url,
+        database_schema=f"test_{uuid4().hex[:12]}",
+    )
+    create_schema(deployment.database_url, deployment.database_schema)
+    connection = await connect(log_server.server.url, name="test")
+    await provision(connection)
+    stock = Stock(connection)
+    await stock.say("in the older state")
+    await log_server.keep_state()
+    await is_reconnected(connection)
+    watching = ProcessProbe(("persist",), deployment, lambda: ())
+    async with (
+        run_consumers(["persist"], deployment),
+        Database(deployment) as database,
+        watching.report_running(connection, database, None),
+    ):
+        lost = [await stock.say(f"lost {number}") for number in range(2)]
+        await AppliedPosition().wait_for(connection.jetstream(), lost[-1], TIMEOUT)
+        assert await watching.check() == []
+        await log_server.restore_state()
+        await is_reconnected(connection)
+        for number in range(written):
+            await stock.say(f"written at a position of a lost event {number}")
+        reasons = await watching.check()
+        await asyncio.wait_for(terminated.wait(), TIMEOUT)
+    fault = take_fault() or ""
+    shorter = "the log on its leader mnemon ends at position 1, and had events up to position 3"
+    rewritten = "the log on its leader mnemon has another event at position 3 than before"
+    assert fault.startswith((shorter, rewritten))  # its check may come before the new events
+    assert "`mnemon restore`" in fault
+    assert any(reason.startswith(rewritten if written else shorter) for reason in reasons)
+    await connection.close()

@@ -1,0 +1,29 @@
+"""Status of dead letters: their number, and the age of the oldest."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon.operations.health import dead_letters
+from mnemon.operations.health.report import examine_deployment
+from mnemon_contracts.streams import DEAD
+from mnemon_infra.config import Deployment
+
+
+async def test_status_knows_the_oldest_letter_that_is_left(
+    connection: Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "OLD_LETTER", timedelta())
+    stream_context = connection.jetstream()
+    assert (await examine_deployment(deployment)).broker.oldest_dead_letter is None
+
+    first = await stream_context.publish("dead.persist.chat.acme.u1.-.message.v1", b"")
+    begun = datetime.now(UTC)
+    await stream_context.publish("dead.extract.memory.acme.u2.window.answered.v1", b"")
+    await stream_context.delete_msg(DEAD, first.seq)
+    health = await examine_deployment(deployment)
+
+    assert health.broker.oldest_dead_letter is not None
+    assert timedelta(seconds=-1) < health.broker.oldest_dead_letter - begun < timedelta(seconds=30)
+    assert any(warning.startswith("dead letters kept: 1, the oldest since") for warning in health.warnings)
