@@ -10,18 +10,27 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.subjects import InvalidSubject, Owner
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
+from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, build_row
 from mnemon_infra.delivery import Delivery
 
 NOT_PROJECTED: Final = Ack("no projection reads the event yet")
+IS_FILLER: Final = Ack("a filler of a restore or a move is no event")
 
 
 @dataclass(frozen=True, slots=True)
 class PersistPlan:
-    """Rows to write, and the outcome of each delivery after the write: one per delivery, in order."""
+    """Rows to write, and the outcome of each delivery after the write: one per delivery, in order.
+
+    Attributes:
+        rows: the rows.
+        outcomes: the outcomes.
+        moved: users with events that moved here: the move itself triggers other consumers at its end.
+    """
 
     rows: Rows = field(default_factory=Rows)
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
+    moved: set[Owner] = field(default_factory=set)
 
 
 def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
@@ -31,12 +40,16 @@ def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
         row, outcome = decide_outcome(delivery)
         if row is not None:
             batch.rows.add(row)
+        if row is not None and delivery.is_moved:
+            batch.moved.add(row.key[:2])
         batch.outcomes.append(outcome)
     return batch
 
 
 def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
     """Return the row of an event, or None, and the outcome of its delivery after the write."""
+    if delivery.subject == FILLER_SUBJECT:
+        return None, IS_FILLER
     try:
         row = build_row(delivery)
     except InvalidSubject as error:

@@ -1,12 +1,18 @@
 """Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows."""
 
+import asyncio
 from contextlib import aclosing
+from typing import Final
 
 from nats.aio.client import Client
 
 from mnemon_consumers.persist.decide import plan_batch
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent, decode_event
+from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.identity import event_identity
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, user_filters
+from mnemon_contracts.subjects import Owner, parse_subject, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.log_reader import read_pages
@@ -21,9 +27,21 @@ from mnemon_infra.database.erasure.erased_rows import (
     release_windows,
 )
 from mnemon_infra.database.projections.writer import write_rows
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
+from mnemon_infra.storage.object_store import StoreUnavailable
+
+REGISTER_TIMEOUT: Final = 10.0
+"""Maximum seconds for the register to take the entries of a user: less than a delivery may take."""
 
 
-async def settle_erasures(connection: Client, database: Database, owner: Owner, position: int) -> bool:
+async def settle_erasures(
+    connection: Client,
+    database: Database,
+    owner: Owner,
+    position: int,
+    register: ErasureRegister | None = None,
+) -> bool:
     """Finish the erasures of a user and of the user's conversations.
 
     Args:
@@ -31,29 +49,53 @@ async def settle_erasures(connection: Client, database: Database, owner: Owner, 
         database: the database that has the rows.
         owner: the user.
         position: position up to which the log is projected; no event below this position will be read later.
+        register: the register that gets an entry for each erasure; None without one.
 
     Returns:
         False if an erasure is not finished and the call has to be repeated.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be repeated.
+        StoreUnavailable: the register cannot be written. The call can be repeated.
     """
     erased = await database.run_query(users.load_erasure(*owner))
+    (conversations,) = await database.run_query(conversation_erasing.load_conversation_erasures([owner]))
+    pending = [each for each in conversations if not each.is_settled]
+    is_user_pending = erased is not None and not erased.is_settled
+    # First, because the purge of many events takes minutes.
+    fault = await _register(connection, register, owner) if pending or is_user_pending else None
     if erased is not None and not erased.is_settled:
         user = ErasedUser(owner, erased.seq, erased.at)
-        if position < erased.seq or not await _settle(connection, database, user, user.below - 1):
+        if position < erased.seq or not await _settle(connection, database, user, user.below - 1, fault):
             return False
-    (conversations,) = await database.run_query(conversation_erasing.load_conversation_erasures([owner]))
-    for each in conversations:
-        if not each.is_settled and (
-            position < each.erased.seq or not await _settle(connection, database, each.erased, 0)
-        ):
+    for each in pending:
+        if position < each.erased.seq or not await _settle(connection, database, each.erased, 0, fault):
             return False
     return True
 
 
+async def _register(
+    connection: Client, register: ErasureRegister | None, owner: Owner
+) -> StoreUnavailable | None:
+    """Register the erasures of a user; return the fault of a register that cannot be written."""
+    if register is None:
+        return None
+    try:
+        async with asyncio.timeout(REGISTER_TIMEOUT):
+            await register_erasures(connection, register, owner)
+    except StoreUnavailable as error:
+        return error
+    except TimeoutError:
+        return StoreUnavailable(f"{register.location} did not answer within {REGISTER_TIMEOUT:.0f} s")
+    return None
+
+
 async def _settle(
-    connection: Client, database: Database, erased: ErasedUser | ErasedConversation, after: int
+    connection: Client,
+    database: Database,
+    erased: ErasedUser | ErasedConversation,
+    after: int,
+    fault: StoreUnavailable | None,
 ) -> bool:
     if not await purge_messages(connection, erased):
         return False
@@ -62,8 +104,43 @@ async def _settle(
         return False
     await erase_in_inactive_generations(database, erased)
     await _project_again(connection, database, erased, after)
+    if fault:  # only now: an outage of the register does not keep texts from being removed
+        raise fault
     await mark_settled(database, erased)
     return True
+
+
+async def register_erasures(connection: Client, register: ErasureRegister, owner: Owner) -> None:
+    """Write an entry into the register for each erasure of a user in the log that has none.
+
+    Raises:
+        StoreUnavailable: the register cannot be written.
+        nats.errors.Error: NATS does not answer.
+    """
+    async with aclosing(read_pages(connection, thing_filter(*owner, "user"), 0)) as answers:
+        async for page in answers:
+            for delivery in page:
+                if entry := _build_entry(owner, delivery):
+                    await register.add(entry)
+
+
+def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
+    """Return the entry of an erasure; None for an event that persist makes a dead letter of."""
+    try:
+        event = decode_event(parse_subject(delivery.subject), delivery.body)
+        if not isinstance(event, UserErasedV1):
+            return None
+        event_id = event_identity(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
+    except (UnknownEvent, InvalidBody):
+        return None
+    return RegisterEntry(
+        tenant=owner[0],
+        user=owner[1],
+        event_id=event_id,
+        position=delivery.sequence,
+        at=round(delivery.stored_at * 1e9),
+        event=event,
+    )
 
 
 async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:

@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import nats.errors
+import structlog
 
 from mnemon_consumers.persist.decide import find_senders, plan_batch
 from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
+from mnemon_contracts.subjects import InvalidSubject, Owner, changed_subject, parse_owner, work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.bulk_publish import publish_all
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
@@ -22,6 +23,10 @@ from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_o
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
+from mnemon_infra.storage.erasure_register import ErasureRegister
+from mnemon_infra.storage.object_store import StoreUnavailable
+
+log = structlog.get_logger("persist")
 
 TRIGGERED: Final = "compact", "extract"
 """Consumers that get a trigger for users who sent messages."""
@@ -32,6 +37,7 @@ class PersistConsumer:
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
+        self._register = ErasureRegister.open_configured(deployment)
         self.broker = Broker(deployment, "persist")
         self.broker.subscribe_durable(DURABLES["persist"], self.write_events)
         self.broker.subscribe_durable(DURABLES["persist-sweep"], self.sweep_users)
@@ -55,7 +61,7 @@ class PersistConsumer:
             # The database refuses an event: halving the batch finds this event and writes the others.
             half = len(deliveries) // 2
             return [*await self.write_events(deliveries[:half]), *await self.write_events(deliveries[half:])]
-        await self._publish_changes(batch.rows)
+        await self._publish_changes(batch.rows, batch.moved)
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
@@ -66,7 +72,7 @@ class PersistConsumer:
         outcomes = {subject: await self._sweep_user(subject, position) for subject in subjects}
         return [outcomes[delivery.subject] for delivery in deliveries]
 
-    async def _publish_changes(self, rows: Rows) -> None:
+    async def _publish_changes(self, rows: Rows, moved: set[Owner]) -> None:
         publish = self.broker.stream_context.publish
         for tenant, user in rows.find_watermarked_owners():
             await publish(work_subject("persist", tenant, user), stream=WORK)
@@ -76,6 +82,8 @@ class PersistConsumer:
         # Most batches consist of messages only; then the senders are the users who changed.
         users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
+        # The move triggers these users when all of their events are here.
+        users = {owner: users[owner] for owner in users.keys() - moved} if moved else users
         await publish_user_triggers(self.broker.connection, TRIGGERED, users)
         await publish_all(self.broker.connection, notices)
 
@@ -83,12 +91,17 @@ class PersistConsumer:
         database = self._database
         try:
             owner = parse_owner(subject)
-            is_settled = await settle_erasures(self.broker.connection, database, owner, position)
+            is_settled = await settle_erasures(
+                self.broker.connection, database, owner, position, self._register
+            )
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
             await sweep_owner(database, *owner, up_to=position)
             is_swept = is_settled and await load_last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)
         except InvalidSubject as error:
             return Dead("invalid_subject", str(error))
+        except StoreUnavailable as error:
+            log.error("erasure register write failed, retrying", error=str(error))
+            return Retry()
         except (DatabaseUnavailable, nats.errors.Error):
             return Retry()

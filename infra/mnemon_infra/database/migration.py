@@ -36,7 +36,8 @@ class SchemaTooNew(Exception):
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(
             f"the database was prepared by a newer mnemon (schema {schema} is at revision {revision}, this "
-            f"version knows {find_head_revision()} at most). Nothing has been changed. Upgrade mnemon"
+            f"version knows {find_head_revision()} at most). Nothing has been changed. Upgrade mnemon, or "
+            "name another schema in MNEMON_DATABASE_SCHEMA for this version"
         )
 
 

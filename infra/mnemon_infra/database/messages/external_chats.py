@@ -79,7 +79,10 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
             await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
             yield connection
     except psycopg.Error as error:
-        raise ExternalChatsUnavailable(f"reading the database of --dsn failed: {_describe(error)}") from error
+        raise ExternalChatsUnavailable(
+            f"reading the database of --dsn failed: {_describe(error)}. Check that its role may "
+            "read the tables, then import again"
+        ) from error
 
 
 async def stream_messages(

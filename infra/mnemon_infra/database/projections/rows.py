@@ -20,6 +20,7 @@ from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse_subject
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
+from mnemon_infra.database.projections.unknown_fields import encode_body
 from mnemon_infra.delivery import Delivery
 
 EventKey = tuple[str, str, str]
@@ -161,7 +162,9 @@ def build_row(delivery: Delivery) -> Row | None:
         return _build_message_row(delivery, address, opening, event.id, spoken_at, event.body())
     key = address.tenant, address.user, get_event_id(delivery, address, event.id)
     if type(event) in _ITEMS:
-        return _build_memory_row(delivery, address, key, event)
+        is_latest = address.version == len(contract.versions)
+        body = encode_body(event, delivery.body) if is_latest else event.body()
+        return _build_memory_row(delivery, address, key, event, body)
     projection = PROJECTIONS.get(type(event))
     if projection is None:
         return None
@@ -203,7 +206,9 @@ def _build_message_row(
     return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
 
 
-def _build_memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
+def _build_memory_row(
+    delivery: Delivery, address: Address, key: EventKey, event: Event, body: bytes
+) -> MemoryRow:
     decision = event if isinstance(event, memory.FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
         decision = None  # the first decision remains the only one on the proposal
@@ -218,7 +223,7 @@ def _build_memory_row(delivery: Delivery, address: Address, key: EventKey, event
         "item": getattr(event, _ITEMS[type(event)]),
         "proposal_id": decision.proposal_id if decision else None,
         "conversation": getattr(event, "conversation", None),
-        "body": msgspec.Raw(event.body()),
+        "body": msgspec.Raw(body),
     }
     return MemoryRow(key, delivery.sequence, address.name, msgspec.json.encode(values))
 

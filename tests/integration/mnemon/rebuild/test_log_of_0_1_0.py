@@ -21,6 +21,7 @@ from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 OLD_LOG = Path(__file__).parents[3] / "support" / "log" / "log_of_0_1_0.jsonl"
@@ -37,7 +38,7 @@ async def end(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIter
     for event in EVENTS:
         headers = {"Nats_Msg_Id": event["id"]} if "id" in event else {}
         await stock.publish(event["subject"], event["body"], **headers)
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(NAMES, located):
         yield await indexed(stock, len(EVENTS))
 

@@ -1,0 +1,82 @@
+"""Fields of events that a newer version wrote: the row keeps them although this version does not know them.
+
+While processes of two versions share the log during an upgrade, either of them may write the row of an event.
+The row has to be the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from mnemon_contracts.base import Contract, Event, JsonObject
+from mnemon_contracts.registry import EVENTS
+
+_STORABLE: Final = TypeAdapter(JsonObject)
+
+_KNOWN_NAMES: Final = frozenset(
+    name for event in EVENTS.values() for version in event.versions for name in version.model_fields
+)
+"""Fields of any event. Queries over several kinds of events read them, so that an event must not have one
+that its own contract lacks.
+"""
+
+
+def encode_body(event: Event, original: bytes) -> bytes:
+    """Return the body of an event for its row, with all fields of the original body.
+
+    Unknown fields that PostgreSQL cannot store, or that another event has, are left out.
+
+    Args:
+        event: the event, read from the original body.
+        original: a body of the event's latest version.
+    """
+    body = event.body()
+    if body == original:
+        return body  # nearly always: events of this version
+    try:
+        given, known = from_json(original), from_json(body)
+    except ValueError:
+        return body
+    if not isinstance(given, dict):
+        return body
+    own = type(event).model_fields
+    kept = {name: field for name, field in given.items() if name in own or name not in _KNOWN_NAMES}
+    if not _add_unknown(event, known, kept):
+        return body
+    return _STORABLE.dump_json(known)
+
+
+def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any]) -> bool:
+    """Add the unknown fields of a contract, and of those nested in it; return whether there are any."""
+    is_changed = False
+    for name, field in given.items():
+        if name not in type(value).model_fields:
+            if _is_storable(name, field):
+                known[name] = field
+                is_changed = True
+            continue
+        for inner, known_inner, given_inner in _pair(getattr(value, name), known.get(name), field):
+            if (
+                isinstance(inner, Contract)
+                and isinstance(known_inner, dict)
+                and isinstance(given_inner, dict)
+            ):
+                is_changed |= _add_unknown(inner, known_inner, given_inner)
+    return is_changed
+
+
+def _pair(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
+    """Pair a value, or each value of a list, with its two spellings."""
+    if isinstance(value, tuple) and isinstance(known, list) and isinstance(given, list):
+        return list(zip(value, known, given, strict=False))
+    return [(value, known, given)]
+
+
+def _is_storable(name: str, field: object) -> bool:
+    try:
+        _STORABLE.validate_python({name: field})
+    except ValidationError:
+        return False
+    return True
