@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 import time
-from pathlib import Path
 
 from mnemon_bench.throughput.dedupe import generate_proposals
 from mnemon_contracts.identity import point_id
@@ -14,9 +13,9 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
 
-async def write(folder: Path, proposed: int) -> None:
+async def write(deployment: Deployment, proposed: int) -> None:
     """Write every proposal unless a similar one is stored, then print the seconds as JSON."""
-    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as vector_index:
+    async with open_index(deployment, Embedding()) as vector_index:
         assert vector_index.embedder is not None
         begun = time.perf_counter()
         for number, (user, text) in enumerate(generate_proposals(proposed)):
@@ -33,5 +32,5 @@ async def write(folder: Path, proposed: int) -> None:
 
 
 if __name__ == "__main__":
-    folder, proposed = sys.argv[1:]
-    asyncio.run(write(Path(folder), int(proposed)))
+    deployment, proposed = sys.argv[1:]
+    asyncio.run(write(Deployment.from_json(deployment), int(proposed)))

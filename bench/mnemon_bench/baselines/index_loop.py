@@ -7,7 +7,6 @@ import asyncio
 import json
 import sys
 import time
-from pathlib import Path
 
 from mnemon_bench.throughput.searchable import TENANT, make_text, user_name
 from mnemon_contracts.identity import point_id
@@ -19,9 +18,9 @@ from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open
 AT_ONCE = 500
 
 
-async def write(folder: Path, numbers: range) -> None:
+async def write(deployment: Deployment, numbers: range) -> None:
     """Embed and upsert messages, then print the seconds as JSON."""
-    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as vector_index:
+    async with open_index(deployment, Embedding()) as vector_index:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):
             batch = range(start, min(start + AT_ONCE, numbers.stop))
@@ -38,5 +37,5 @@ def _make_item(number: int) -> SearchableItem:
 
 
 if __name__ == "__main__":
-    located, first, end = sys.argv[1:]
-    asyncio.run(write(Path(located), range(int(first), int(end))))
+    deployment, first, end = sys.argv[1:]
+    asyncio.run(write(Deployment.from_json(deployment), range(int(first), int(end))))

@@ -11,7 +11,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from mnemon_bench.measures.percentiles import median_ratio
-from mnemon_bench.workers.processes import drain_log, run_module
+from mnemon_bench.workers.processes import drain_log, open_empty_vectors, run_module
 from mnemon_bench.workloads.sentences import TOPICS, make_fact
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
@@ -54,7 +54,7 @@ async def run(
     connection = await connect_deployment(deployment, name="bench")
     try:
         for place in range(1, rounds + 1):
-            rates["bare"].append(number / await _measure_bare(number))
+            rates["bare"].append(number / await _measure_bare(deployment, number))
             for name, workers in WORKERS.items():
                 tenant = f"{name}{place}"
                 rates[name].append(
@@ -102,9 +102,10 @@ async def _measure_mnemon(
         return (await drain_log(own, "dedupe", last_seq, workers))["seconds"]
 
 
-async def _measure_bare(number: int) -> float:
-    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        return (await run_module("mnemon_bench.baselines.dedupe_loop", folder, str(number)))["seconds"]
+async def _measure_bare(deployment: Deployment, number: int) -> float:
+    async with open_empty_vectors(deployment) as own:
+        arguments = own.to_json(), str(number)
+        return (await run_module("mnemon_bench.baselines.dedupe_loop", *arguments))["seconds"]
 
 
 async def _count_outcome(connection: Client, tenant: str) -> dict[str, int]:

@@ -57,6 +57,7 @@ async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
 
 
 async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
+    key = deployment.qdrant_api_key
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon", "rebuild", "--verify", "--json"),
         stdout=asyncio.subprocess.PIPE,
@@ -65,7 +66,12 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
             "MNEMON_NATS_URL": str(deployment.nats_url),
             "DATABASE_URL": libpq_url(deployment),
             "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
-            "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder),
+            # Empty values count as absent: the shell's server must not be used.
+            "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder or ""),
+            "MNEMON_QDRANT_URL": deployment.qdrant_url or "",
+            "MNEMON_QDRANT_GRPC_PORT": str(deployment.qdrant_grpc_port),
+            "MNEMON_QDRANT_API_KEY": key.get_secret_value() if key else "",
+            "MNEMON_QDRANT_CA": str(deployment.qdrant_ca or ""),
         },
     )
     watching = asyncio.create_task(_sample_anonymous(psutil.Process(process.pid)))

@@ -1,4 +1,4 @@
-"""Time from publish until `search` finds it, with all consumers in one process as `mnemon up` runs them."""
+"""Time from publish until `search` finds it, with all consumers in one process."""
 
 import asyncio
 import json
@@ -6,15 +6,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from nats.aio.client import Client
 
 from mnemon_bench.measures.percentiles import median_ratio
-from mnemon_bench.workers.processes import Peak, run_module, spawn_consumers
+from mnemon_bench.workers.processes import Peak, open_empty_vectors, run_module, spawn_consumers
 from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
 from mnemon_consumers.app import CONSUMERS
@@ -70,7 +68,7 @@ async def run(
         await ends.enter_async_context(peak.watching())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)
-            bare.append(messages / await _measure_bare(numbers))
+            bare.append(messages / await _measure_bare(deployment, numbers))
             ours.append(messages / await _measure_mnemon(connection, numbers))
             peaks.append(peak.resident_bytes)
             await _check_sample(connection, numbers)
@@ -135,7 +133,7 @@ async def _is_found(connection: Client, number: int) -> bool:
     return any(_word(number) in hit.text for hit in reply.hits)
 
 
-async def _measure_bare(numbers: range) -> float:
-    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        arguments = str(Path(folder)), str(numbers.start), str(numbers.stop)
+async def _measure_bare(deployment: Deployment, numbers: range) -> float:
+    async with open_empty_vectors(deployment) as own:
+        arguments = own.to_json(), str(numbers.start), str(numbers.stop)
         return (await run_module("mnemon_bench.baselines.index_loop", *arguments))["seconds"]

@@ -5,12 +5,15 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import psutil
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.vectors.engines import reset_vectors
 
 FAR = "2099-01-01T00:00:00Z"
 """Time until which the server pauses a consumer; the benchmark resumes it once everything is ready."""
@@ -27,11 +30,24 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
         while b"ready" not in (line := await process.stdout.readline()):
             if not line:
                 raise RuntimeError(f"{module} ended with {await process.wait()}")
-        yield psutil.Process(process.pid)
+        # Until the end of the output: asyncio reports the end of a process only after that.
+        reading = asyncio.create_task(_discard_output(process.stdout))
+        try:
+            yield psutil.Process(process.pid)
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await reading
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
+
+
+async def _discard_output(output: asyncio.StreamReader) -> None:
+    """Read to the end: a process that logs would wait for ever once nothing reads its full pipe."""
+    while await output.read(2**16):
+        pass
 
 
 @asynccontextmanager
@@ -67,6 +83,19 @@ async def create_schema(deployment: Deployment) -> Deployment:
     assert located.database_url is not None
     await asyncio.to_thread(migrate_schema, located.database_url, located.database_schema)
     return located
+
+
+@asynccontextmanager
+async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """Return the deployment with empty vectors of the same engine, which the end of the block removes."""
+    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        schema = f"{deployment.database_schema}_{uuid4().hex[:8]}"
+        own = {"vectors_folder": Path(folder), "database_schema": schema}
+        located = deployment.model_copy(update=own)
+        try:
+            yield located
+        finally:
+            await reset_vectors(located)
 
 
 def libpq_url(deployment: Deployment) -> str:

@@ -1,4 +1,4 @@
-"""Handler of `maintain`: expires facts, and triggers dedupe for users with too many facts, on schedules."""
+"""Handler of `maintain`: expires facts, checks limits of facts and removes old work, on schedules."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -8,6 +8,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, find_smallest_limit
+from mnemon_consumers.maintain.retention import Retention
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
@@ -30,25 +31,29 @@ from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("maintain")
 
-EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
+EXPIRE, LIMITS, RETENTION = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits", f"{MAINTAIN}.retention"
 LIMITS_SECONDS = 3600.0
 """Seconds between checks of limits. Dedupe keeps the limits; only a lowered setting leaves too many facts."""
 
+RETENTION_SECONDS = 3600.0
+"""Seconds between removals of old work. The shortest age of the settings is a day."""
+
 
 class MaintainConsumer:
-    """Expires facts, and checks the limits of facts."""
+    """Expires facts, checks the limits of facts, and removes old work."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
         self._expire_seconds = deployment.maintain_seconds
         self._settings = LiveSettings()
+        self._retention = Retention(database, self._settings)
         self._checked_limits: list[FactLimits] = []
         self.broker = Broker(deployment, "maintain")
         self.broker.subscribe_durable(DURABLES["maintain"], self.maintain_facts)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Expire facts and check limits until the block ends."""
+        """Expire facts, check limits and remove old work until the block ends."""
         async with (
             self.broker.connect() as connection,
             self._settings.watched(connection),
@@ -56,10 +61,11 @@ class MaintainConsumer:
         ):
             await schedule_every(connection, "schedule.expire", self._expire_seconds, EXPIRE)
             await schedule_every(connection, "schedule.limits", LIMITS_SECONDS, LIMITS)
+            await schedule_every(connection, "schedule.retention", RETENTION_SECONDS, RETENTION)
             yield
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Expire facts and check limits, for each trigger."""
+        """Expire facts, check limits and remove old work, for each trigger."""
         limits = [each.limits for each in self._settings.list_settings()]
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
@@ -68,6 +74,8 @@ class MaintainConsumer:
             if limits != self._checked_limits or any(each.subject == LIMITS for each in deliveries):
                 await self._trigger_excesses()
                 self._checked_limits = limits
+            if stamps := [each.stored_at for each in deliveries if each.subject == RETENTION]:
+                await self._remove_old_work(datetime.fromtimestamp(max(stamps), UTC))
         except (DatabaseUnavailable, nats.errors.Error):
             return [Retry()] * len(deliveries)
         return [ACK] * len(deliveries)
@@ -78,6 +86,8 @@ class MaintainConsumer:
             log.error("expiry stopped", problem=problem)
             return
         for owner in await self._database.run_query(list_owners_of_expired_facts(now)):
+            if self._settings.is_suspended(owner[0]):
+                continue
             try:
                 await self._expire_user_facts(owner, now)
             except DatabaseUnavailable as error:
@@ -90,6 +100,14 @@ class MaintainConsumer:
             (facts,) = await self._database.run_query(load_facts([owner]))
             if events := build_expiries(owner, facts, now):
                 await append_events(self.broker.connection, events)
+
+    async def _remove_old_work(self, now: datetime) -> None:
+        """Remove old work by the time of the log; a trigger continues where a round reaches its limit."""
+        if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
+            log.error("retention stopped", problem=problem)
+            return
+        if await self._retention.remove_round(self.broker.connection, now):
+            await self.broker.stream_context.publish(RETENTION, b"", stream=WORK)
 
     async def _trigger_excesses(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""

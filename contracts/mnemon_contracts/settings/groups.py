@@ -193,6 +193,32 @@ class DocumentLimits(Settings):
     )
 
 
+class Retention(Settings):
+    """Days after which finished work is removed. The removal cannot be undone."""
+
+    window_days: int | None = Field(
+        default=30,
+        ge=1,
+        le=36_500,
+        description="Days until the row of an answered window is removed. The log keeps its answer, and the "
+        "newest row of each conversation stays, so nothing is lost. `null`: rows stay.",
+    )
+    model_call_days: int | None = Field(
+        default=None,
+        ge=31,
+        le=36_500,
+        description="Days until a call of a language model is removed, from the log too; `mnemon usage` no "
+        "longer counts it. `null`: calls stay.",
+    )
+    dead_letter_days: int | None = Field(
+        default=None,
+        ge=7,
+        le=36_500,
+        description="Days until a dead letter is removed, with its event if no projection has the event: "
+        "it cannot be redriven any more. `null`: dead letters stay.",
+    )
+
+
 class Rates(Settings):
     """Limits on the rates of requests and events. A refused request can be repeated later."""
 
@@ -228,7 +254,8 @@ class Retrieval(Settings):
         default=None,
         ge=0,
         le=1,
-        description="Minimum score of a hit. Default: the threshold of the embedding model.",
+        description="Minimum score of a hit, if the request sets no `threshold`. Default: no minimum, but "
+        "messages that probably do not answer a question are left out; 0 keeps them.",
     )
     decay_days: float = Field(
         default=60,
@@ -367,7 +394,9 @@ class ContextSettings(Settings):
 
 
 class Embedding(Settings):
-    """Embedding model. Another model needs new vectors: `mnemon reindex`."""
+    """Embedding model. After a change of the model, stop the consumers and run `mnemon reindex`, which makes
+    all vectors again.
+    """
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
         default="wordllama", description="Provider of the embedding model; `none`: searches use words only."
@@ -403,6 +432,9 @@ class SettingsV1(Settings):
     dedupe: Dedupe = Field(default=Dedupe(), description="Decisions on facts that say the same.")
     limits: FactLimits = Field(default=FactLimits(), description="Maximum number of facts of a user.")
     documents: DocumentLimits = Field(default=DocumentLimits(), description="Maximum size of a document.")
+    retention: Retention = Field(
+        default=Retention(), description="Days after which finished work is removed."
+    )
     rates: Rates = Field(default=Rates(), description="Limits on the rates of requests and events.")
     retrieval: Retrieval = Field(default=Retrieval(), description="Number and score of the hits of a search.")
     context: ContextSettings = Field(

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import nats.errors
@@ -21,6 +22,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import NOTHING, Document, parse_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
+from mnemon_infra.delivery import restore_time
 
 log = structlog.get_logger("settings")
 
@@ -126,8 +128,21 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
     return acknowledged.seq
 
 
-async def read_setter(connection: Client, revision: int) -> str | None:
-    """Return the name of the connection that set an entry; None if the entry does not name a connection.
+class EntryOrigin(NamedTuple):
+    """Origin of an entry.
+
+    Attributes:
+        by: name of the connection that set the entry; None if the entry does not name a connection.
+        at: the time at which the entry was set, also where a restore has written the entry since; None
+            without a restore.
+    """
+
+    by: str | None
+    at: datetime | None
+
+
+async def read_origin(connection: Client, revision: int) -> EntryOrigin:
+    """Return the origin of an entry, from its headers.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -135,8 +150,11 @@ async def read_setter(connection: Client, revision: int) -> str | None:
     try:
         message = await connection.jetstream(timeout=TIMEOUT).get_msg(f"KV_{SETTINGS}", revision)
     except NotFoundError:
-        return None
-    return (message.headers or {}).get(_BY) or None
+        return EntryOrigin(None, None)
+    headers = message.headers or {}
+    restored = restore_time(headers, revision, 0)
+    at = datetime.fromtimestamp(restored / 1e9, UTC) if restored else None
+    return EntryOrigin(headers.get(_BY) or None, at)
 
 
 async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:

@@ -1,19 +1,26 @@
 """History of settings, and rollback to a former revision."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.js.errors import BadRequestError, KeyNotFoundError
+from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import NOTHING, Document, flatten, parse_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
 from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
-from mnemon_infra.settings.bucket import open_bucket, read_entries, read_newest_default, read_setter
+from mnemon_infra.settings.bucket import (
+    EntryOrigin,
+    open_bucket,
+    read_entries,
+    read_newest_default,
+    read_origin,
+)
 from mnemon_infra.settings.store import change_settings
 
 
@@ -58,8 +65,8 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
     revisions = []
     before = NOTHING
     found = await read_entries(bucket, key)
-    setters = await asyncio.gather(*(read_setter(connection, entry.revision or 0) for entry in found))
-    for entry, by in zip(found, setters, strict=True):
+    origins = await _read_origins(connection, found)
+    for entry, (by, restored_at) in zip(found, origins, strict=True):
         changes: tuple[SettingChange, ...] = ()
         problem = None
         try:
@@ -69,7 +76,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
             resolve_settings(document) if tenant is None else resolve_settings(default, document)
         except InvalidBody as error:
             problem = str(error)
-        at: Any = entry.created  # nats-py calls it an int
+        at: Any = restored_at or entry.created  # nats-py calls it an int
         is_deletion = entry.operation is not None
         revisions.append(Revision(entry.revision or 0, at, changes, is_deletion, problem, by))
     return revisions
@@ -87,7 +94,12 @@ async def read_in_force_at(connection: Client, tenant: str, moment: datetime) ->
     documents = []
     for key in (DEFAULT_KEY, settings_key(tenant)):
         found: Any = await read_entries(bucket, key)
-        former = [entry for entry in found if entry.created <= moment]
+        origins = await _read_origins(connection, found)
+        former = [
+            entry
+            for entry, (_, restored_at) in zip(found, origins, strict=True)
+            if (restored_at or entry.created) <= moment
+        ]
         if not former and len(found) >= SETTINGS_KEPT:
             return None
         is_set = former and former[-1].operation is None
@@ -99,6 +111,10 @@ async def read_in_force_at(connection: Client, tenant: str, moment: datetime) ->
         return resolve_settings(*documents)
     except InvalidBody:
         return None
+
+
+async def _read_origins(connection: Client, entries: Sequence[KeyValue.Entry]) -> list[EntryOrigin]:
+    return await asyncio.gather(*(read_origin(connection, entry.revision or 0) for entry in entries))
 
 
 async def roll_back_settings(connection: Client, revision: int, tenant: str | None = None) -> int:

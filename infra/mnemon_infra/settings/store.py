@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 import nats.errors
 import structlog
 from nats.aio.client import Client
@@ -35,6 +36,7 @@ from mnemon_infra.settings.bucket import (
     read_present_entries,
     stop_watch,
 )
+from mnemon_infra.settings.residence import Residence, parse_residence, parse_residence_tenant
 
 log = structlog.get_logger("settings")
 
@@ -67,10 +69,41 @@ class LiveSettings:
         self._default = NOTHING
         self._bodies: dict[str, bytes] = {}
         self._of: dict[str, SettingsV1] = {}
+        self._residences: dict[str, Residence] = {}
+        self._stopped: dict[str, tuple[SettingsV1, SettingsV1]] = {}
+        """Settings without extraction and compaction, each with the settings that they come from."""
 
     def get_settings(self, tenant: str) -> SettingsV1:
-        """Return the settings in force for a tenant."""
-        return self._of.get(tenant, self.value)
+        """Return the settings in force for a tenant; while it moves, without extraction and compaction."""
+        settings = self._of.get(tenant, self.value)
+        residence = self._residences.get(tenant)
+        return settings if residence is None or not residence.stops_models else self._stop(tenant, settings)
+
+    def get_residence(self, tenant: str) -> Residence | None:
+        """Return the residence of a tenant; None if the tenant has never moved."""
+        return self._residences.get(tenant)
+
+    def is_suspended(self, tenant: str) -> bool:
+        """Return whether nothing may be decided or derived for a tenant here, because it moves."""
+        residence = self._residences.get(tenant)
+        return residence is not None and residence.is_suspended
+
+    def has_moved(self, tenant: str) -> bool:
+        """Return whether a tenant has moved to another deployment."""
+        residence = self._residences.get(tenant)
+        return residence is not None and residence.state == "moved"
+
+    def _stop(self, tenant: str, settings: SettingsV1) -> SettingsV1:
+        known = self._stopped.get(tenant)
+        if known is None or known[0] is not settings:
+            off = settings.model_copy(
+                update={
+                    "extraction": settings.extraction.model_copy(update={"enabled": False}),
+                    "compaction": settings.compaction.model_copy(update={"enabled": False}),
+                }
+            )
+            known = self._stopped[tenant] = settings, off
+        return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
         """Return all settings in force: the default, and those of each tenant with settings of its own."""
@@ -155,6 +188,9 @@ class LiveSettings:
             tenant: entry.value or b"" for entry in entries if (tenant := _parse_tenant(entry)) is not None
         }
         self._of = {}
+        self._residences = {}
+        for entry in entries:
+            self._take_residence(entry)
         self._put_in_force(default)
         return _Watch(watcher, created)
 
@@ -169,7 +205,24 @@ class LiveSettings:
         elif (tenant := _parse_tenant(entry)) is not None:
             self._bodies[tenant] = entry.value or b""
             self._renew(tenant)
+        else:
+            self._take_residence(entry)
         log.info("settings changed", key=entry.key, revision=entry.revision)
+
+    def _take_residence(self, entry: KeyValue.Entry) -> None:
+        try:
+            tenant = parse_residence_tenant(entry.key)
+            residence = parse_residence(entry.value) if tenant is not None else None
+        except (InvalidSubject, msgspec.DecodeError) as error:
+            problem = str(error)
+            log.error("residence rejected as invalid, former residence stays", key=entry.key, error=problem)
+            return
+        if tenant is None:
+            return
+        if residence is None:
+            self._residences.pop(tenant, None)
+        else:
+            self._residences[tenant] = residence
 
     def _put_in_force(self, default: Document) -> None:
         self._default, self.value = default, resolve_settings(default)

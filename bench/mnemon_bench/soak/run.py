@@ -1,0 +1,122 @@
+"""Soak of a stack: mixed load for hours, samples in a file of JSON lines, and a verdict on each series."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import nats.errors
+from pydantic import SecretStr
+
+from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.soak.load import SoakLoad
+from mnemon_bench.soak.sampling import Sample, take_sample
+from mnemon_bench.soak.trend import Trend, find_trends
+from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
+from mnemon_consumers.background_process import run_in_background
+from mnemon_infra.broker.connection import connect_deployment
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+
+RATE: Final = 3.0
+"""Operations per second: an exchange of two messages, a context, a search and so on."""
+
+LIFETIMES: Final = 12
+"""Maximum number of times that each user is erased in a run: an erasure that takes long delays the next."""
+
+SAMPLES: Final = 240
+"""Number of samples of a run."""
+
+MODEL_SECONDS: Final = 0.2
+"""Time that the model takes to answer, in seconds."""
+
+
+async def run(
+    deployment: Deployment,
+    folder: Path,
+    *,
+    hours: float,
+    samples: Path,
+    rate: float = RATE,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Run the load against the consumers in two processes, as `mnemon up` has them.
+
+    A model server on this machine extracts facts and writes summaries, so that windows, batches and calls of
+    models arise as with a provider.
+
+    Args:
+        deployment: an empty stack that runs in `folder`, already provisioned and migrated.
+        folder: the data folder of the stack.
+        hours: duration of the load.
+        samples: file to which each sample is written as soon as it is taken; a former file is replaced.
+        rate: operations per second.
+        report: called with lines about the progress.
+
+    Returns:
+        `ratios` has `growing_series`, the number of series that grow beyond their bound. `trends` has level,
+        growth and bound of each series, `operations` the numbers of completed operations, `failed` of those
+        without an answer.
+
+    Raises:
+        ValueError: the run is too short for a trend.
+    """
+    seconds = hours * 3600
+    async with AsyncExitStack() as ends:
+        url = await ends.enter_async_context(run_provider("--seconds", str(MODEL_SECONDS)))
+        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        background = [name for name in CONSUMERS if name not in FOREGROUND]
+        await ends.enter_async_context(run_in_background(background, asking))
+        await ends.enter_async_context(spawn_consumers(list(FOREGROUND), asking))
+        connection = await connect_deployment(deployment, name="soak")
+        ends.push_async_callback(connection.close)
+        database = await ends.enter_async_context(Database(deployment, name="soak"))
+        load = SoakLoad(connection, rate=rate, lifetime=seconds / LIFETIMES)
+        await load.configure(models=True)
+        begun = time.monotonic()
+        running = asyncio.create_task(load.run(), name="load")
+        taken: list[Sample] = []
+        with samples.open("w") as lines:
+            while time.monotonic() < begun + seconds:
+                await asyncio.wait([running], timeout=seconds / SAMPLES)
+                if running.done():
+                    await running
+                with suppress(DatabaseUnavailable, nats.errors.Error):
+                    sample = await take_sample(connection, database, folder)
+                    sample["seconds"] = round(time.monotonic() - begun, 1)
+                    taken.append(sample)
+                    lines.write(json.dumps({name: round(value, 2) for name, value in sample.items()}) + "\n")
+                    lines.flush()
+                done, failed = load.done.total(), load.failed.total()
+                report(
+                    f"{time.monotonic() - begun:,.0f} s: {done:,} operations, {failed:,} without an answer"
+                )
+        running.cancel()
+        await asyncio.wait([running])
+    return make_figures(find_trends(taken)) | {"operations": load.done, "failed": load.failed}
+
+
+def make_figures(trends: Sequence[Trend]) -> dict[str, Any]:
+    """Return the figures of a soak, in the form of a bench."""
+    return {
+        "ratios": {"growing_series": sum(trend.is_growing for trend in trends)},
+        "targets": {"at_most": {"growing_series": 0}},
+        "growing": [trend.name for trend in trends if trend.is_growing],
+        "trends": {
+            trend.name: {
+                "level": round(trend.level, 2),
+                "growth": round(trend.growth, 2),
+                "bound": round(trend.bound, 2),
+            }
+            for trend in trends
+        },
+    }
+
+
+def read_samples(path: Path) -> list[Mapping[str, float]]:
+    """Return the samples of a file that `run` wrote."""
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -1,0 +1,122 @@
+"""Retention: removes finished work that is older than the settings allow, a limited number at a time."""
+
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, Literal
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters, remove_message
+from mnemon_infra.broker.dead_letters.redrive import drop_letter
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections.row_positions import is_applied
+from mnemon_infra.database.tables import model_calls, windows
+from mnemon_infra.database.windows.retention import (
+    delete_answered_windows,
+    delete_calls,
+    delete_finished_batches,
+    has_next_generation,
+    list_old_calls,
+    list_tenants_of,
+)
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("maintain")
+
+MOST_WINDOWS: Final = 5_000
+"""Maximum number of rows that one statement deletes."""
+
+MOST_MESSAGES: Final = 100
+"""Maximum number of messages that one round removes: the server overwrites each one, in 5 to 20 ms."""
+
+BATCH_AGE: Final = timedelta(minutes=10)
+"""Time for which a finished batch is shown although all users of its windows are erased."""
+
+SettingName = Literal["window_days", "model_call_days", "dead_letter_days"]
+
+
+class Retention:
+    """Removes windows, batches, calls of language models and dead letters by the settings `retention`."""
+
+    def __init__(self, database: Database, settings: LiveSettings) -> None:
+        self._database = database
+        self._settings = settings
+
+    async def remove_round(self, connection: Client, now: datetime) -> bool:
+        """Remove what is too old, up to a limit of each kind; return whether more is left.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
+                repeated.
+        """
+        removed = {
+            "windows": await self._remove_windows(now),
+            "batches": await delete_finished_batches(self._database, now - BATCH_AGE, MOST_WINDOWS),
+            "model_calls": await self._remove_calls(connection, now),
+            "dead_letters": await self._remove_letters(connection, now),
+        }
+        if any(removed.values()):
+            log.info("old work removed", **removed)
+        return (
+            max(removed["windows"], removed["batches"]) >= MOST_WINDOWS
+            or removed["model_calls"] >= MOST_MESSAGES
+            or removed["dead_letters"] >= MOST_MESSAGES
+        )
+
+    def _find_begin(self, name: SettingName, tenant: str, now: datetime) -> datetime | None:
+        """Return the moment before which a tenant's finished work is removed; None if it stays.
+
+        Calls and dead letters of a tenant stay until its move has ended, because the move, and its return,
+        compare the events and rows of both deployments.
+        """
+        residence = self._settings.get_residence(tenant)
+        if name != "window_days" and residence is not None and not residence.is_ended:
+            return None
+        days = getattr(self._settings.get_settings(tenant).retention, name)
+        return None if days is None else now - timedelta(days=days)
+
+    async def _remove_windows(self, now: datetime) -> int:
+        removed = 0
+        for tenant in await self._database.run_query(list_tenants_of(windows)):
+            begin = self._find_begin("window_days", tenant, now)
+            if begin is not None and removed < MOST_WINDOWS:
+                removed += await delete_answered_windows(
+                    self._database, tenant, begin, MOST_WINDOWS - removed
+                )
+        return removed
+
+    async def _remove_calls(self, connection: Client, now: datetime) -> int:
+        """Remove calls from the log, then their rows: rows that a kill leaves behind lead here again."""
+        if await self._database.run_query(has_next_generation()):
+            return 0  # a rebuild may have copied the row of a call, and would bring it back
+        removed = 0
+        for tenant in await self._database.run_query(list_tenants_of(model_calls)):
+            begin = self._find_begin("model_call_days", tenant, now)
+            if begin is None or removed >= MOST_MESSAGES:
+                continue
+            calls = await self._database.run_query(list_old_calls(tenant, begin, MOST_MESSAGES - removed))
+            for call in calls:
+                await remove_message(connection, LOG, call.seq)
+            await delete_calls(self._database, calls)
+            removed += len(calls)
+        return removed
+
+    async def _remove_letters(self, connection: Client, now: datetime) -> int:
+        ages = [each.retention.dead_letter_days for each in self._settings.list_settings()]
+        shortest = min((age for age in ages if age is not None), default=None)
+        if shortest is None:
+            return 0
+        removed = 0
+        async with aclosing(read_letters(connection, LetterFilter())) as letters:
+            async for letter in letters:
+                if letter.at >= now - timedelta(days=shortest) or removed >= MOST_MESSAGES:
+                    break
+                tenant, _ = letter.owner or ("", "")
+                begin = self._find_begin("dead_letter_days", tenant, now)
+                if begin is not None and letter.at < begin:
+                    await drop_letter(connection, letter, partial(is_applied, self._database))
+                    removed += 1
+        return removed
