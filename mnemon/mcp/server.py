@@ -1,8 +1,8 @@
-"""MCP server for the memory of one tenant."""
+"""MCP server for the memory of users."""
 
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 from mcp import types
@@ -29,26 +29,30 @@ INSTRUCTIONS: Final = (
 MAX_REMEMBERED_USERS: Final = 10_000
 """Number of users whose last change a server remembers."""
 
-UserResolver = Callable[[ServerRequestContext[Any]], str]
-"""Function that returns the user that a request is about.
+
+class McpTarget(NamedTuple):
+    """The memory that a request is about; `may_change` tells whether the request may change it."""
+
+    memory: MemoryClient
+    user: str
+    may_change: bool = True
+
+
+TargetResolver = Callable[[ServerRequestContext[Any]], McpTarget]
+"""Function that returns the memory that a request is about.
 
 Raises:
-    NoUser: the request names no user.
+    NoUser: the request names no user, or one that it may not name.
 """
 
 
 class NoUser(Exception):
-    """A request does not name the user whose memory it is about."""
+    """A request does not name a user whose memory it may use."""
 
 
-def create_server(memory: MemoryClient, resolve_user: UserResolver) -> Server[Any]:
-    """Return a server that answers requests of clients with `memory`.
-
-    Args:
-        memory: client of the tenant.
-        resolve_user: function that returns the user of a request.
-    """
-    offer = _MemoryHandlers(memory, resolve_user)
+def create_server(resolve_target: TargetResolver) -> Server[Any]:
+    """Return a server that answers requests of clients with the memory that each is about."""
+    offer = _MemoryHandlers(resolve_target)
     return Server(
         "mnemon",
         version=version("mnemon"),
@@ -66,10 +70,9 @@ def create_server(memory: MemoryClient, resolve_user: UserResolver) -> Server[An
 class _MemoryHandlers:
     """Handlers of the server. Every reply includes the user's earlier changes through this server."""
 
-    def __init__(self, memory: MemoryClient, resolve_user: UserResolver) -> None:
-        self._memory = memory
-        self._resolve_user = resolve_user
-        self._changed: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_USERS)
+    def __init__(self, resolve_target: TargetResolver) -> None:
+        self._resolve_target = resolve_target
+        self._changed: LRUCache[tuple[MemoryClient, str], int] = LRUCache(MAX_REMEMBERED_USERS)
 
     async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
         tools = [types.Tool.model_validate(mcp_definition(tool)) for tool in MCP_TOOLS.values()]
@@ -82,7 +85,9 @@ class _MemoryHandlers:
         if params.name not in MCP_TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
         try:
-            reply = await self._send_request(self._resolve_user(context), params.name, params.arguments or {})
+            reply = await self._send_request(
+                self._resolve_target(context), params.name, params.arguments or {}
+            )
         except (InvalidBody, InvalidId, NoUser) as error:
             return _build_result(f"bad_request: {error}", is_error=True)
         except AskFailed as failed:
@@ -148,7 +153,7 @@ class _MemoryHandlers:
             MCPError: the request names no valid user, or the memory does not answer.
         """
         try:
-            reply = await self._send_request(self._resolve_user(context), CONTEXT.name, arguments)
+            reply = await self._send_request(self._resolve_target(context), CONTEXT.name, arguments)
         except (InvalidId, NoUser) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
@@ -156,19 +161,22 @@ class _MemoryHandlers:
         assert isinstance(reply, ContextReplyV1)
         return _format_context(reply)
 
-    async def _send_request(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
-        changed = self._changed.get(user)
+    async def _send_request(self, target: McpTarget, tool: str, arguments: dict[str, Any]) -> Reply:
+        memory, user, may_change = target
+        if MCP_TOOLS[tool].changes and not may_change:
+            raise NoUser("the key may not change memory: it lacks the scope `write`")
+        changed = self._changed.get((memory, user))
         if tool == CONTEXT.name:
             wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)
             # `memory.context` never raises, but the model has to know that it did not get the context.
-            return await self._memory.ask(user, "context", **wanted, min_seq=changed)
+            return await memory.ask(user, "context", **wanted, min_seq=changed)
         if tool == NEW_CONVERSATION.name:
             NEW_CONVERSATION.build_request(arguments)
-            reply = Reply(seen_seq=await self._memory.start(user, discard_previous=True))
+            reply = Reply(seen_seq=await memory.start(user, discard_previous=True))
         else:
-            reply = await self._memory.call(user, tool, arguments, min_seq=changed)
+            reply = await memory.call(user, tool, arguments, min_seq=changed)
         if MCP_TOOLS[tool].changes:
-            self._changed[user] = max(changed or 0, reply.seen_seq)
+            self._changed[memory, user] = max(changed or 0, reply.seen_seq)
         return reply
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
+from mnemon_infra.health.fault import count_waiting
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "persist": ("persist", "persist-sweep"),
@@ -137,8 +138,7 @@ def _last_position(sample: StatusSample) -> int:
 
 
 def _count_waiting(sample: StatusSample) -> int:
-    infos = sample.consumers.infos.values()
-    return sum((info.num_pending or 0) + (info.num_ack_pending or 0) for info in infos)
+    return sum(map(count_waiting, sample.consumers.infos.values()))
 
 
 def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:

@@ -24,6 +24,7 @@ from mnemon_producers.client import MemoryClient
 from tests.support.admin.chromium import browsing, needed
 from tests.support.admin.sample_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
 from tests.support.processes.stack import TIMEOUT, Up
+from tests.support.servers.qdrant import stack_schema
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
 """The folder that pictures are kept in; what the tests are run with is forgotten when they begin."""
@@ -56,7 +57,12 @@ PAGES: Final = {
 @asynccontextmanager
 async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
     """The page of a stack, served in this process: where it is."""
-    deployment = Deployment(nats_url=endpoints.nats, database_dsn=endpoints.database)
+    deployment = Deployment(
+        nats_url=endpoints.nats,
+        database_dsn=endpoints.database,
+        database_schema=stack_schema(data),
+        qdrant_url=endpoints.qdrant,
+    )
     page = create_application(ServerConnections(deployment, data), Access(TOKEN))
     with open_listening_socket("127.0.0.1", 0) as listening:
         async with serve_http(page, listening):
@@ -71,7 +77,9 @@ async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None
     assert endpoints is not None
     expect.set_options(timeout=TIMEOUT * 1000)
     pictures = Path(KEPT or tmp_path)
-    with psycopg.connect(endpoints.database, autocommit=True) as database:
+    with psycopg.connect(
+        endpoints.database, autocommit=True, options=f"-c search_path={shared.schema}"
+    ) as database:
         async with await connect(endpoints.nats, name="test") as connection:
             await talk(MemoryClient(connection, tenant=TENANT))
             await bury(connection, database)

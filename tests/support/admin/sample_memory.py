@@ -50,7 +50,7 @@ async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
     """Two messages become dead letters: one for what a bot did wrong, and one for the database's sake."""
     wrong, right = (chat_subject(TENANT, user, None, "message") for user in ("boris", USER))
     database.execute(
-        f"ALTER TABLE mnemon.messages ADD CONSTRAINT {_REFUSAL}"
+        f"ALTER TABLE messages ADD CONSTRAINT {_REFUSAL}"
         f" CHECK (content IS DISTINCT FROM '{REFUSED}') NOT VALID"
     )
     stream_context = connection.jetstream()
@@ -60,20 +60,19 @@ async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
 
 def mend(database: psycopg.Connection[Any]) -> None:
     """The database refuses it no more."""
-    database.execute(f"ALTER TABLE mnemon.messages DROP CONSTRAINT {_REFUSAL}")
+    database.execute(f"ALTER TABLE messages DROP CONSTRAINT {_REFUSAL}")
 
 
 def spend(database: psycopg.Connection[Any], now: datetime) -> None:
     """A month of calls, and some batches: the log would have them all of today."""
     with database.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO mnemon.model_calls VALUES"
+            "INSERT INTO model_calls VALUES"
             " (%s, 'anna', %s, 0, %s, 'openai', 'gpt-4o-mini', %s, %s, %s, %s, %s, %s)",
             list(_calls(now)),
         )
         cursor.executemany(
-            "INSERT INTO mnemon.batches VALUES"
-            " (%s, 'openai', 'gpt-4o-mini', 'extract', %s, %s, %s, %s, %s, %s, %s)",
+            "INSERT INTO batches VALUES (%s, 'openai', 'gpt-4o-mini', 'extract', %s, %s, %s, %s, %s, %s, %s)",
             list(_batches(now)),
         )
 

@@ -18,6 +18,7 @@ from mnemon.admin.session.access import Access
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import ADDRESS, words
+from tests.support.servers.qdrant import locate_vectors
 
 TOKEN = "the token of a test"
 ORIGIN = {"origin": ADDRESS}
@@ -53,7 +54,7 @@ ROUTES = [
 @pytest_asyncio.fixture
 async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A browser before its login."""
-    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
     parts = ServerConnections(deployment)
     application = create_application(parts, Access(TOKEN))
 

@@ -8,6 +8,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import browsing, words
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
@@ -17,7 +18,7 @@ ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
 async def test_user_pages_find_show_change_and_erase(
     stock: Stock, deployment: Deployment, tmp_path: Path
 ) -> None:
-    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, deployment), browsing(deployment) as browser:
         for number in range(30):
             await stock.say("hi", place=f"acme.visitor-{number:02}.-")
@@ -131,4 +132,4 @@ async def test_unavailable_servers_are_named(deployment: Deployment) -> None:
     no_database = Deployment(nats_url=deployment.nats_url, database_dsn="postgresql://x@127.0.0.1:1/x")
     async with browsing(no_database) as browser:
         assert "The database does not answer" in words(await browser.see("/users", 503))
-        assert "the database does not answer" in words(await browser.see("/overview/health"))
+        assert "the database cannot be used" in words(await browser.see("/overview/health"))

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.admin.launcher import PagePortTaken, open_page_socket
+from mnemon.admin.launcher import open_page_socket
 from mnemon.admin.session.tokens import load_token
+from mnemon.http.saved_port import PortTaken
 from mnemon.http.server import format_address, open_listening_socket
 
 
@@ -15,7 +16,7 @@ def test_page_reuses_its_port_unless_taken(tmp_path: Path) -> None:
         with open_page_socket(tmp_path, None) as meanwhile:
             assert format_address(meanwhile) != address
         port = first.getsockname()[1]
-        with pytest.raises(PagePortTaken, match=str(port)):
+        with pytest.raises(PortTaken, match=str(port)):
             open_page_socket(tmp_path, port)
     with open_page_socket(tmp_path, port) as chosen:
         assert format_address(chosen) == address

@@ -1,0 +1,179 @@
+"""Keys for the HTTP gateway: their form, their checks, and the bucket that has them.
+
+A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the SHA-256 of the secret: the
+secret has 256 random bits, so that a slow hash would protect nothing.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple
+
+import structlog
+from cachetools import TTLCache
+from nats.aio.client import Client
+from nats.js.errors import BucketNotFoundError, InvalidKeyError, KeyNotFoundError, NoKeysError
+from nats.js.kv import KeyValue
+from pydantic import Field, ValidationError
+
+from mnemon_contracts.base import Contract, Identifier, Moment, Text
+from mnemon_contracts.streams import API_KEYS
+
+log = structlog.get_logger("api_keys")
+
+Scope = Literal["read", "write", "erase"]
+"""Permission of a key: to read memory, to publish and change memory, or to erase users."""
+
+ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
+
+CACHE_SECONDS: Final = 5.0
+"""Seconds for which a process keeps an accepted key. A revoked key works for so long at most."""
+
+CACHED_KEYS: Final = 10_000
+TIMEOUT: Final = 5.0
+"""Maximum seconds for the server to answer."""
+
+_KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
+
+
+class ApiKey(Contract):
+    """The stored part of a key."""
+
+    id: Identifier = Field(description="Id of the key: its part that is no secret.")
+    tenant: Identifier = Field(description="Tenant of the key.")
+    scopes: tuple[Scope, ...] = Field(description="Permissions of the key.")
+    user: Identifier | None = Field(default=None, description="The one user of the key. Default: all users.")
+    name: Text | None = Field(default=None, description="Note that tells people what uses the key.")
+    created_at: Moment = Field(description="Time at which the key was created.")
+    digest: Text = Field(description="SHA-256 of the secret, in hexadecimal.")
+
+
+class IssuedKey(NamedTuple):
+    """A new key: the text for its user, shown once, and the part that is stored."""
+
+    text: str
+    stored: ApiKey
+
+
+class ApiKeysNotProvisioned(Exception):
+    """The bucket of keys is absent; the next step is `mnemon provision`."""
+
+
+def issue_key(
+    tenant: str, scopes: Sequence[str] = ALL_SCOPES, user: str | None = None, name: str | None = None
+) -> IssuedKey:
+    """Create a key.
+
+    Raises:
+        mnemon_contracts.base.InvalidBody: the tenant, the user or the name is invalid.
+    """
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    stored = ApiKey.create_strict(
+        id=key_id,
+        tenant=tenant,
+        scopes=tuple(scopes),
+        user=user,
+        name=name,
+        created_at=datetime.now(UTC),
+        digest=_digest(secret),
+    )
+    return IssuedKey(f"mnemon_{key_id}_{secret}", stored)
+
+
+class ApiKeys:
+    """The keys of a deployment.
+
+    Args:
+        bucket: the bucket, see `open_api_keys`.
+    """
+
+    def __init__(self, bucket: KeyValue) -> None:
+        self._bucket = bucket
+        self._accepted: TTLCache[str, ApiKey] = TTLCache(CACHED_KEYS, CACHE_SECONDS)
+
+    async def add(self, key: ApiKey) -> None:
+        """Store a key.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        await self._bucket.create(key.id, key.body())
+
+    async def revoke(self, key_id: str) -> bool:
+        """Remove a key. Return False if there is no such key.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        try:
+            await self._bucket.get(key_id)
+        except (KeyNotFoundError, InvalidKeyError):
+            return False
+        await self._bucket.purge(key_id)
+        return True
+
+    async def list_keys(self) -> list[ApiKey]:
+        """Return all keys, oldest first.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        try:
+            ids = await self._bucket.keys()
+        except NoKeysError:
+            return []
+        found = [key for each in ids if (key := await self._load(each))]
+        return sorted(found, key=lambda key: (key.created_at, key.id))
+
+    async def find(self, text: str) -> ApiKey | None:
+        """Return the key that a client sent; None for a wrong or revoked key.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        written = _KEY.match(text)
+        if written is None:
+            return None
+        if accepted := self._accepted.get(text):
+            return accepted
+        key_id, secret = written.groups()
+        key = await self._load(key_id)
+        if key is None or not hmac.compare_digest(key.digest, _digest(secret)):
+            return None
+        self._accepted[text] = key
+        return key
+
+    async def _load(self, key_id: str) -> ApiKey | None:
+        try:
+            entry = await self._bucket.get(key_id)
+        except KeyNotFoundError:
+            return None
+        try:
+            return ApiKey.model_validate_json(entry.value or b"")
+        except ValidationError:
+            log.warning(
+                "unreadable API key ignored", key=key_id, next_step=f"mnemon auth key revoke {key_id}"
+            )
+            return None
+
+
+async def open_api_keys(connection: Client) -> ApiKeys:
+    """Open the bucket.
+
+    Raises:
+        ApiKeysNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        return ApiKeys(await connection.jetstream(timeout=TIMEOUT).key_value(API_KEYS))
+    except BucketNotFoundError as error:
+        raise ApiKeysNotProvisioned(
+            f"the bucket `{API_KEYS}` does not exist: run `mnemon provision`"
+        ) from error
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,127 @@
+"""Command `mnemon auth key`: create, list and revoke keys for the HTTP gateway."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mnemon_infra.api_keys import ApiKey, ApiKeys
+
+app = typer.Typer(no_args_is_help=True, help="Manage the keys for the HTTP gateway.")
+
+
+@app.command("create")
+def create(
+    tenant: Annotated[str, typer.Option(help="Tenant of the key.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Permission of the key: read, write or erase. Repeat the option for several. Default: read "
+            "and write."
+        ),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="The one user of the key. Default: all users.")] = None,
+    name: Annotated[str | None, typer.Option(help="Note that tells what uses the key.")] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a key for programs that use the gateway. The key is shown once; mnemon keeps its hash.
+
+    Example: `mnemon auth key create --tenant acme --scope read --name dashboard --data ./memory`
+    """
+    perform_command(_create(tenant, scope or ["read", "write"], user, name, data, as_json))
+
+
+@app.command("list")
+def list_(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """List the keys, without their secrets.
+
+    Example: `mnemon auth key list --data ./memory`
+    """
+    perform_command(_list(data, as_json))
+
+
+@app.command("revoke")
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as `list` shows it.")],
+    data: DataOption = None,
+) -> None:
+    """Revoke a key. A gateway accepts it for at most five more seconds.
+
+    Exits with code 1 if there is no such key.
+
+    Example: `mnemon auth key revoke 0f3a9c21b7d4 --data ./memory`
+    """
+    perform_command(_revoke(key_id, data))
+
+
+async def _create(
+    tenant: str, scopes: list[str], user: str | None, name: str | None, data: "Path | None", as_json: bool
+) -> ExitCode:
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_infra.api_keys import issue_key
+
+    try:
+        issued = issue_key(tenant, scopes, user, name)
+    except InvalidBody as error:
+        refuse(ExitCode.USAGE_ERROR, str(error), "Show the options: mnemon auth key create --help")
+    async with _open_keys(data) as keys:
+        await keys.add(issued.stored)
+    if as_json:
+        typer.echo(json.dumps({"key": issued.text, **_describe(issued.stored)}, ensure_ascii=False))
+    else:
+        typer.echo(f"  key     {issued.text}")
+        typer.echo(f"  id      {issued.stored.id}")
+        typer.echo(f"  scopes  {' '.join(issued.stored.scopes)}")
+        typer.echo("Send it as a header: Authorization: Bearer KEY")
+    return ExitCode.DONE
+
+
+async def _list(data: "Path | None", as_json: bool) -> ExitCode:
+    async with _open_keys(data) as keys:
+        found = [_describe(key) for key in await keys.list_keys()]
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return ExitCode.DONE
+    rows = [tuple(_render_cell(value) for value in each.values()) for each in found]
+    show_table(("id", "tenant", "scopes", "user", "name", "created"), rows)
+    return ExitCode.DONE
+
+
+async def _revoke(key_id: str, data: "Path | None") -> ExitCode:
+    async with _open_keys(data) as keys:
+        if not await keys.revoke(key_id):
+            refuse(
+                ExitCode.NEGATIVE_RESULT, f"there is no key {key_id!r}", "List the keys: mnemon auth key list"
+            )
+    return ExitCode.DONE
+
+
+@asynccontextmanager
+async def _open_keys(data: "Path | None") -> "AsyncIterator[ApiKeys]":
+    from mnemon_infra.api_keys import ApiKeysNotProvisioned, open_api_keys
+    from mnemon_infra.broker.connection import connect_deployment
+
+    async with await connect_deployment(require_deployment(data, "broker"), name="mnemon-auth") as connection:
+        try:
+            yield await open_api_keys(connection)
+        except ApiKeysNotProvisioned as error:
+            refuse(ExitCode.UNAVAILABLE, str(error))
+
+
+def _render_cell(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) else value or ""
+
+
+def _describe(key: "ApiKey") -> dict[str, Any]:
+    shown = key.model_dump(mode="json", exclude={"digest"})
+    return {name: shown[name] for name in ("id", "tenant", "scopes", "user", "name", "created_at")}

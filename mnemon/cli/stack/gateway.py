@@ -1,0 +1,68 @@
+"""Command `mnemon gateway`: serve memory over HTTP."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.stack.listening import HostOption, PortOption, open_socket
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+DEFAULT_PORT = 8080
+
+
+def gateway(
+    data: DataOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = DEFAULT_PORT,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin",
+            metavar="ORIGIN",
+            help="Origin of a web page that may use the gateway, such as https://chat.example.com. "
+            "Repeat the option for several. Default: none.",
+        ),
+    ] = None,
+) -> None:
+    """Serve memory over HTTP, until Ctrl-C.
+
+    Every request needs a key: `mnemon auth key create --tenant acme`. The page at `/docs` describes all
+    requests. For access from other machines use a proxy with HTTPS: otherwise keys and people's messages can
+    be read on the network.
+
+    Example: `mnemon gateway --data ./memory --port 8080`
+    """
+    deployment = require_deployment(data, "broker")
+    perform_command(_serve_gateway(deployment, host, port, tuple(allow_origin or ())))
+
+
+async def _serve_gateway(
+    deployment: "Deployment", host: str, port: int, origins: tuple[str, ...]
+) -> ExitCode:
+    from mnemon.gateway.application import create_application
+    from mnemon.http.server import format_address, serve_http
+    from mnemon_infra.api_keys import ApiKeysNotProvisioned, open_api_keys
+    from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    listening = open_socket("the gateway", host, port)
+    with StopSignals() as stop:
+        async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
+            try:
+                keys = await open_api_keys(connection)
+            except ApiKeysNotProvisioned as error:
+                refuse(ExitCode.UNAVAILABLE, str(error))
+            application = create_application(connection, keys, deployment, origins)
+            async with serve_http(application, listening):
+                address = format_address(listening)
+                typer.echo(f"gateway      {address}")
+                typer.echo(f"description  {address}/docs")
+                typer.echo("Press Ctrl-C to stop.")
+                await stop.wait()
+    return ExitCode.DONE

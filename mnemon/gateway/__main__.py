@@ -1,0 +1,36 @@
+"""Process of the gateway: `python -m mnemon.gateway SOCKET`, started by `mnemon.gateway.launcher`."""
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+
+from mnemon.gateway.application import create_application
+from mnemon.http.server import serve_http
+from mnemon_infra.api_keys import open_api_keys
+from mnemon_infra.broker.connection import connect_deployment
+from mnemon_infra.config import Deployment
+from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.telemetry.logging import configure_logging
+
+
+async def _serve(number: int) -> None:
+    """Serve the gateway until the parent closes standard input or is killed."""
+    loop = asyncio.get_running_loop()
+    given = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(given), sys.stdin)
+    deployment = Deployment.from_json(json.loads(await given.readline()))
+    async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
+        keys = await open_api_keys(connection)
+        application = create_application(connection, keys, deployment)
+        async with serve_http(application, socket.socket(fileno=number)):
+            end = asyncio.create_task(given.read())
+            loop.add_signal_handler(signal.SIGTERM, end.cancel)
+            await asyncio.wait([end])
+
+
+if __name__ == "__main__":
+    configure_logging()
+    patch_wait_for()
+    asyncio.run(_serve(int(sys.argv[1])))

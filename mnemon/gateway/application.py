@@ -1,0 +1,88 @@
+"""ASGI application of the gateway: routes, error handlers and request limits."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+from nats.aio.client import Client
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Lifespan
+
+from mnemon.gateway.callers import Callers
+from mnemon.gateway.mcp_endpoint import McpEndpoint, add_mcp_routes
+from mnemon.gateway.memory_access import MemoryAccess
+from mnemon.gateway.openapi import read_document
+from mnemon.gateway.problems import ProblemDetails, add_problem_handlers
+from mnemon.gateway.proxy.routes import Proxy, create_proxy_routes
+from mnemon.gateway.proxy.upstreams import Upstreams
+from mnemon.gateway.request_limits import RequestLimiter
+from mnemon.gateway.routes.changes import create_change_routes
+from mnemon.gateway.routes.documents import create_document_routes
+from mnemon.gateway.routes.events import create_event_routes
+from mnemon.gateway.routes.probes import create_probe_routes
+from mnemon.gateway.routes.verbs import create_verb_routes
+from mnemon_infra.api_keys import ApiKeys
+from mnemon_infra.config import Deployment
+
+_PROBLEMS: Final = (400, 401, 403, 404, 409, 413, 422, 429, 501, 502, 503)
+
+
+def create_application(
+    connection: Client, keys: ApiKeys, deployment: Deployment, origins: tuple[str, ...] = ()
+) -> FastAPI:
+    """Return the application.
+
+    Args:
+        connection: connection to NATS, which the caller closes.
+        keys: the keys that it accepts.
+        deployment: the providers to which the proxy passes requests.
+        origins: origins of web pages that browsers may let use the gateway; none by default.
+    """
+    callers, memory = Callers(keys), MemoryAccess(connection)
+    endpoint = McpEndpoint(callers, memory)
+    proxy = Proxy(callers, memory, Upstreams.from_deployment(deployment), deployment.proxy_memory_seconds)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with endpoint.run(), proxy.run():
+            yield
+
+    application = build_application(lifespan)
+    application.state.callers = callers
+    application.state.memory = memory
+    application.state.proxy = proxy
+    add_mcp_routes(application, endpoint)
+    application.openapi = read_document  # type: ignore[method-assign]
+    application.add_middleware(RequestLimiter)
+    if origins:
+        application.add_middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    return application
+
+
+def build_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """Return the application without its connection, for its OpenAPI document."""
+    application: FastAPI = FastAPIOffline(
+        lifespan=lifespan,
+        redoc_url=None,
+        title="mnemon",
+        summary="Replayable long-term memory for chat bots.",
+        version=version("mnemon"),
+        responses={status: {"model": ProblemDetails} for status in _PROBLEMS},
+    )
+    # Uploads before verbs: a user's id may contain slashes.
+    for routes in (
+        create_event_routes,
+        create_document_routes,
+        create_verb_routes,
+        create_change_routes,
+        create_probe_routes,
+        create_proxy_routes,
+    ):
+        application.include_router(routes())
+    add_problem_handlers(application)
+    return application

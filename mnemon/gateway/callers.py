@@ -1,0 +1,154 @@
+"""Callers of the gateway: the key of a request, its permissions, and the number of its open requests."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from mnemon.gateway.problems import Problem
+from mnemon.http.login_attempts import LoginAttempts
+from mnemon_infra.api_keys import ApiKeys, Scope
+
+MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
+"""Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
+
+BEARER: Final = HTTPBearer(auto_error=False, scheme_name="key", description="A key of `mnemon auth key`.")
+
+
+class Caller(NamedTuple):
+    """The tenant of a request, and what its key permits; `key` is the key as the client sent it."""
+
+    tenant: str
+    scopes: tuple[Scope, ...]
+    user: str | None
+    key: str
+
+    def require_scopes(self, *scopes: Scope) -> None:
+        """Check that the key has all of some scopes, for any user.
+
+        Raises:
+            Problem: it lacks one.
+        """
+        for scope in scopes:
+            if scope not in self.scopes:
+                raise Problem(
+                    HTTPStatus.FORBIDDEN,
+                    "forbidden",
+                    f"the key lacks the scope `{scope}`; create one with `mnemon auth key create`",
+                )
+
+    def require(self, scope: Scope, user: str | None = None) -> None:
+        """Check a permission.
+
+        Args:
+            scope: what the request does.
+            user: the user whose memory it concerns; None for all users of the tenant.
+
+        Raises:
+            Problem: the key does not permit it.
+        """
+        self.require_scopes(scope)
+        if self.user is not None and user != self.user:
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                "forbidden",
+                "the key is for one user, and the request concerns another user or all users",
+            )
+
+
+class Callers:
+    """Checks the keys of requests, and counts the open requests of each tenant.
+
+    Args:
+        keys: the keys of the deployment.
+    """
+
+    def __init__(self, keys: ApiKeys) -> None:
+        self._keys = keys
+        self._attempts = LoginAttempts()
+        self._open: Counter[str] = Counter()
+
+    async def identify(self, address: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
+        """Return the caller of a request.
+
+        Args:
+            address: address of the client; after wrong keys, further wrong keys from it are refused for a
+                while. Right keys are accepted meanwhile: clients behind a proxy share an address.
+            credentials: what the client sent.
+
+        Raises:
+            Problem: the key is missing, wrong or revoked, or the address has to wait.
+            nats.errors.Error: the key cannot be looked up now.
+        """
+        sent = credentials.credentials if credentials else ""
+        key = await self._keys.find(sent)
+        if key is not None:
+            self._attempts.record_success(address)
+            return Caller(key.tenant, key.scopes, key.user, sent)
+        if wait := self._attempts.get_wait(address):
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too_many_requests",
+                f"too many wrong keys; try again in {wait:.0f} s",
+                headers={"Retry-After": f"{wait:.0f}"},
+            )
+        if credentials is None:
+            raise _unauthorized(
+                "send the header `Authorization: Bearer KEY` with a key of `mnemon auth key create`"
+            )
+        self._attempts.record_failure(address)
+        raise _unauthorized("the key is wrong or revoked; list the keys with `mnemon auth key list`")
+
+    async def is_accepted(self, caller: Caller) -> bool:
+        """Return whether the key of a caller still permits what it did.
+
+        Raises:
+            nats.errors.Error: the key cannot be looked up now.
+        """
+        key = await self._keys.find(caller.key)
+        return key is not None and (key.scopes, key.user) == (caller.scopes, caller.user)
+
+    def open_request(self, tenant: str) -> None:
+        """Count a request.
+
+        Raises:
+            Problem: the tenant has too many open requests.
+        """
+        if self._open[tenant] >= MAX_OPEN_REQUESTS_OF_TENANT:
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too_many_requests",
+                f"the tenant has {MAX_OPEN_REQUESTS_OF_TENANT} open requests; wait for answers before "
+                "the next request",
+                retryable=True,
+            )
+        self._open[tenant] += 1
+
+    def close_request(self, tenant: str) -> None:
+        """Count the end of a request."""
+        self._open[tenant] -= 1
+        if not self._open[tenant]:
+            del self._open[tenant]
+
+
+async def identify_caller(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> AsyncIterator[Caller]:
+    """Yield the caller of a request; the request counts as open until it is answered."""
+    callers: Callers = request.app.state.callers
+    caller = await callers.identify(request.client.host if request.client else "", credentials)
+    callers.open_request(caller.tenant)
+    try:
+        yield caller
+    finally:
+        callers.close_request(caller.tenant)
+
+
+CallerOfRequest = Annotated[Caller, Depends(identify_caller)]
+
+
+def _unauthorized(detail: str) -> Problem:
+    return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})

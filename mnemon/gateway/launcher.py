@@ -1,0 +1,82 @@
+"""Launcher of the gateway next to a stack, in a process of its own, with the first key of a folder."""
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mnemon.http.lazy_process import LazyProcess, start_on_demand
+from mnemon.http.saved_port import open_saved_port
+from mnemon.http.server import format_address
+from mnemon_infra.api_keys import issue_key, open_api_keys
+from mnemon_infra.broker.connection import connect_deployment
+from mnemon_infra.config import Deployment
+from mnemon_infra.process.data_folder import replace_file
+
+USUAL_PORT: Final = 8080
+"""Port of the gateway, unless another process has it."""
+
+FIRST_TENANT: Final = "default"
+"""Tenant of the first key."""
+
+
+class GatewayAddress(NamedTuple):
+    """The address of the gateway, and the first key of the folder if it was created now."""
+
+    address: str
+    new_key: str | None
+
+
+@asynccontextmanager
+async def serve_gateway(
+    data: Path, deployment: Deployment, operator: Deployment, port: int | None
+) -> AsyncIterator[GatewayAddress]:
+    """Serve the gateway of a folder, on this machine only, for the duration of the block.
+
+    Args:
+        data: the folder.
+        deployment: the servers, with the login of the gateway.
+        operator: the servers, with the login of an operator, which creates the first key.
+        port: the port; None takes the former port, or the usual port if it is free.
+
+    Raises:
+        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+        nats.errors.Error: the server does not answer.
+    """
+    with open_gateway_socket(data, port) as listening:
+        key = None if has_key(data) else await _create_first_key(data, operator)
+        options = json.dumps(deployment.to_json())
+        process = LazyProcess("mnemon.gateway", lambda: options, lambda _: None)
+        async with start_on_demand(process, listening):
+            yield GatewayAddress(format_address(listening), key)
+
+
+def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
+    """Return the listening socket of the gateway of a folder.
+
+    Raises:
+        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+    """
+    return open_saved_port(prepare_key_path(data).with_name("port"), port, USUAL_PORT)
+
+
+def prepare_key_path(data: Path) -> Path:
+    """Create the gateway's folder, which only this account can read, and return the path of the first key."""
+    folder = data / "gateway"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / "key"
+
+
+def has_key(data: Path) -> bool:
+    """Return whether a folder has had its first key."""
+    return prepare_key_path(data).exists()
+
+
+async def _create_first_key(data: Path, operator: Deployment) -> str:
+    issued = issue_key(FIRST_TENANT, name="first key of this folder")
+    async with await connect_deployment(operator, name="mnemon-up") as connection:
+        await (await open_api_keys(connection)).add(issued.stored)
+    replace_file(prepare_key_path(data), issued.text + "\n")
+    return issued.text

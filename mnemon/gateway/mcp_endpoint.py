@@ -1,0 +1,101 @@
+"""Endpoint `/mcp` of the gateway: the Model Context Protocol, with the keys of the gateway."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, get_args
+
+from fastapi import FastAPI, Request
+from fastapi.security import HTTPAuthorizationCredentials
+from fastapi.security.utils import get_authorization_scheme_param
+from mcp.server.context import ServerRequestContext
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mnemon.gateway.callers import Caller, Callers
+from mnemon.gateway.memory_access import MemoryAccess
+from mnemon.gateway.problems import build_problem
+from mnemon.mcp.server import McpTarget, NoUser, create_server
+from mnemon.mcp.transports import read_user_header
+from mnemon_infra.api_keys import Scope as KeyScope
+
+PATH: Final = "/mcp"
+METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"
+"""Path of the metadata by which a client learns how to log in (RFC 9728)."""
+
+_CALLER: Final = "mnemon.caller"
+
+
+class McpEndpoint:
+    """The endpoint: checks the key of a request, and gives the request to the protocol's own application.
+
+    Args:
+        callers: checks the keys.
+        memory: access to the memory of all tenants.
+    """
+
+    def __init__(self, callers: Callers, memory: MemoryAccess) -> None:
+        self._callers = callers
+        self._memory = memory
+        self._server = create_server(self._resolve_target)
+        # A key in a header protects against other web pages better than a list of host names.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self._app: ASGIApp = self._server.streamable_http_app(
+            json_response=True, stateless_http=True, transport_security=security
+        )
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Handle requests until the end of the block."""
+        async with self._server.session_manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        address = connection.client.host if connection.client else ""
+        try:
+            caller = await self._callers.identify(address, _read_credentials(connection))
+            self._callers.open_request(caller.tenant)
+        except Exception as error:
+            problem = build_problem(error)
+            if problem.status_code == 401:
+                metadata = connection.url.replace(path=METADATA_PATH, query="")
+                problem.headers = {"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'}
+            await problem.to_response()(scope, receive, send)
+            return
+        scope[_CALLER] = caller
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._callers.close_request(caller.tenant)
+
+    def _resolve_target(self, context: ServerRequestContext[Any]) -> McpTarget:
+        assert isinstance(context.request, Request)
+        caller: Caller = context.request.scope[_CALLER]
+        user = caller.user or read_user_header(context)
+        if "read" not in caller.scopes:
+            raise NoUser("the key may not read memory: it lacks the scope `read`")
+        return McpTarget(self._memory.get_client(caller.tenant), user, "write" in caller.scopes)
+
+
+def add_mcp_routes(application: FastAPI, endpoint: McpEndpoint) -> None:
+    """Add the endpoint, and the metadata that tells clients to log in with a key."""
+    application.router.routes.append(Route(PATH, endpoint=endpoint))
+    application.add_api_route(METADATA_PATH, _describe_resource, include_in_schema=False)
+
+
+async def _describe_resource(request: Request) -> dict[str, Any]:
+    return {
+        "resource": str(request.url.replace(path=PATH, query="")),
+        "resource_name": "mnemon",
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": list(get_args(KeyScope)),
+    }
+
+
+def _read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
+    scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
+    if scheme.lower() != "bearer" or not given:
+        return None
+    return HTTPAuthorizationCredentials(scheme=scheme, credentials=given)

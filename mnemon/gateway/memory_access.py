@@ -1,0 +1,36 @@
+"""Access of the routes to the broker: requests and publishing for any tenant, over one connection."""
+
+from functools import lru_cache
+
+from fastapi import Request
+from nats.aio.client import Client
+
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.publisher import Publisher
+from mnemon_producers.requests import Questioner
+from mnemon_producers.timeouts import DEFAULTS
+
+_TENANTS = 4096
+
+
+class MemoryAccess:
+    """Publishers, questioners and clients of all tenants, over one connection.
+
+    Args:
+        connection: an open connection, which the caller closes.
+    """
+
+    def __init__(self, connection: Client) -> None:
+        self.connection = connection
+        self.get_publisher = lru_cache(_TENANTS)(lambda tenant: Publisher(connection, tenant, DEFAULTS))
+        """Return the publisher of a tenant."""
+        self.get_questioner = lru_cache(_TENANTS)(lambda tenant: Questioner(connection, tenant, DEFAULTS))
+        """Return the questioner of a tenant."""
+        self.get_client = lru_cache(_TENANTS)(lambda tenant: MemoryClient(connection, tenant=tenant))
+        """Return the client of a tenant."""
+
+
+def get_memory(request: Request) -> MemoryAccess:
+    """Return the access of an application."""
+    memory: MemoryAccess = request.app.state.memory
+    return memory

@@ -1,0 +1,166 @@
+"""Problem details (RFC 9457): the body of every answer that is not a success."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from nats.errors import Error as BrokerError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from mnemon_contracts.base import Contract, InvalidBody
+from mnemon_contracts.subjects import InvalidId
+from mnemon_contracts.verbs.ask import ErrorCode
+from mnemon_producers.errors import AskFailed, EventRejected, PublishFailed
+
+RETRY_AFTER: Final = 1
+"""Seconds after which a client may repeat a request that was refused for a moment."""
+
+_STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
+    "bad_request": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "not_found": HTTPStatus.NOT_FOUND,
+    "refused": HTTPStatus.CONFLICT,
+    "moved": HTTPStatus.CONFLICT,
+    "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "timeout": HTTPStatus.SERVICE_UNAVAILABLE,
+    "not_implemented": HTTPStatus.NOT_IMPLEMENTED,
+    "unknown_verb": HTTPStatus.NOT_IMPLEMENTED,
+    "internal": HTTPStatus.BAD_GATEWAY,
+}
+"""Status of each error of the contracts. `internal` is an error of `retrieve`, behind the gateway."""
+
+_CODE: Final[Mapping[int, str]] = {
+    HTTPStatus.BAD_REQUEST: "bad_request",
+    HTTPStatus.UNAUTHORIZED: "unauthorized",
+    HTTPStatus.FORBIDDEN: "forbidden",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
+}
+"""Code of each status that the framework answers with."""
+
+
+class ProblemDetails(Contract):
+    """The reason for which a request has no result."""
+
+    type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells the kind.")
+    title: str = Field(description="Name of the HTTP status.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What happened and what to do next, for people.")
+    code: str = Field(description="Kind of the problem, for programs.")
+    retryable: bool = Field(default=False, description="True if the same request can succeed later.")
+    field: str | None = Field(default=None, description="The first invalid field of the request.")
+
+
+class Problem(HTTPException):
+    """A request has no result.
+
+    Args:
+        status: the HTTP status.
+        code: kind of the problem.
+        detail: what happened and what to do next.
+        retryable: whether the same request can succeed later; the answer then has `Retry-After`.
+        field: the first invalid field.
+        headers: further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        retryable: bool = False,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        shown = {**({"Retry-After": str(RETRY_AFTER)} if retryable else {}), **(headers or {})}
+        super().__init__(status, detail, shown)
+        self.details = ProblemDetails(
+            title=HTTPStatus(status).phrase,
+            status=status,
+            detail=detail,
+            code=code,
+            retryable=retryable,
+            field=field,
+        )
+
+    def to_response(self) -> Response:
+        """Return the answer."""
+        return Response(
+            self.details.body(), self.details.status, self.headers, media_type="application/problem+json"
+        )
+
+
+def build_problem(error: Exception) -> Problem:
+    """Return the problem of an error that a route met.
+
+    Raises:
+        Exception: the error, if it is none that a route expects.
+    """
+    match error:
+        case Problem():
+            return error
+        case AskFailed(code="unavailable", message=message) if "rates." in message:
+            return Problem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", message, retryable=True)
+        case AskFailed(code=code, message=message, retryable=retryable):
+            return Problem(_STATUS[code], code, message, retryable=retryable)
+        case PublishFailed(retryable=True):
+            return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", str(error), retryable=True)
+        case PublishFailed():
+            return Problem(HTTPStatus.CONFLICT, "refused", str(error))
+        case EventRejected():
+            return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.reason, str(error))
+        case InvalidBody(field=field):
+            return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", str(error), field=field)
+        case InvalidId():
+            return Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", str(error), field=str(error).partition(":")[0]
+            )
+        case RequestValidationError():
+            return _describe_invalid_request(error)
+        case BrokerError():
+            return Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "unavailable",
+                "the NATS server does not answer; repeat the request later",
+                retryable=True,
+            )
+        case HTTPException(status_code=status, detail=detail):
+            return Problem(
+                status, _CODE.get(status, "bad_request"), str(detail), headers=error.headers or None
+            )
+    raise error
+
+
+def add_problem_handlers(application: FastAPI) -> None:
+    """Make an application answer with problem details."""
+
+    async def answer(_: Request, error: Exception) -> Response:
+        return build_problem(error).to_response()
+
+    for kind in (
+        Problem,
+        AskFailed,
+        PublishFailed,
+        EventRejected,
+        InvalidBody,
+        InvalidId,
+        RequestValidationError,
+        BrokerError,
+        HTTPException,
+    ):
+        application.add_exception_handler(kind, answer)
+
+
+def _describe_invalid_request(error: RequestValidationError) -> Problem:
+    first: Mapping[str, Any] = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON", field="body")
+    if isinstance(invalid := first.get("ctx", {}).get("error"), InvalidBody):
+        return build_problem(invalid)
+    field = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", f"{field}: {first['msg']}", field=field)

@@ -1,0 +1,57 @@
+"""Answers of models, read from the bytes that pass through the proxy."""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+from pydantic_core import from_json
+
+from mnemon.gateway.proxy.messages import ChatMessage
+from mnemon_contracts.events.memory import Tokens
+
+MAX_ANSWER: Final = 16 * 1024 * 1024
+"""Maximum size of an answer that is read, in bytes; a larger one passes through and is not stored."""
+
+
+class Answer(NamedTuple):
+    """An answer of a model.
+
+    Attributes:
+        message: the answer as a message; None if there is not exactly one whole answer.
+        model: the model, as the provider names it.
+        tokens: the tokens that the provider counted; None if it reported none.
+        id: the provider's id of the answer.
+    """
+
+    message: ChatMessage | None = None
+    model: str = ""
+    tokens: Tokens | None = None
+    id: str = ""
+
+
+class AnswerParts(Protocol):
+    """The parts of a streamed answer, put together."""
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Add the data of an event."""
+
+    def build_answer(self) -> Answer:
+        """Return the answer that the events have made so far."""
+
+
+class EventStream:
+    """Data of server-sent events, read from bytes that are cut anywhere."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the JSON objects of the events that end in the data."""
+        *lines, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                try:
+                    value = from_json(line[5:])
+                except ValueError:  # `[DONE]`
+                    continue
+                if isinstance(value, dict):
+                    yield value

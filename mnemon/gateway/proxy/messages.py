@@ -1,0 +1,161 @@
+"""Messages of a request in one form for all wire formats, and the ids under which they are stored.
+
+A client sends the whole history with every request. The id of a message follows from the conversation, its
+content and its place, so that a message which is sent again has the same id, and is stored once.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from mnemon_contracts.base import ID_LIMIT
+from mnemon_contracts.events.chat import MessageV1, ToolCall
+
+UNREADABLE: Final = ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError
+"""Errors that a body or a response may cause that is not as its wire format has it."""
+
+Speaker = Literal["user", "assistant", "tool"]
+
+
+class CalledTool(NamedTuple):
+    """A call of a tool in an answer; the arguments are the text that the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ChatMessage(NamedTuple):
+    """A message of a conversation, without what only a provider needs.
+
+    Attributes:
+        text: all parts of text.
+        tool_calls: tools that the assistant called.
+        tool_call_id: the call that a tool's message answers.
+        attachments: number of parts that are no text, such as images.
+        attachments_digest: digest of these parts; empty without attachments.
+    """
+
+    role: Speaker
+    text: str
+    tool_calls: tuple[CalledTool, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    attachments: int = 0
+    attachments_digest: str = ""
+
+
+class IdentifiedMessage(NamedTuple):
+    """A message with its id; `is_head` marks the first message of several."""
+
+    id: str
+    message: ChatMessage
+    is_head: bool = False
+
+
+def identify_messages(
+    conversation: str | None, messages: Sequence[ChatMessage]
+) -> Iterator[IdentifiedMessage]:
+    """Yield the messages with their ids.
+
+    The place of a message is the message before it, and the number of equal pairs earlier in the history.
+    Unlike an index, it stays the same when a client leaves out the beginning of a long history: only the
+    first message that is left loses its place.
+    """
+    seen: Counter[str] = Counter()
+    before = ""
+    for index, message in enumerate(messages):
+        content = _digest_content(message)
+        pair = f"{before}:{content}"
+        seen[pair] += 1
+        place = json.dumps([conversation, pair, seen[pair]])
+        yield IdentifiedMessage(
+            f"proxy-{_digest(place)[:40]}", message, is_head=index == 0 and len(messages) > 1
+        )
+        before = content
+
+
+def digest_parts(parts: Iterable[Mapping[str, Any]]) -> str:
+    """Return a digest of parts that are no text; empty if there are none."""
+    written = [json.dumps(part, sort_keys=True) for part in parts]
+    return _digest("\n".join(written))[:16] if written else ""
+
+
+def build_event(identified: IdentifiedMessage, metadata: Mapping[str, Any] | None = None) -> MessageV1 | None:
+    """Return the event of a message; None for a message without text and tool calls, such as a bare image.
+
+    Raises:
+        InvalidBody: the message cannot be stored.
+    """
+    message = identified.message
+    if not message.text.strip() and not message.tool_calls:
+        return None
+    noted = {
+        **({"attachments": message.attachments} if message.attachments else {}),
+        **({"tool_call_id": message.tool_call_id} if message.tool_call_id else {}),
+        **(metadata or {}),
+    }
+    calls = tuple(
+        ToolCall.create_strict(name=call.name, id=call.id or None, arguments=_parse_arguments(call.arguments))
+        for call in message.tool_calls
+    )
+    return MessageV1.create_strict(
+        id=identified.id,
+        role=message.role,
+        content=message.text,
+        name=message.name,
+        task_id=_fit_identifier(message.tool_call_id),
+        tool_calls=calls or None,
+        metadata=noted or None,
+    )
+
+
+def _fit_identifier(text: str | None) -> str | None:
+    return text if text and len(text.encode()) <= ID_LIMIT else None
+
+
+def require_text(messages: Iterable[ChatMessage]) -> None:
+    """Check the types of what a client sent as text.
+
+    Raises:
+        TypeError: a text is none.
+    """
+    for message in messages:
+        texts = [message.text, *(call.name for call in message.tool_calls)]
+        optional = [message.name, message.tool_call_id, *(call.id for call in message.tool_calls)]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a text or a name of a tool is not a string")
+        if not all(text is None or isinstance(text, str) for text in optional):
+            raise TypeError("an id or a name is not a string")
+
+
+def _parse_arguments(written: Any) -> Any:
+    """Return the arguments of a call: OpenAI's clients send JSON in a string, others send the value."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return json.loads(written)
+    except ValueError:
+        return written
+
+
+def _digest_content(message: ChatMessage) -> str:
+    # White space at the ends does not count: clients strip it from the answers that they send back.
+    return _digest(
+        json.dumps(
+            [
+                message.role,
+                message.text.strip(),
+                [[call.id, call.name, _parse_arguments(call.arguments)] for call in message.tool_calls],
+                message.tool_call_id,
+                message.attachments_digest,
+            ],
+            sort_keys=True,
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

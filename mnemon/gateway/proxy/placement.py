@@ -1,0 +1,78 @@
+"""Places of a context in a request, so that a provider's prefix cache still serves the request.
+
+Parts that change seldom go behind the client's system prompt. Parts that were found for this turn go into the
+last message of the user, because everything behind them would miss the cache.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from mnemon_contracts.verbs.ask import ContextReplyV1
+
+_ELEMENT: Final = re.compile(r"^<([a-z_]+)>\n(.*?)\n</\1>$", re.MULTILINE | re.DOTALL)
+_STABLE: Final = frozenset({"key_facts", "user_data", "working_memory", "history_summary"})
+_MESSAGE_START: Final = re.compile(r"\n(?! )")
+_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_CUT: Final = "…"
+_COMPARED: Final = 40
+"""Number of last characters of a message that is cut by which it is found in the client's history."""
+
+_NOTE: Final = "The user did not write this part: it comes from the memory of earlier conversations."
+
+
+class PlacedContext(NamedTuple):
+    """A context in two parts; each may be empty.
+
+    Attributes:
+        stable: text for the end of the system prompt.
+        found: text for the beginning of the user's last message.
+    """
+
+    stable: str = ""
+    found: str = ""
+
+
+def split_context(reply: ContextReplyV1, history: Iterable[str]) -> PlacedContext:
+    """Split a context in the format `xml` into its two parts.
+
+    Args:
+        reply: the context.
+        history: texts of the messages that the client sends; the context does not repeat them.
+    """
+    stable: list[str] = []
+    found: list[str] = []
+    for element in _ELEMENT.finditer(reply.text or ""):
+        name, content = element.groups()
+        if name == "recent_messages":
+            content = _drop_sent(content, history)
+        elif name == "key_facts" and "facts" not in reply.sections:
+            content = ""  # the sentence that there are no facts
+        if content:
+            (stable if name in _STABLE else found).append(f"<{name}>\n{content}\n</{name}>")
+    return PlacedContext(_frame(stable), _frame(found))
+
+
+def _frame(elements: Sequence[str]) -> str:
+    return "\n".join(["<memory>", _NOTE, *elements, "</memory>"]) if elements else ""
+
+
+def _drop_sent(content: str, history: Iterable[str]) -> str:
+    """Return the messages of a section that a client does not send itself."""
+    sent = [_render(text) for text in history]
+    return "\n".join(
+        message
+        for message in _MESSAGE_START.split(content)
+        if not any(_is_same(message, text) for text in sent)
+    )
+
+
+def _is_same(shown: str, sent: str) -> bool:
+    if not sent:
+        return False
+    return shown.endswith(sent) or (shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent)
+
+
+def _render(text: str) -> str:
+    """Return a text as the format `xml` writes it: entities, and indented lines."""
+    return "\n  ".join(text.strip().translate(_ENTITIES).splitlines())

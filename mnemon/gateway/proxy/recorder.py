@@ -1,0 +1,207 @@
+"""Recorder of conversations: publishes the new messages of a request, and then the answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, NamedTuple
+
+import structlog
+from cachetools import LRUCache
+from nats.errors import Error as BrokerError
+
+from mnemon.gateway.memory_access import MemoryAccess
+from mnemon.gateway.proxy.answers import Answer
+from mnemon.gateway.proxy.messages import ChatMessage, IdentifiedMessage, build_event, identify_messages
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.subjects import InvalidId
+from mnemon_contracts.verbs.ask import MAX_HISTORY, ContextReplyV1, ContextV1, HistoryReplyV1, HistoryV1
+from mnemon_producers.errors import AskFailed, PublishFailed
+from mnemon_producers.events import ChatEvent
+
+log = structlog.get_logger("proxy")
+
+REMEMBERED_IDS: Final = 100_000
+"""Ids of stored messages that a process remembers, so that it does not publish whole histories again."""
+
+MAX_TASKS: Final = 256
+"""Maximum number of requests and answers that wait to be published; each may hold a whole history.
+
+Further ones are not recorded: the history of the next request has their messages.
+"""
+
+STOP_SECONDS: Final = 4.0
+"""Maximum seconds that a stopping process waits for messages that are being published."""
+
+_OVERLAP: Final = 100
+"""Stored messages, beyond the number that the client sent, among which the client's are looked for."""
+
+
+class Thread(NamedTuple):
+    """A client's conversation with a user."""
+
+    tenant: str
+    user: str
+    conversation: str | None
+
+
+class ConversationRecorder:
+    """Publishes messages in tasks of its own, which a client that disconnects does not end.
+
+    Args:
+        memory: access to the broker.
+    """
+
+    def __init__(self, memory: MemoryAccess) -> None:
+        self._memory = memory
+        self._stored: LRUCache[tuple[str, str, str], bool] = LRUCache(REMEMBERED_IDS)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._last: dict[Thread, asyncio.Task[Any]] = {}
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Wait at the end of the block until the started tasks have published their messages."""
+        try:
+            yield
+        finally:
+            if self._tasks:
+                _, unfinished = await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
+                for task in unfinished:
+                    task.cancel()
+                if unfinished:
+                    log.warning("messages not published before the stop", tasks=len(unfinished))
+
+    def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
+        """Begin to publish the messages that are not stored yet; the result tells whether all are stored."""
+        if len(self._tasks) >= MAX_TASKS:
+            log.warning("messages not stored", tenant=thread.tenant, messages=len(messages), reason="busy")
+            return self._start(_return_false())
+        identified = list(identify_messages(thread.conversation, messages))
+        return self._start_after(thread, self._store_new(thread, identified))
+
+    def record_answer(
+        self, thread: Thread, messages: Sequence[ChatMessage], answer: Answer, asked: asyncio.Task[bool]
+    ) -> None:
+        """Publish an answer behind the messages of its request.
+
+        Args:
+            thread: the conversation.
+            messages: the messages of the request.
+            answer: the answer; without a message, nothing is published.
+            asked: the task that publishes the messages of the request. If it fails, the answer is not
+                published: the history that the client sends next has both in the right order.
+        """
+        if answer.message is None:
+            return
+        *_, identified = identify_messages(thread.conversation, [*messages, answer.message])
+        metadata = {"model": answer.model, **_describe_tokens(answer)}
+
+        async def store() -> None:
+            if await asked and await self._publish(thread, [identified], metadata):
+                self._start(self._warm_cache(thread))
+
+        self._start_after(thread, store())
+
+    def _start_after(self, thread: Thread, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Start a task that waits for the former task of the thread, so that messages keep their order."""
+        former = self._last.get(thread)
+
+        async def wait_and_work() -> Any:
+            if former:
+                await asyncio.wait({former})
+            return await work
+
+        task = self._last[thread] = self._start(wait_and_work())
+        task.add_done_callback(lambda done: self._forget_task(thread, done))
+        return task
+
+    def _forget_task(self, thread: Thread, done: asyncio.Task[Any]) -> None:
+        if self._last.get(thread) is done:
+            del self._last[thread]
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _store_new(self, thread: Thread, messages: Sequence[IdentifiedMessage]) -> bool:
+        new = [each for each in messages if not self._is_stored(thread, each)]
+        if len(new) > 1 or any(each.is_head for each in new):
+            new = await self._drop_stored(thread, new)
+        return await self._publish(thread, new)
+
+    async def _drop_stored(
+        self, thread: Thread, messages: list[IdentifiedMessage]
+    ) -> list[IdentifiedMessage]:
+        """Leave out messages that another process has stored, or this process before it was restarted.
+
+        The first message of a history has another id once the client leaves out the messages before it, so
+        it is compared by its content.
+        """
+        request = HistoryV1(
+            limit=min(MAX_HISTORY, len(messages) + _OVERLAP), conversation=thread.conversation
+        )
+        try:
+            reply = await self._memory.get_questioner(thread.tenant).ask(
+                thread.user, "history", request, HistoryReplyV1
+            )
+        except AskFailed:
+            return [each for each in messages if not each.is_head]  # the next request has it again
+        ids = {each.id for each in reply.messages}
+        contents = {(each.role, each.content) for each in reply.messages}
+        new = []
+        for each in messages:
+            if each.id in ids or (each.is_head and (each.message.role, each.message.text) in contents):
+                self._remember(thread, each)
+            else:
+                new.append(each)
+        return new
+
+    async def _warm_cache(self, thread: Thread) -> None:
+        """Ask for a context, so that `retrieve` reads the user's changed memory before the next request."""
+        request = ContextV1.create_strict(format="xml", conversation=thread.conversation)
+        with suppress(AskFailed, BrokerError):
+            await self._memory.get_questioner(thread.tenant).ask(
+                thread.user, "context", request, ContextReplyV1
+            )
+
+    async def _publish(
+        self,
+        thread: Thread,
+        messages: Sequence[IdentifiedMessage],
+        metadata: dict[str, Any] | None = None,
+    ) -> bool:
+        events = []
+        for each in messages:
+            try:
+                event = build_event(each, metadata)
+            except (InvalidBody, ValueError) as error:
+                log.warning("message not stored", tenant=thread.tenant, reason=type(error).__name__)
+                continue
+            if event is not None:
+                events.append(ChatEvent(thread.user, event, thread.conversation))
+        try:
+            if events:
+                await self._memory.get_publisher(thread.tenant).publish_many(events)
+        except (PublishFailed, InvalidBody, InvalidId, BrokerError) as error:
+            log.warning(
+                "messages not stored", tenant=thread.tenant, messages=len(events), reason=type(error).__name__
+            )
+            return False
+        for each in messages:
+            self._remember(thread, each)
+        return True
+
+    def _remember(self, thread: Thread, message: IdentifiedMessage) -> None:
+        self._stored[thread.tenant, thread.user, message.id] = True
+
+    def _is_stored(self, thread: Thread, message: IdentifiedMessage) -> bool:
+        return (thread.tenant, thread.user, message.id) in self._stored
+
+
+async def _return_false() -> bool:
+    return False
+
+
+def _describe_tokens(answer: Answer) -> dict[str, Any]:
+    return {"tokens": answer.tokens.model_dump()} if answer.tokens else {}

@@ -1,0 +1,164 @@
+"""Response that passes a provider's response to the client, byte for byte, as it arrives."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from http import HTTPStatus
+from typing import Final
+
+import httpx
+import structlog
+from fastapi.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from mnemon.gateway.problems import Problem
+from mnemon.gateway.proxy.answers import MAX_ANSWER, Answer, EventStream
+from mnemon.gateway.proxy.messages import UNREADABLE
+from mnemon.gateway.proxy.upstreams import select_response_headers
+from mnemon.gateway.proxy.wire_format import WireFormat
+
+log = structlog.get_logger("proxy")
+
+TIMEOUTS: Final = httpx.Timeout(600.0, connect=10.0)
+"""Seconds for a connection, and between two parts of a response: as the official clients have them. A client
+with shorter times of its own disconnects, which ends the request."""
+
+
+class AnswerReader:
+    """Reads the answer out of the bytes of a response; an unreadable response has none.
+
+    Args:
+        wire_format: the format of the response.
+    """
+
+    def __init__(self, wire_format: WireFormat) -> None:
+        self._format = wire_format
+        self._parts = wire_format.create_parts()
+        self._events = EventStream()
+        self._body = bytearray()
+        self._is_stream = False
+        self._is_readable = False
+        self._size = 0
+
+    def begin(self, response: httpx.Response) -> None:
+        """Note the form of the response."""
+        self._is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        encoding = response.headers.get("content-encoding", "identity")
+        self._is_readable = response.status_code == HTTPStatus.OK and encoding == "identity"
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes."""
+        self._size += len(data)
+        self._is_readable = self._is_readable and self._size <= MAX_ANSWER
+        if not self._is_readable:
+            return
+        if not self._is_stream:
+            self._body += data
+            return
+        try:
+            for event in self._events.feed(data):
+                self._parts.add(event)
+        except UNREADABLE:
+            self._is_readable = False
+
+    def build_answer(self) -> Answer:
+        """Return the answer; it has no message if the response is not whole."""
+        if not self._is_readable:
+            return Answer()
+        try:
+            if self._is_stream:
+                return self._parts.build_answer()
+            return self._format.parse_answer(json.loads(self._body))
+        except UNREADABLE:
+            return Answer()
+
+
+class Relay(Response):
+    """A provider's response.
+
+    Args:
+        client: HTTP client.
+        request: request to the provider.
+        ends: what to close after the response.
+        reader: reader of the answer; None if the response has none.
+        finish: takes the answer; it has a message if the model has ended it.
+    """
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        request: httpx.Request,
+        ends: ExitStack,
+        reader: AnswerReader | None = None,
+        finish: Callable[[Answer], None] = lambda _: None,
+    ) -> None:
+        super().__init__()
+        self._client = client
+        self._request = request
+        self._ends = ends
+        self._reader = reader
+        self._finish = finish
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the response on, until it ends or the client disconnects.
+
+        A client may disconnect once it has the last word of a stream, before the stream ends.
+        """
+        passing = asyncio.create_task(self._pass_response(scope, receive, send))
+        leaving = asyncio.create_task(_wait_for_disconnect(receive))
+        try:
+            await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            passing.cancel()
+            with suppress(asyncio.CancelledError):
+                await leaving
+            with suppress(asyncio.CancelledError):
+                await passing
+            self._ends.close()
+            if self._reader:
+                self._finish(self._reader.build_answer())
+
+    async def _pass_response(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await self._client.send(self._request, stream=True)
+        except httpx.TimeoutException:
+            await _refuse(HTTPStatus.GATEWAY_TIMEOUT, "timeout").to_response()(scope, receive, send)
+            return
+        except httpx.HTTPError as error:
+            log.warning("provider not reached", host=self._request.url.host, reason=type(error).__name__)
+            await _refuse(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(scope, receive, send)
+            return
+        try:
+            if self._reader:
+                self._reader.begin(response)
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": response.status_code,
+                    "headers": select_response_headers(response.headers.raw),
+                }
+            )
+            async for data in response.aiter_raw():
+                if self._reader:
+                    self._reader.feed(data)
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        except httpx.HTTPError as error:
+            # The server closes a connection whose response is not whole, as the provider did.
+            log.warning("provider ended early", host=self._request.url.host, reason=type(error).__name__)
+            return
+        finally:
+            await response.aclose()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _refuse(status: HTTPStatus, code: str) -> Problem:
+    return Problem(
+        status, code, "the provider of the model does not answer; repeat the request later", retryable=True
+    )

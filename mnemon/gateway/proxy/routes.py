@@ -1,0 +1,313 @@
+"""Routes of the proxy: `/openai/v1` and `/anthropic/v1`, in the wire formats of these providers."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+import httpx
+import structlog
+from cachetools import TTLCache
+from fastapi import APIRouter, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials
+from nats.errors import Error as BrokerError
+
+from mnemon.gateway.callers import Caller, Callers
+from mnemon.gateway.memory_access import MemoryAccess
+from mnemon.gateway.problems import Problem
+from mnemon.gateway.proxy.anthropic_format import AnthropicFormat
+from mnemon.gateway.proxy.messages import UNREADABLE, ChatMessage, require_text
+from mnemon.gateway.proxy.openai_format import OpenAIFormat
+from mnemon.gateway.proxy.placement import PlacedContext, split_context
+from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
+from mnemon.gateway.proxy.relay import TIMEOUTS, AnswerReader, Relay
+from mnemon.gateway.proxy.upstreams import Upstream, Upstreams, select_request_headers
+from mnemon.gateway.proxy.wire_format import RequestBody, WireFormat
+from mnemon_contracts.base import InvalidBody, check_identifier
+from mnemon_contracts.verbs.ask import MAX_PRECEDING, ContextReplyV1, ContextV1
+from mnemon_producers.errors import AskFailed
+from mnemon_producers.events import check_id
+
+log = structlog.get_logger("proxy")
+
+ACCEPTED_SECONDS: Final = 300.0
+"""Seconds for which a key stays accepted while NATS does not answer."""
+
+_PRECEDING_CHARACTERS: Final = 400
+_MAX_CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64)
+_KEY_HEADER: Final = "mnemon-key"
+
+
+class ClientKeys(NamedTuple):
+    """Keys of a request.
+
+    Attributes:
+        key: the key of mnemon; None if the request has none.
+        has_own_key: whether the request has the provider's key, too.
+    """
+
+    key: str | None
+    has_own_key: bool
+
+
+class Proxy:
+    """State of the proxy in a process.
+
+    Args:
+        callers: checks keys.
+        memory: access to the broker.
+        upstreams: the providers.
+        memory_seconds: maximum seconds for the check of a key, and then for the context. The default of the
+            configuration is several times what a context takes that is not in a cache, and less than a
+            person notices before the first word of an answer.
+    """
+
+    def __init__(
+        self, callers: Callers, memory: MemoryAccess, upstreams: Upstreams, memory_seconds: float
+    ) -> None:
+        self.upstreams = upstreams
+        self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_MAX_CONNECTIONS)
+        self.recorder = ConversationRecorder(memory)
+        self._callers = callers
+        self._memory = memory
+        self._memory_seconds = memory_seconds
+        self._accepted: TTLCache[str, Caller] = TTLCache(10_000, ACCEPTED_SECONDS)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Close the connections at the end of the block, after the last messages are published."""
+        async with self.client, self.recorder.run():
+            yield
+
+    async def identify(self, request: Request, keys: ClientKeys) -> Caller | None:
+        """Return the caller; None if NATS does not answer, and the client sends the provider's own key.
+
+        Raises:
+            Problem: the key is missing or wrong, or cannot be checked.
+        """
+        credentials = (
+            HTTPAuthorizationCredentials(scheme="Bearer", credentials=keys.key) if keys.key else None
+        )
+        try:
+            async with asyncio.timeout(self._memory_seconds):
+                caller = await self._callers.identify(
+                    request.client.host if request.client else "", credentials
+                )
+        except (BrokerError, TimeoutError) as error:
+            if keys.key and (known := self._accepted.get(keys.key)):
+                return known
+            if keys.has_own_key:
+                return None
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "unavailable",
+                "the NATS server does not answer, so the key cannot be checked; repeat the request later",
+                retryable=True,
+            ) from error
+        except Problem:
+            self._accepted.pop(keys.key or "", None)
+            raise
+        caller.require_scopes("read", "write")
+        if keys.key:
+            self._accepted[keys.key] = caller
+        return caller
+
+    @contextmanager
+    def open_request(self, caller: Caller | None) -> Iterator[ExitStack]:
+        """Count a request of a tenant; yield what ends the count. The block ends it unless it takes it over.
+
+        Raises:
+            Problem: the tenant has too many open requests.
+        """
+        with ExitStack() as ends:
+            if caller is not None:
+                self._callers.open_request(caller.tenant)
+                ends.callback(self._callers.close_request, caller.tenant)
+            yield ends
+
+    async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
+        """Return the context for the user's last message; an empty one if memory does not answer in time."""
+        texts = [each.text for each in messages if each.text]
+        asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
+        preceding = [
+            each.text[:_PRECEDING_CHARACTERS]
+            for each in messages[:asked]
+            if each.text and each.role != "tool"
+        ]
+        try:
+            async with asyncio.timeout(self._memory_seconds):
+                request = ContextV1.create_strict(
+                    format="xml",
+                    query=messages[asked].text if asked is not None else None,
+                    conversation=thread.conversation,
+                    preceding=tuple(preceding[-MAX_PRECEDING:]) or None,
+                )
+                reply = await self._memory.get_questioner(thread.tenant).ask(
+                    thread.user, "context", request, ContextReplyV1
+                )
+        except (AskFailed, InvalidBody, BrokerError, TimeoutError) as error:
+            log.warning("request passed without memory", tenant=thread.tenant, reason=type(error).__name__)
+            return PlacedContext()
+        return split_context(reply, texts)
+
+
+def create_proxy_routes() -> APIRouter:
+    """Return the routes; the providers document them, so they are not in the OpenAPI document."""
+    router = APIRouter(include_in_schema=False)
+    router.add_api_route("/openai/v1/chat/completions", _complete_openai, methods=["POST"])
+    router.add_api_route("/openai/v1/models", _list_openai_models, methods=["GET"])
+    router.add_api_route("/openai/v1/models/{model:path}", _list_openai_models, methods=["GET"])
+    router.add_api_route("/anthropic/v1/messages", _complete_anthropic, methods=["POST"])
+    router.add_api_route("/anthropic/v1/messages/count_tokens", _pass_anthropic, methods=["POST"])
+    router.add_api_route("/anthropic/v1/models", _pass_anthropic, methods=["GET"])
+    router.add_api_route("/anthropic/v1/models/{model:path}", _pass_anthropic, methods=["GET"])
+    return router
+
+
+async def _complete_openai(request: Request) -> Response:
+    proxy = _get_proxy(request)
+    return await _complete(proxy, request, proxy.upstreams.openai, "/openai/v1", OpenAIFormat())
+
+
+async def _complete_anthropic(request: Request) -> Response:
+    proxy = _get_proxy(request)
+    return await _complete(proxy, request, proxy.upstreams.anthropic, "/anthropic", AnthropicFormat())
+
+
+async def _list_openai_models(request: Request) -> Response:
+    proxy = _get_proxy(request)
+    return await _pass(proxy, request, proxy.upstreams.openai, "/openai/v1")
+
+
+async def _pass_anthropic(request: Request) -> Response:
+    proxy = _get_proxy(request)
+    return await _pass(proxy, request, proxy.upstreams.anthropic, "/anthropic")
+
+
+def _get_proxy(request: Request) -> Proxy:
+    proxy: Proxy = request.app.state.proxy
+    return proxy
+
+
+async def _pass(proxy: Proxy, request: Request, upstream: Upstream, prefix: str) -> Response:
+    """Pass a request on that memory has no part in."""
+    keys = _find_keys(request)
+    caller = await proxy.identify(request, keys)
+    with proxy.open_request(caller) as ends:
+        passed = _build_request(proxy, request, keys, upstream, prefix, await request.body())
+        return Relay(proxy.client, passed, ends.pop_all())
+
+
+async def _complete(
+    proxy: Proxy, request: Request, upstream: Upstream, prefix: str, wire_format: WireFormat
+) -> Response:
+    """Pass a request on with its context, and record the conversation."""
+    keys = _find_keys(request)
+    caller = await proxy.identify(request, keys)
+    with proxy.open_request(caller) as ends:
+        content = await request.body()
+
+        def build_request(sent: bytes) -> httpx.Request:
+            return _build_request(proxy, request, keys, upstream, prefix, sent)
+
+        try:
+            body: RequestBody = json.loads(content)
+            messages = wire_format.parse_messages(body)
+            require_text(messages)
+        except UNREADABLE:  # the provider tells what is wrong
+            return Relay(proxy.client, build_request(content), ends.pop_all())
+        if caller is None:
+            return Relay(proxy.client, build_request(content), ends.pop_all())
+        thread = _identify_thread(request, caller, wire_format.find_user(body))
+        context = await proxy.load_context(thread, messages)
+        # After the context: a new message makes `retrieve` read the user's memory again.
+        asked = proxy.recorder.record_request(thread, messages)
+        if context.stable or context.found:
+            with suppress(*UNREADABLE):
+                content = json.dumps(wire_format.place_context(body, context), ensure_ascii=False).encode(
+                    "utf-8", "surrogatepass"
+                )
+        return Relay(
+            proxy.client,
+            build_request(content),
+            ends.pop_all(),
+            AnswerReader(wire_format),
+            lambda answer: proxy.recorder.record_answer(thread, messages, answer, asked),
+        )
+
+
+def _find_keys(request: Request) -> ClientKeys:
+    """Return the keys of a request: mnemon's is in a header of its own, or in the place of the provider's."""
+    if own := request.headers.get(_KEY_HEADER):
+        return ClientKeys(own, has_own_key=True)
+    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+    key = request.headers.get("x-api-key") or (sent.strip() if scheme.lower() == "bearer" else None)
+    return ClientKeys(key or None, has_own_key=False)
+
+
+def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thread:
+    """Return user and conversation of a request.
+
+    Raises:
+        Problem: the request names no user, or the key does not permit the user.
+    """
+    user = _read_id(request, "mnemon-user") or named or caller.user
+    if not user:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "bad_request",
+            "the request names no user: send the header `Mnemon-User`, the field `user` of OpenAI's format, "
+            "or `metadata.user_id` of Anthropic's",
+            field="user",
+        )
+    check_id("user", check_identifier("user", user))
+    caller.require("read", user)
+    caller.require("write", user)
+    conversation = _read_id(request, "mnemon-conversation")
+    if conversation is not None:
+        check_id("conversation", check_identifier("conversation", conversation))
+    return Thread(caller.tenant, user, conversation)
+
+
+def _read_id(request: Request, header: str) -> str | None:
+    """Return the id in a header, in UTF-8 or percent-encoded; None if the header is absent or empty.
+
+    Raises:
+        Problem: the header is not UTF-8.
+    """
+    try:
+        # Starlette decodes header bytes as Latin-1, whatever their encoding.
+        given = request.headers.get(header, "").encode("latin-1").decode()
+        return unquote(given, errors="strict") or None
+    except UnicodeError as error:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "bad_request",
+            f"the header {header} is not UTF-8: send the id in UTF-8 or percent-encoded",
+            field=header,
+        ) from error
+
+
+def _build_request(
+    proxy: Proxy, request: Request, keys: ClientKeys, upstream: Upstream, prefix: str, content: bytes
+) -> httpx.Request:
+    if {".", ".."} & set(request.scope["path"].split("/")):
+        # A provider would read another path than the route did.
+        raise Problem(HTTPStatus.NOT_FOUND, "not_found", "the path holds `.` or `..`; send it without them")
+    path = request.scope["raw_path"].decode("ascii").removeprefix(prefix)
+    query = request.scope["query_string"].decode("ascii")
+    headers = select_request_headers(request.headers, upstream, has_own_key=keys.has_own_key)
+    try:
+        return proxy.client.build_request(
+            request.method,
+            f"{upstream.url}{path}" + (f"?{query}" if query else ""),
+            headers=httpx.Headers(headers, encoding="latin-1"),  # as they were read
+            content=content or None,
+        )
+    except httpx.InvalidURL as error:
+        raise Problem(
+            HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the address is too long; shorten its query"
+        ) from error

@@ -1,0 +1,43 @@
+"""Port of a provider's wire format: how a request names user and messages, and where its parts are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mnemon.gateway.proxy.answers import Answer, AnswerParts
+from mnemon.gateway.proxy.messages import ChatMessage
+from mnemon.gateway.proxy.placement import PlacedContext
+
+RequestBody = dict[str, Any]
+
+
+class WireFormat(Protocol):
+    """A wire format.
+
+    Attributes:
+        provider: name of the provider in `mnemon usage`.
+    """
+
+    provider: str
+
+    def find_user(self, body: RequestBody) -> str | None:
+        """Return the user that a body names."""
+
+    def parse_messages(self, body: RequestBody) -> Sequence[ChatMessage]:
+        """Return the messages of the conversation, without system prompts.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: the body is no request of this format.
+        """
+
+    def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
+        """Return a body with the context in its places."""
+
+    def parse_answer(self, body: Mapping[str, Any]) -> Answer:
+        """Return the answer of a response that is not streamed.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: the body is no answer.
+        """
+
+    def create_parts(self) -> AnswerParts:
+        """Return the empty parts of a streamed answer."""

@@ -1,0 +1,91 @@
+"""Limits of a process: it refuses what it cannot answer soon, and keeps no queue."""
+
+import asyncio
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mnemon.gateway.problems import Problem
+
+MAX_OPEN_REQUESTS: Final = 512
+"""Maximum number of open requests of a process; further ones are refused with 503."""
+
+MAX_BODY: Final = 8 * 1024 * 1024
+"""Maximum size of a request's body in bytes: 1,000 events of 8 KiB. One event has at most 1 MiB."""
+
+READ_BODY: Final = 64 * 1024 * 1024
+"""Maximum bytes of a body that is too large that are read before the answer: a connection that closes earlier
+would take the answer with it.
+"""
+
+BODY_SECONDS: Final = 30.0
+"""Maximum seconds for a request's body to arrive."""
+
+_PROBES: Final = frozenset({"/healthz", "/readyz"})
+
+
+class RequestLimiter:
+    """Refuses requests beyond the limit, and requests whose body is too large or arrives too slowly."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _PROBES:
+            await self._application(scope, receive, send)
+            return
+        if self._open >= MAX_OPEN_REQUESTS:
+            problem = Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "unavailable",
+                f"this gateway has {MAX_OPEN_REQUESTS} open requests; repeat the request in a second",
+                retryable=True,
+            )
+            await problem.to_response()(scope, receive, send)
+            return
+        self._open += 1
+        try:
+            await self._application(scope, _limit_body(receive), send)
+        finally:
+            self._open -= 1
+
+
+def _limit_body(receive: Receive) -> Receive:
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS
+    size = 0
+    is_whole = False
+
+    async def receive_part() -> Message:
+        nonlocal size, is_whole
+        if is_whole:  # the application waits for a disconnect
+            return await receive()
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError as error:
+            raise Problem(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "timeout",
+                f"the body did not arrive within {BODY_SECONDS:.0f} s; repeat the request",
+                retryable=True,
+            ) from error
+        size += len(message.get("body", b""))
+        if size > MAX_BODY:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    while message.get("more_body") and size < READ_BODY:
+                        message = await receive()
+                        size += len(message.get("body", b""))
+            raise Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "too_large",
+                f"the body has more than {MAX_BODY:,} bytes; send it in several requests",
+                headers={"Connection": "close"},
+            )
+        is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    return receive_part

@@ -1,0 +1,1 @@
+"""Routes of the gateway, by what they do."""

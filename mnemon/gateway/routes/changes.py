@@ -1,0 +1,112 @@
+"""Route of the changes: the events of a tenant's log as server-sent events, from a position on."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import Field
+from pydantic_core import from_json
+
+from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
+from mnemon.gateway.routes.parameters import Memory
+from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
+from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
+from mnemon_infra.broker.streams.log_tail import log_tail
+from mnemon_infra.delivery import Delivery
+
+
+class ChangeV1(Contract):
+    """An event of the log."""
+
+    seq: Sequence = Field(description="Log position of the event.")
+    event: Text = Field(description="Name of the event, such as `message` or `fact.saved`.")
+    version: int = Field(description="Version of the event's contract.")
+    user: Identifier = Field(description="User of the event.")
+    conversation: Identifier | None = Field(
+        default=None, description="Conversation of a chat event; absent for the current conversation."
+    )
+    at: Moment = Field(description="Time at which the log stored the event.")
+    data: Any = Field(description="Body of the event, by its contract.")
+
+
+def create_change_routes() -> APIRouter:
+    """Return the route."""
+    router = APIRouter(tags=["changes"])
+    router.add_api_route(
+        "/v1/changes",
+        _stream_changes,
+        methods=["GET"],
+        operation_id="changes",
+        summary="Follow the log",
+        response_class=EventSourceResponse,
+        response_description="Events, each with a `ChangeV1` as its data.",
+    )
+    return router
+
+
+class SelectedEvents(NamedTuple):
+    """The caller of a stream, and the filter of the events that it may follow."""
+
+    caller: Caller
+    pattern: str
+
+
+def _select_events(
+    caller: CallerOfRequest,
+    user: Annotated[
+        str | None, Query(min_length=1, max_length=255, description="User of the events. Default: all users.")
+    ] = None,
+) -> SelectedEvents:
+    """Return the events that a caller may follow.
+
+    Refuse other events here: once the stream has begun, the answer can have no other status.
+    """
+    caller.require("read", user)
+    return SelectedEvents(caller, owner_filter(caller.tenant, user))
+
+
+async def _stream_changes(
+    request: Request,
+    memory: Memory,
+    selected: Annotated[SelectedEvents, Depends(_select_events)],
+    after: Annotated[
+        int, Query(ge=0, le=2**63 - 1, description="Log position before the first event to send.")
+    ] = 0,
+    last_event_id: Annotated[
+        int | None,
+        Header(ge=0, le=2**63 - 1, description="Position of the last received event; replaces `after`."),
+    ] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Send events as they come, until the key is revoked: `id` is the log position."""
+    callers: Callers = request.app.state.callers
+    start = after if last_event_id is None else last_event_id
+    async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as pages:
+        async for page in pages:
+            if not await callers.is_accepted(selected.caller):
+                return  # the key was revoked; the client learns it when it connects again
+            for delivery in page:
+                if change := _describe(delivery):
+                    yield ServerSentEvent(
+                        id=str(change.seq), event=change.event, raw_data=change.body().decode()
+                    )
+
+
+def _describe(delivery: Delivery) -> ChangeV1 | None:
+    """Return the event of a delivery; None for a message that is no event, which became a dead letter."""
+    try:
+        address = parse_subject(delivery.subject)
+        data = from_json(delivery.body)
+    except (InvalidSubject, ValueError):
+        return None
+    return ChangeV1(
+        seq=delivery.sequence,
+        event=address.name,
+        version=address.version,
+        user=address.user,
+        conversation=address.conversation,
+        at=datetime.fromtimestamp(delivery.stored_at, UTC),
+        data=data,
+    )

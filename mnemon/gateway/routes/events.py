@@ -1,0 +1,172 @@
+"""Routes that publish events: one event of a user, or up to 1,000 events of several users."""
+
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from itertools import count, repeat
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import Field
+
+from mnemon.gateway.callers import CallerOfRequest
+from mnemon.gateway.request_bodies import annotate_body
+from mnemon.gateway.routes.parameters import Memory, User
+from mnemon_contracts.base import Contract, Identifier, InvalidBody, Sequence, check_identifier
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.registry import EVENTS, EventContract
+from mnemon_producers.events import ChatEvent, encode_event
+from mnemon_producers.publisher import Published
+
+MAX_EVENTS: Final = 1000
+"""Maximum number of events of one request."""
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=240,
+        description="Id of the event, if its body has none: a repeated request then stores nothing twice.",
+    ),
+]
+ChatBody = MessageV1 | StartedV1 | ClearedV1
+
+
+class PublishedV1(Contract):
+    """Receipt of published events: they are in the log."""
+
+    seq: Sequence = Field(description="Highest log position of the events, for `min_seq` of a request.")
+    count: int = Field(description="Number of events.")
+    duplicates: int = Field(description="Number of events that the log had before, with the same ids.")
+
+
+class EventOfUser(Contract):
+    """An event with its user and conversation."""
+
+    user: Identifier = Field(description="Id of the user.")
+    conversation: Identifier | None = Field(
+        default=None, description="Id of the conversation. Default: the current conversation."
+    )
+
+
+class MessageOfUser(EventOfUser):
+    """A message with its user and conversation."""
+
+    message: MessageV1 = Field(description="The message.")
+
+
+class StartOfUser(EventOfUser):
+    """The start of a conversation, with its user."""
+
+    started: StartedV1 = Field(description="The start of the conversation.")
+
+
+class ClearanceOfUser(EventOfUser):
+    """The removal of a conversation's earlier messages, with its user."""
+
+    cleared: ClearedV1 = Field(description="The removal.")
+
+
+class EventsV1(Contract):
+    """Publish events in their order."""
+
+    events: tuple[MessageOfUser | StartOfUser | ClearanceOfUser, ...] = Field(
+        min_length=1, max_length=MAX_EVENTS, description="The events, at most 1,000."
+    )
+
+
+def create_event_routes() -> APIRouter:
+    """Return the routes of the chat events, and the route of several events."""
+    router = APIRouter(tags=["events"])
+    answers: dict[str, Any] = {
+        "methods": ["POST"],
+        "status_code": HTTPStatus.CREATED,
+        "response_model": PublishedV1,
+    }
+    for event in EVENTS.values():
+        if event.space == "chat":
+            router.add_api_route(
+                f"/v1/users/{{user:path}}/events/{event.name}",
+                _create_endpoint(event),
+                operation_id=f"publish_{event.name}",
+                summary=f"Publish the event `{event.name}`",
+                description=event.latest.__doc__,
+                **answers,
+            )
+    router.add_api_route(
+        "/v1/events",
+        _publish_events,
+        operation_id="publish_events",
+        summary="Publish events of several users",
+        description="Publish up to 1,000 events in their order. With an Idempotency-Key, the events get "
+        "the ids `KEY:1`, `KEY:2` and so on.",
+        **answers,
+    )
+    return router
+
+
+def _create_endpoint(event: EventContract) -> Callable[..., Any]:
+    async def publish(
+        user: User,
+        body: Any,
+        caller: CallerOfRequest,
+        memory: Memory,
+        conversation: Annotated[
+            str | None, Query(description="Id of the conversation. Default: the current conversation.")
+        ] = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        caller.require("write", user)
+        event = ChatEvent(user, _identify(body, idempotency_key), conversation)
+        return _acknowledge(await memory.get_publisher(caller.tenant).store(event))
+
+    publish.__annotations__["body"] = annotate_body(event.latest)
+    return publish
+
+
+async def _publish_events(
+    body: Annotated[EventsV1, annotate_body(EventsV1)],
+    caller: CallerOfRequest,
+    memory: Memory,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    for each in body.events:
+        caller.require("write", each.user)
+    events = [
+        ChatEvent(each.user, _identify(_get_event(each), key), each.conversation)
+        for each, key in zip(body.events, _number_keys(idempotency_key), strict=False)
+    ]
+    for event in events:
+        encode_event(caller.tenant, event, "-")  # all or nothing: check each event before the first is sent
+    return _acknowledge(await memory.get_publisher(caller.tenant).publish_many(events))
+
+
+def _get_event(given: MessageOfUser | StartOfUser | ClearanceOfUser) -> ChatBody:
+    match given:
+        case MessageOfUser():
+            return given.message
+        case StartOfUser():
+            return given.started
+        case ClearanceOfUser():
+            return given.cleared
+
+
+def _number_keys(key: str | None) -> Iterator[str | None]:
+    return repeat(None) if key is None else (f"{key}:{number}" for number in count(1))
+
+
+def _identify(event: ChatBody, key: str | None) -> ChatBody:
+    """Return an event with the id of the header, if there is one.
+
+    Raises:
+        InvalidBody: the event has another id.
+    """
+    if key is None:
+        return event
+    if event.id not in (None, key):
+        raise InvalidBody("Idempotency-Key", "differs from the `id` in the body; send one of them")
+    return event.model_copy(update={"id": check_identifier("Idempotency-Key", key)})
+
+
+def _acknowledge(stored: Published) -> Response:
+    receipt = PublishedV1(seq=stored.last_seq, count=stored.count, duplicates=stored.duplicates)
+    return Response(receipt.body(), HTTPStatus.CREATED, media_type="application/json")

@@ -1,0 +1,102 @@
+"""Process of its own for an HTTP service, started by the first connection to the service's socket.
+
+The socket is open all the time: the first request waits until the process has started. An unused service
+costs neither time nor memory.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, NamedTuple
+
+import structlog
+
+log = structlog.get_logger("http")
+
+END_TIMEOUT = 10.0
+"""Seconds for the process to end before it is killed."""
+
+_PAUSE: Final = 5.0
+"""Seconds before the process is restarted after a failure."""
+
+
+class LazyProcess(NamedTuple):
+    """A process `python -m MODULE SOCKET`.
+
+    Attributes:
+        module: the module; its process ends with exit code 0 when it is no longer needed.
+        get_options: returns one line for the standard input of the process; it may have secrets.
+        take_line: takes each line that the process prints.
+    """
+
+    module: str
+    get_options: Callable[[], str]
+    take_line: Callable[[str], None]
+
+
+@asynccontextmanager
+async def start_on_demand(process: LazyProcess, listening: socket.socket) -> AsyncIterator[None]:
+    """Serve a socket for the duration of the block; the process starts when a client connects."""
+    keeper = asyncio.create_task(_supervise(process, listening), name=process.module)
+    try:
+        yield
+    finally:
+        keeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeper
+
+
+async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
+    while True:
+        await _wait_for_connection(listening)
+        code = await _run_process(process, listening)
+        if code:
+            log.error("HTTP process ended, restarting", module=process.module, exit_code=code)
+            await asyncio.sleep(_PAUSE)
+
+
+async def _wait_for_connection(listening: socket.socket) -> None:
+    """Wait for a connection, and leave its acceptance to the process."""
+    came = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(listening, came.set)
+    try:
+        await came.wait()
+    finally:
+        loop.remove_reader(listening)
+
+
+async def _run_process(launched: LazyProcess, listening: socket.socket) -> int:
+    """Start the process and wait for its end; return its exit code."""
+    number = listening.fileno()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", launched.module, str(number)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        pass_fds=(number,),
+        # A Ctrl-C in the terminal reaches only this process, which ends the new process.
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(launched.get_options().encode() + b"\n")
+        async for line in process.stdout:
+            launched.take_line(line.decode().strip())
+        return await process.wait()
+    finally:
+        await _end_process(process)
+
+
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(END_TIMEOUT):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,0 +1,43 @@
+"""Port of a service that a data folder remembers, so that its address stays the same."""
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from mnemon.http.server import open_listening_socket
+from mnemon_infra.process.data_folder import replace_file
+
+_HOST: Final = "127.0.0.1"
+
+
+class PortTaken(Exception):
+    """Another process has the chosen port."""
+
+
+def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.socket:
+    """Return a listening socket on this machine.
+
+    Args:
+        path: file with the port of the former run.
+        port: the chosen port; None takes the former port if it is free, then the usual port, then any.
+        usual: port of a first run; 0 means any free port.
+
+    Raises:
+        PortTaken: another process has the chosen port.
+    """
+    if port:
+        try:
+            return _save(path, open_listening_socket(_HOST, port))
+        except OSError as error:
+            raise PortTaken(f"port {port} cannot be opened: {error.strerror}") from error
+    with suppress(OSError, ValueError):
+        return open_listening_socket(_HOST, int(path.read_text("ascii")))
+    with suppress(OSError):
+        return _save(path, open_listening_socket(_HOST, usual))
+    return _save(path, open_listening_socket(_HOST, 0))
+
+
+def _save(path: Path, listening: socket.socket) -> socket.socket:
+    replace_file(path, str(listening.getsockname()[1]))
+    return listening

@@ -1,0 +1,297 @@
+"""The HTTP gateway of `mnemon up`, as programs without NATS use it."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import httpx
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from mnemon.gateway.openapi import read_document
+from mnemon_infra.api_keys import CACHE_SECONDS
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
+
+
+async def create_key(up: Up, tenant: str, *options: str) -> dict[str, str]:
+    done = await mnemon("auth", "key", "create", "--tenant", tenant, *options, "--json", "--data", up.data)
+    assert done.code == 0, done.err
+    issued: dict[str, str] = json.loads(done.out)
+    return issued
+
+
+def connect(up: Up, key: str | None = None) -> httpx.AsyncClient:
+    assert up.endpoints
+    assert up.endpoints.gateway
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx.AsyncClient(base_url=up.endpoints.gateway, headers=headers, timeout=60)
+
+
+@asynccontextmanager
+async def tenant(up: Up, *options: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a tenant of its own."""
+    issued = await create_key(up, f"http-{uuid4().hex[:8]}", *options)
+    async with connect(up, issued["key"]) as client:
+        yield client
+
+
+def said(text: str, **fields: str) -> dict[str, str]:
+    return {"role": "user", "content": text, **fields}
+
+
+async def test_published_and_saved_memory_is_in_the_context(shared: Up) -> None:
+    async with tenant(shared) as client:
+        published = await client.post("/v1/users/anna/events/message", json=said("My sister is Vera."))
+        assert published.status_code == 201
+        saved = await client.post("/v1/users/anna/save", json={"text": "Prefers night trains to planes"})
+        assert saved.json()["decision"] == "saved"
+        context = await client.post(
+            "/v1/users/anna/context",
+            json={"query": "How do I get to Porto?", "min_seq": published.json()["seq"]},
+        )
+        texts = [message["content"] for message in context.json()["messages"]]
+        assert any("night trains" in text for text in texts)
+        assert any("Vera" in text for text in texts)
+
+
+async def test_repeated_publish_stores_nothing_twice(shared: Up) -> None:
+    async with tenant(shared) as client:
+        for number in range(3):
+            answer = await client.post(
+                "/v1/users/anna/events/message",
+                params={"conversation": "c1"},
+                json=said("Once."),
+                headers={"Idempotency-Key": "m1"},
+            )
+            assert (answer.status_code, answer.json()["duplicates"]) == (201, min(number, 1))
+        events = [{"user": f"u{number}", "message": said("Hello.")} for number in range(300)]
+        first, second = [
+            (
+                await client.post("/v1/events", json={"events": events}, headers={"Idempotency-Key": "b"})
+            ).json()
+            for _ in range(2)
+        ]
+        assert (first["count"], first["duplicates"]) == (300, 0)
+        assert (second["count"], second["duplicates"]) == (300, 300)
+        history = await client.post(
+            "/v1/users/anna/history", json={"conversation": "c1", "min_seq": answer.json()["seq"]}
+        )
+        assert [each["content"] for each in history.json()["messages"]] == ["Once."]
+
+
+async def test_id_and_idempotency_key_must_agree(shared: Up) -> None:
+    async with tenant(shared) as client:
+        answer = await client.post(
+            "/v1/users/anna/events/message",
+            json=said("Hello.", id="one"),
+            headers={"Idempotency-Key": "other"},
+        )
+        assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
+
+
+async def test_uploaded_document_is_found(shared: Up) -> None:
+    async with tenant(shared) as client:
+        added = await client.put(
+            "/v1/users/anna/documents/timetable",
+            params={"title": "Timetable"},
+            content="Поезд в Порту уходит в 21:40.".encode(),
+        )
+        assert added.json()["document_id"] == "timetable"
+        found = await client.post(
+            "/v1/users/anna/get", json={"id": "timetable", "min_seq": added.json()["seen_seq"]}
+        )
+        assert "21:40" in found.json()["document"]["text"]
+        refused = await client.put("/v1/users/anna/documents/other", content=b"\xff\xfe")
+        assert (refused.status_code, refused.json()["field"]) == (422, "body")
+
+
+async def test_changes_continue_after_the_last_event(shared: Up) -> None:
+    async with tenant(shared) as client:
+        for number in range(5):
+            await client.post("/v1/users/anna/events/message", json=said(f"Message {number}"))
+        seen = await read_changes(client, 3)
+        rest = asyncio.create_task(read_changes(client, 3, {"Last-Event-ID": str(seen[-1]["seq"])}))
+        await client.post("/v1/users/anna/events/message", json=said("Message 5"))
+        assert [each["data"]["content"] for each in seen + await rest] == [f"Message {n}" for n in range(6)]
+
+
+async def read_changes(
+    client: httpx.AsyncClient, count: int, headers: dict[str, str] | None = None
+) -> list[dict[str, dict[str, str]]]:
+    """Return the first messages of `/v1/changes`."""
+    found = []
+    async with asyncio.timeout(TIMEOUT), client.stream("GET", "/v1/changes", headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        async for line in answer.aiter_lines():
+            if line.startswith("data: "):
+                change = json.loads(line.removeprefix("data: "))
+                found += [change] if change["event"] == "message" else []
+            if len(found) == count:
+                break
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(read_document()["paths"]))
+async def test_another_tenants_key_reaches_nothing(shared: Up, path: str) -> None:
+    """The tenant comes from the key, so the same user of another tenant has no memory."""
+    async with tenant(shared, "--scope", "read", "--scope", "write", "--scope", "erase") as owner:
+        said_at = await owner.post("/v1/users/anna/events/message", json=said("My PIN is in the drawer."))
+        saved = await owner.post("/v1/users/anna/save", json={"text": "Has a spare key under the mat"})
+        async with tenant(shared, "--scope", "read", "--scope", "write", "--scope", "erase") as other:
+            for method, operation in read_document()["paths"][path].items():
+                if operation["operationId"] == "changes":
+                    await other.post("/v1/users/bert/events/message", json=said("Mine."))
+                    (only,) = await read_changes(other, 1)
+                    assert only["data"]["content"] == "Mine."
+                    continue
+                named = path.replace("{user}", "anna").replace("{document_id}", saved.json()["id"])
+                body = {"id": saved.json()["id"], "query": "drawer mat", "text": "A new fact about tea"}
+                known = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+                fields = schema_fields(known.get("schema", {}))
+                answer = await other.request(
+                    method, named, json={name: value for name, value in body.items() if name in fields}
+                )
+                assert "drawer" not in answer.text
+                assert "spare key" not in answer.text
+        again = await owner.post("/v1/users/anna/history", json={"min_seq": said_at.json()["seq"]})
+        assert [each["content"] for each in again.json()["messages"]] == ["My PIN is in the drawer."]
+        facts = await owner.post("/v1/users/anna/read")
+        assert [each["text"] for each in facts.json()["facts"]] == ["Has a spare key under the mat"]
+
+
+def schema_fields(schema: dict[str, str]) -> set[str]:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return set(read_document()["components"]["schemas"].get(name, {}).get("properties", ()))
+
+
+async def test_keys_permit_their_scopes_and_user_only(shared: Up) -> None:
+    async with tenant(shared, "--scope", "read", "--user", "anna") as client:
+        assert (await client.post("/v1/users/anna/history")).status_code == 200
+        for path, body in (
+            ("/v1/users/anna/events/message", said("x")),
+            ("/v1/users/anna/save", {"text": "x"}),
+            ("/v1/users/anna/profile", {"fields": {"a": 1}}),
+            ("/v1/users/anna/erase", {}),
+            ("/v1/users/bert/history", {}),
+            ("/v1/events", {"events": [{"user": "anna", "message": said("x")}]}),
+        ):
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), path
+        assert (await client.get("/v1/changes")).status_code == 403
+        assert (await client.post("/v1/users/anna/profile")).status_code == 200, "reads only"
+
+
+async def test_absent_and_wrong_keys_are_refused(shared: Up) -> None:
+    async with connect(shared) as client:
+        answer = await client.post("/v1/users/anna/history")
+        assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
+    issued = await create_key(shared, "behind-a-proxy")
+    async with connect(shared, "wrong") as wrong, connect(shared, issued["key"]) as right:
+        while (await wrong.post("/v1/users/anna/history")).status_code != 429:
+            pass
+        assert (await right.post("/v1/users/anna/history")).status_code == 200
+        # The address is the same for all tests: a right key ends its wait.
+        assert (await wrong.post("/v1/users/anna/history")).status_code == 401
+
+
+async def test_revoked_key_is_refused_within_seconds(shared: Up) -> None:
+    issued = await create_key(shared, "revoked")
+    async with connect(shared, issued["key"]) as client:
+        assert (await client.post("/v1/users/anna/history")).status_code == 200
+        assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 0
+        async with asyncio.timeout(CACHE_SECONDS + TIMEOUT):
+            while (await client.post("/v1/users/anna/history")).status_code != 401:
+                await asyncio.sleep(0.5)
+    assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "field"),
+    [
+        pytest.param(b"{", 422, "body", id="no JSON"),
+        pytest.param(b'{"role":"user"}', 422, "content", id="missing"),
+        pytest.param(b'{"role":"user","content":"x","contnet":"y"}', 422, "contnet", id="misspelled"),
+        pytest.param(b'{"role":"user","content":"x","id":"a\\r\\nX: y"}', 422, "id", id="header injection"),
+        pytest.param(b'{"role":"user","content":"\\u0000"}', 422, "content", id="NUL"),
+        pytest.param(b'{"role":"user","content":"\\ud800"}', 422, "body", id="surrogate"),
+        pytest.param(b'{"role":"user","content":"x","metadata":{"a":NaN}}', 422, "metadata.a", id="NaN"),
+        pytest.param(b" " * 10_000_000, 413, None, id="large"),
+    ],
+)
+async def test_invalid_bodies_are_named(shared: Up, content: bytes, status: int, field: str | None) -> None:
+    async with tenant(shared) as client:
+        for headers in ({"Content-Type": "application/json"}, {"Content-Type": "text/plain"}):
+            answer = await client.post("/v1/users/anna/events/message", content=content, headers=headers)
+            assert answer.status_code in (status, 400 if field == "body" else status), answer.text
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            assert answer.json().get("field") == field or field == "metadata.a"
+
+
+async def test_rate_of_a_tenant_is_limited(shared: Up) -> None:
+    issued = await create_key(shared, "hasty")
+    limit = await mnemon(
+        *("settings", "set", "--tenant", "hasty", "rates.requests_per_second=1", "--data", shared.data)
+    )
+    assert limit.code == 0, limit.err
+    async with connect(shared, issued["key"]) as client, asyncio.timeout(TIMEOUT):
+        while (refused := await client.post("/v1/users/anna/history")).status_code == 200:
+            pass
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+    assert refused.json()["retryable"] is True
+
+
+async def test_description_needs_no_other_host(shared: Up) -> None:
+    async with connect(shared) as client:
+        assert (await client.get("/openapi.json")).json() == read_document()
+        page = (await client.get("/docs")).text
+        assert "//" not in page.replace(str(client.base_url), "").replace("http://www.w3.org", "")
+        for part in ("swagger-ui-bundle.js", "swagger-ui.css"):
+            assert part in page
+            assert (await client.get(f"/static-offline-docs/{part}")).status_code == 200
+        assert (await client.get("/readyz")).status_code == 204
+
+
+async def test_clients_of_mcp_use_the_same_keys(shared: Up) -> None:
+    assert shared.endpoints
+    address = f"{shared.endpoints.gateway}/mcp"
+    writing = await create_key(shared, "mcp-over-http")
+    reading = await create_key(shared, "mcp-over-http", "--scope", "read", "--user", "anna")
+    async with open_mcp(address, writing["key"], {"Mnemon-User": "anna"}) as client:
+        saved = await client.call_tool("memory_save", {"text": "Prefers night trains to planes"})
+        assert saved.structured_content
+        assert saved.structured_content["decision"] == "saved"
+    async with open_mcp(address, reading["key"], {"Mnemon-User": "bert"}) as client:
+        found = await client.call_tool("memory_read", {})
+        assert "night trains" in str(found.structured_content), "the user of the key counts"
+        refused = await client.call_tool("memory_save", {"text": "Likes tea"})
+        assert refused.is_error
+        assert "scope `write`" in str(refused.content)
+
+
+@asynccontextmanager
+async def open_mcp(address: str, key: str, headers: dict[str, str]) -> AsyncIterator[Client]:
+    sent = {"Authorization": f"Bearer {key}", **headers}
+    async with (
+        httpx2.AsyncClient(headers=sent, timeout=60) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        yield client
+
+
+async def test_metadata_tells_clients_of_mcp_to_send_a_key(shared: Up) -> None:
+    async with connect(shared) as client:
+        refused = await client.post("/mcp", json={})
+        told = re.fullmatch(r'Bearer resource_metadata="(.*)"', refused.headers["WWW-Authenticate"])
+        assert (refused.status_code, bool(told)) == (401, True)
+        assert told
+        described = (await client.get(told[1])).json()
+        assert described["resource"] == f"{str(client.base_url).rstrip('/')}/mcp"
