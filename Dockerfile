@@ -6,7 +6,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/var/cache/pip \
     python -m venv /opt/mnemon \
-    && /opt/mnemon/bin/pip install ".[server,anthropic,google,nkeys,mcp,otel]" \
+    && /opt/mnemon/bin/pip install ".[server,anthropic,google,nkeys,mcp,otel,backup]" \
     && /opt/mnemon/bin/pip uninstall --yes pip
 
 FROM python:3.11-slim

