@@ -57,11 +57,25 @@ class Contract(BaseModel):
             InvalidBody: the body is too large, is not JSON, or does not satisfy the contract.
         """
         if len(body) > BODY_LIMIT:
-            raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+            raise InvalidBody(
+                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+            )
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
             raise _invalid(error, _declared_fields(Contract)) from error
+
+    @classmethod
+    def parse_strict(cls, body: bytes) -> Self:
+        """Parse a body of any size, and refuse unknown fields.
+
+        Raises:
+            InvalidBody: the body is not JSON, or does not satisfy the contract.
+        """
+        try:
+            return cls.model_validate_json(body, extra="forbid")
+        except ValidationError as error:
+            raise _invalid(error) from error
 
     @classmethod
     def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
@@ -92,7 +106,9 @@ class Contract(BaseModel):
         """
         body = self.__pydantic_serializer__.to_json(self, exclude_none=True)
         if len(body) > BODY_LIMIT:
-            raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+            raise InvalidBody(
+                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+            )
         return body
 
 
@@ -188,7 +204,7 @@ def _day_or_time(written: object) -> object:
 def _short(identifier: str) -> str:
     size = len(identifier.encode())
     if size > ID_LIMIT:
-        raise ValueError(f"{size} bytes, the limit is {ID_LIMIT}")
+        raise ValueError(f"has {size} bytes, and the limit is {ID_LIMIT}")
     return identifier
 
 

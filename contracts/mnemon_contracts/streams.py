@@ -11,3 +11,6 @@ DEAD = "DEAD"
 
 SETTINGS = "settings"
 """The key-value bucket of the run-time settings."""
+
+API_KEYS = "api_keys"
+"""The key-value bucket of the keys for the HTTP gateway; it has hashes of keys, no keys."""

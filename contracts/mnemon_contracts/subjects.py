@@ -232,6 +232,21 @@ def tenant_events(tenant: str) -> tuple[str, str]:
     return f"chat.{token}.>", f"memory.{token}.>"
 
 
+def owner_filter(tenant: str, user: str | None = None) -> str:
+    """Return the filter of all events of a tenant in the log, or of one user's events.
+
+    Raises:
+        InvalidId: the tenant or the user cannot be an id.
+    """
+    owner = encode_token(tenant) if user is None else f"{encode_token(tenant)}.{encode_token(user)}"
+    return f"*.{owner}.>"
+
+
+def tenant_event_filter(tenant: str, event: str) -> str:
+    """Return the filter of a derived event, such as `fact.proposed`, of a tenant's users, in all versions."""
+    return f"memory.{encode_token(tenant)}.*.{event}.*"
+
+
 def inbox_prefix(tenant: str) -> str:
     """Return the prefix of a tenant's inboxes, to which no other tenant may subscribe."""
     return f"_INBOX_{ascii_name(tenant)}"

@@ -43,3 +43,15 @@ class AskFailed(Exception):
         self.code = error.code
         self.message = error.message
         self.retryable = error.retryable
+
+
+class TenantMoved(AskFailed):
+    """The tenant has moved to another deployment: connect to `moved_to`, and publish and ask there.
+
+    `moved_to` is the address of the NATS servers there, without a login. The old deployment still stores
+    events that a bot publishes; the operator's `mnemon tenant move` forwards them.
+    """
+
+    def __init__(self, error: AskError) -> None:
+        super().__init__(error)
+        self.moved_to = error.moved_to

@@ -95,7 +95,17 @@ class Publisher:
             InvalidId, InvalidBody: the event cannot be sent.
             PublishFailed: the event is not known to be stored.
         """
-        return (await self._publish_encoded(encode_event(self._tenant, event, _random_id()))).seq
+        return (await self.store(event)).last_seq
+
+    async def store(self, event: ChatEvent) -> Published:
+        """Publish one event; the result tells whether the log had it before.
+
+        Raises:
+            InvalidId, InvalidBody: the event cannot be sent.
+            PublishFailed: the event is not known to be stored.
+        """
+        stored = await self._publish_encoded(encode_event(self._tenant, event, _random_id()))
+        return Published(1, int(bool(stored.duplicate)), stored.seq)
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
         """Publish events in their order, in atomic batches; two or three batches are in memory at a time.

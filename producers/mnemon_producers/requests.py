@@ -12,7 +12,7 @@ from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
 from mnemon_producers.connection import find_denial
-from mnemon_producers.errors import AskFailed
+from mnemon_producers.errors import AskFailed, TenantMoved
 from mnemon_producers.events import check_id
 from mnemon_producers.timeouts import Timeouts
 
@@ -82,7 +82,9 @@ def _encode_request(request: Contract) -> bytes:
     """
     body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
     if len(body) > BODY_LIMIT:
-        raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+        raise InvalidBody(
+            "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+        )
     return body
 
 
@@ -92,7 +94,7 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     except ValidationError as error:
         raise _ask_failed("internal", f"the reply to {verb} is invalid: {error}") from error
     if reply.error:
-        raise AskFailed(reply.error)
+        raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)
     for warning in reply.warnings or ():
         log.warning("reply arrived with a warning: %s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has

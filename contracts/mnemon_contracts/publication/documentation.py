@@ -25,7 +25,7 @@ Need: TypeAlias = Callable[[JsonSchema, bool], str]
 
 
 def render_page(examples: Examples) -> str:
-    """Return the page, in Markdown."""
+    """Return the page of all contracts (`docs/contracts.md`), in Markdown."""
     template = Template(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
     return template.substitute(
         log=streams.LOG,

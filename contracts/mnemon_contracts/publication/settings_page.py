@@ -32,7 +32,7 @@ Settings that belong together. A preset leaves other settings as they are, and n
 
 
 def render_page() -> str:
-    """Return the page, in Markdown."""
+    """Return the page of all settings (`docs/settings.md`), in Markdown."""
     alone, *named = list_groups()
     sections = [INTRODUCTION, _table(alone.fields)]
     sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]

@@ -11,7 +11,7 @@ from mnemon_contracts.events.chat import Role
 VerbErrorCode = Literal[
     "bad_request", "not_found", "refused", "unavailable", "timeout", "not_implemented", "internal"
 ]
-ErrorCode = Literal[VerbErrorCode, "unknown_verb"]
+ErrorCode = Literal[VerbErrorCode, "unknown_verb", "moved"]
 Format = Literal["messages", "xml", "blocks", "markdown"]
 
 MAX_HISTORY = 1000
@@ -33,14 +33,19 @@ Preceding = Annotated[
 class AskError(Contract):
     """The error of a request that has no result."""
 
-    # The schema of a verb's reply leaves out `unknown_verb`, because no verb answers with it.
-    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(
+    # The schema of a verb's reply leaves out `unknown_verb` and `moved`, because no verb answers with them.
+    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb", "moved"]] = Field(
         description="Error code, for programs."
     )
     message: Text = Field(
         description="Human-readable message; for an invalid body, it names the invalid field."
     )
     retryable: bool = Field(description="True if the same request can succeed later.")
+    moved_to: Text | None = Field(
+        default=None,
+        description="Address of the NATS servers of the tenant's deployment, if the tenant has moved there; "
+        "the code is `moved` then.",
+    )
 
 
 class Reply(Contract):

@@ -41,7 +41,13 @@ class SearchRequest(Contract):
 
     query: Text = Field(description="Query, in any language.")
     limit: int = Field(default=5, ge=1, le=100, description="Maximum number of hits.")
-    threshold: float | None = Field(default=None, ge=0, le=1, description="Minimum score of a hit, 0 to 1.")
+    threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither "
+        "is set, messages that probably do not answer a question are left out; 0 keeps them.",
+    )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
         description="Scopes to search: facts, messages, documents, summaries, or a level of memory. "
