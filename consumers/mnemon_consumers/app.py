@@ -17,7 +17,8 @@ from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.migration import require_head_revision
 from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
 from mnemon_infra.models.language.registry import open_language_models
@@ -26,6 +27,7 @@ from mnemon_infra.telemetry.metrics import RUNNING
 from mnemon_infra.telemetry.tracing import trace_process
 
 if TYPE_CHECKING:
+    from mnemon_infra.health.fault import Fault
     from mnemon_infra.health.probe import ProcessProbe
     from mnemon_infra.models.language.registry import LanguageModels
     from mnemon_infra.vectors.vector_index import VectorIndex
@@ -170,9 +172,10 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
     for name in names:
         RUNNING.set(1, name)
 
-    def measure() -> None:
+    def measure() -> "list[Fault]":
         budget.measure_spending()
         model_reports.measure_failing_models()
+        return model_reports.list_refusals()
 
     probe = ProcessProbe(names, deployment, measure)
     async with serve_http(deployment.metrics_host, deployment.metrics_port, probe.check):
@@ -219,8 +222,49 @@ async def _open_vector_index(
     ):
         if "index" in names:
             await _refill_if_lost(connection, database, vector_index)
-        async with _allow_swaps(connection, vector_index, deployment):
+        async with AsyncExitStack() as ends:
+            await ends.enter_async_context(_allow_swaps(connection, vector_index, deployment))
+            if "index" in names and deployment.qdrant_url:
+                await ends.enter_async_context(
+                    _recover_collections(connection, database, vector_index, deployment)
+                )
             yield vector_index
+
+
+@asynccontextmanager
+async def _recover_collections(
+    connection: Client, database: Database, vector_index: "VectorIndex", deployment: Deployment
+) -> AsyncIterator[None]:
+    """Create and refill collections of a Qdrant server that are deleted while this process has them open."""
+    from mnemon_infra.vectors.edge_owner import announce_swap
+    from mnemon_infra.vectors.port import VectorsLost
+    from mnemon_infra.vectors.recovery import recover_lost_collections
+    from mnemon_infra.vectors.vector_index import create_absent_collections
+
+    embedding = (await read_settings(connection)).embedding
+
+    async def recover() -> None:
+        if (await read_settings(connection)).embedding != embedding:
+            log.warning("embedding model changed, lost collections left for reindex")
+            return
+        try:
+            # One of all processes with `index` recovers them.
+            async with try_lock(database, "lost collections", deployment.database_schema) as is_mine:
+                if not is_mine:
+                    return
+                try:
+                    await vector_index.vectors.require_present()
+                except VectorsLost:
+                    # Reset the position first: after a kill in between, they are still absent.
+                    events = await reset_consumer(connection, LOG, "index")
+                    await create_absent_collections(deployment, vector_index)
+                    await announce_swap(connection)
+                    log.warning("collections created again, indexing the log from its start", events=events)
+        except DatabaseUnavailable as error:
+            log.warning("database does not answer, recovering collections later", error=str(error))
+
+    async with recover_lost_collections(vector_index.vectors, recover):
+        yield
 
 
 @asynccontextmanager

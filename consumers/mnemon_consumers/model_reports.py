@@ -8,7 +8,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from pydantic import TypeAdapter, ValidationError
 
+from mnemon_infra.health.fault import Fault, describe_refusal
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker, FailingModel
+from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
 from mnemon_infra.telemetry.metrics import MODELS_FAILING
 
 SUBJECT: Final = "$SRV.STATS.mnemon-models"
@@ -57,10 +59,33 @@ def parse_reports(replies: Iterable[bytes]) -> list[FailingModel]:
 
 def measure_failing_models() -> None:
     """Set the metric that counts the failing models of this process."""
+    failing = _list_failing()
+    for is_refused, kind in ((True, "refused"), (False, "unavailable")):
+        MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing), kind)
+
+
+def list_refusals() -> list[Fault]:
+    """Return a fault for each language model and embedding model that refuses requests of this process."""
+    faults = [
+        describe_refusal(
+            f"{each.provider}/{each.model or 'its default model'}",
+            each.error,
+            "the settings `extraction.model` and `compaction.model`",
+        )
+        for each in _list_failing()
+        if each.is_refused
+    ]
+    return faults + [
+        describe_refusal(model, error, "the setting `embedding.model`")
+        for model, error in EMBEDDING_REFUSALS.items()
+    ]
+
+
+def _list_failing() -> list[FailingModel]:
+    """Return the failing models of this process, each once."""
     failing = {
         (each.provider, each.model): each
         for circuit_breaker in _reporters
         for each in circuit_breaker.failing
     }
-    for is_refused, kind in ((True, "refused"), (False, "unavailable")):
-        MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing.values()), kind)
+    return list(failing.values())

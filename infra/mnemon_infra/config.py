@@ -36,7 +36,15 @@ class Deployment(BaseSettings):
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
     )
     qdrant_url: str | None = Field(default=None, description="Address of the Qdrant server.")
+    qdrant_grpc_port: int = Field(
+        default=6334, ge=1, le=65_535, description="Port of the Qdrant server for gRPC."
+    )
     qdrant_api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server.")
+    qdrant_ca: Path | None = Field(
+        default=None,
+        description="File with the certificates that sign the Qdrant server's. Default: the certificate "
+        "authorities of gRPC.",
+    )
     vectors_folder: Path | None = Field(
         default=None,
         description="Folder of the embedded vector engine, which is used without a Qdrant server.",
@@ -83,6 +91,13 @@ class Deployment(BaseSettings):
         ge=1,
         le=1000,
         description="Maximum number of concurrent calls of language models per process.",
+    )
+
+    proxy_memory_seconds: float = Field(
+        default=0.3,
+        gt=0,
+        le=60,
+        description="Maximum delay of a request to the proxy of the gateway by memory, in seconds.",
     )
 
     database_dsn: str | None = Field(
@@ -157,6 +172,11 @@ class Deployment(BaseSettings):
         ge=1,
         description="Maximum number of dead letters of one consumer within a minute; above it, the "
         "consumer pauses for five minutes.",
+    )
+    erasure_register: str | None = Field(
+        default=None,
+        description="Folder, or bucket such as s3://bucket/prefix, that gets an entry for each erasure. "
+        "Default: none, a restore cannot know erasures after its backup.",
     )
     admin_token: SecretStr | None = Field(
         default=None,

@@ -206,7 +206,8 @@ class Compactor:
         )
         try:
             is_known = await self._is_projected(connection, (tenant, user), ANSWER_WAIT)
-            is_wanted = is_known and await self._find_due_step(place, compaction) == step
+            is_moving = self._settings.is_suspended(tenant)  # the other deployment writes it
+            is_wanted = is_known and not is_moving and await self._find_due_step(place, compaction) == step
         except DatabaseUnavailable:
             await _append_events(connection, *paid)
             raise

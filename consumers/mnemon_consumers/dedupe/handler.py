@@ -27,6 +27,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("dedupe")
 
 POISON = Ack("persist stores a dead letter for the event")
+MOVED = Ack("the tenant has moved, or the event moved here")
 TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
 
 
@@ -55,18 +56,33 @@ class DedupeConsumer:
             yield
 
     async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided."""
+        """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
+
+        Proposals of a tenant that moves wait: if the move fails, they are decided here. If it succeeds, it
+        proposes undecided ones again in the other deployment.
+        """
         owners = [_parse_event_owner(each) for each in deliveries]
         users: defaultdict[Owner, list[int]] = defaultdict(list)
-        for owner, each in zip(owners, deliveries, strict=True):
-            if owner:
+        stopped = [
+            owner is not None and (each.is_moved or self._settings.is_suspended(owner[0]))
+            for owner, each in zip(owners, deliveries, strict=True)
+        ]
+        for owner, each, is_stopped in zip(owners, deliveries, stopped, strict=True):
+            if owner and not is_stopped:
                 users[owner].append(each.sequence)
         taken = await asyncio.gather(*(self._turns.run_turn(*each) for each in users.items()))
         waits = dict(zip(users, taken, strict=True))
         return [
-            self._turns.choose_outcome(owner, waits[owner], each.sequence) if owner else POISON
-            for owner, each in zip(owners, deliveries, strict=True)
+            POISON
+            if owner is None
+            else self._choose_stopped_outcome(owner[0], each)
+            if is_stopped
+            else self._turns.choose_outcome(owner, waits[owner], each.sequence)
+            for owner, each, is_stopped in zip(owners, deliveries, stopped, strict=True)
         ]
+
+    def _choose_stopped_outcome(self, tenant: str, delivery: Delivery) -> DeliveryOutcome:
+        return MOVED if delivery.is_moved or self._settings.has_moved(tenant) else Retry()
 
     async def limit_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Evict the facts by which users exceed their limits."""
@@ -77,12 +93,16 @@ class DedupeConsumer:
             owner = parse_owner(delivery.subject)
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
+        if self._settings.is_suspended(owner[0]):
+            return self._choose_stopped_outcome(owner[0], delivery)
         waits = await self._decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
         return ACK if waits is None else Retry()
 
     async def _decide(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
         # The semaphore admits the user who waited longest, so after a turn a user waits behind all others.
         async with self._slots:
+            if self._settings.is_suspended(owner[0]):
+                return FAILED  # a user's further turns run without deliveries
             try:
                 return await self._deciding.decide(self.broker.connection, owner, limits_at=limits_at)
             except TRANSIENT as error:

@@ -32,7 +32,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.health.consistency import require_same_log
-from mnemon_infra.process.data_folder import Endpoints, lock_folder
+from mnemon_infra.process.data_folder import Endpoints, lock_folder, mark_folder
 
 log = structlog.get_logger("embedded")
 
@@ -70,13 +70,14 @@ class Stack:
         self._is_whole.set()
 
     @contextmanager
-    def announce_endpoints(self, http: str | None = None) -> Iterator[None]:
+    def announce_endpoints(self, http: str | None = None, gateway: str | None = None) -> Iterator[None]:
         """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
 
         Args:
             http: address of the admin page for a browser.
+            gateway: address of the HTTP gateway.
         """
-        self.endpoints = self.endpoints.model_copy(update={"http": http})
+        self.endpoints = self.endpoints.model_copy(update={"http": http, "gateway": gateway})
         self._announcing = True
         self._announce()
         try:
@@ -160,7 +161,12 @@ class Stack:
 
 @asynccontextmanager
 async def run_stack(
-    data: Path, deployment: Deployment, *, nats_port: int | None = None, database_port: int | None = None
+    data: Path,
+    deployment: Deployment,
+    *,
+    nats_port: int | None = None,
+    database_port: int | None = None,
+    with_streams: bool = True,
 ) -> AsyncIterator[Stack]:
     """Run in a folder the servers that the deployment does not configure; update streams and schema.
 
@@ -169,22 +175,27 @@ async def run_stack(
         deployment: the configuration; a server that it names is not started here.
         nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
         database_port: port of the database on 127.0.0.1; None opens a unix socket only.
+        with_streams: False leaves streams and consumers as they are, for a restore that creates them.
 
     Raises:
         FolderInUse: another process holds the folder.
+        FolderTooNew: a newer version has written the folder.
         ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
+        LogTooNew: a newer version has marked the log.
         LogLost: the database has an event beyond the end of the log.
+        RestoreUnfinished: a restore into the log has not ended.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(lock_folder(data))
         Endpoints.remove(data)  # the endpoints of a killed run
         require_room(data)
+        mark_folder(data)
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)
@@ -201,7 +212,8 @@ async def run_stack(
         stack = Stack(data, located, servers, endpoints)
         # In this order: if the schema belongs to a newer version, the streams do not change either.
         await _migrate(located)
-        await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
+        if with_streams:
+            await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
         await ends.enter_async_context(stack.keep_servers())
         yield stack
 

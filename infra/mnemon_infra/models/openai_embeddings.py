@@ -21,6 +21,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingUnavailable,
     normalise_length,
 )
+from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
 from mnemon_infra.telemetry import metrics
 
 USUAL_MODEL = "text-embedding-3-small"
@@ -76,8 +77,11 @@ class _EmbeddingEndpoint:
             found = await self._vectors(texts)
             outcome = "answered"
             metrics.EMBEDDING_TEXTS.add(by=len(texts))
-        except EmbeddingRefused:
+            EMBEDDING_REFUSALS.pop(self._model, None)
+        except EmbeddingRefused as error:
             outcome = "refused"
+            if not isinstance(error, _TextRefused):
+                EMBEDDING_REFUSALS[self._model] = str(error)
             raise
         finally:
             metrics.EMBEDDING_SECONDS.observe(time.perf_counter() - begun)

@@ -46,7 +46,7 @@ class QueryMatches:
     """The facts that a query may mean.
 
     Attributes:
-        named: the id of the fact that the query clearly means; None without a single such fact.
+        named: the id of the one fact that the query clearly means; None if it means no fact or several.
         ranked: the facts that have at least one of the query's words, best first.
     """
 

@@ -192,7 +192,9 @@ def parse_answer(
     if not text.lstrip().startswith(("{", "[")):
         text = text.rpartition(_THOUGHTS_END)[2]
     if len(text) > MOST_OF_AN_ANSWER:
-        raise UnreadableAnswer(f"the answer has {len(text):,} characters, the limit is {MOST_OF_AN_ANSWER:,}")
+        raise UnreadableAnswer(
+            f"the answer has {len(text):,} characters, and the limit is {MOST_OF_AN_ANSWER:,}"
+        )
     repaired = False
     compared: object
     try:
