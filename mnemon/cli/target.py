@@ -94,8 +94,15 @@ def load_deployment() -> "Deployment":
         first = error.errors(include_url=False)[0]
         refuse(
             ExitCode.USAGE_ERROR,
-            f"invalid environment variable for {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            f"the environment variable {_name_variable(str(first['loc'][0]))} is invalid: "
+            f"{first['msg'].removeprefix('Value error, ')}",
+            "Correct the variable, then repeat the command",
         )
+
+
+def _name_variable(location: str) -> str:
+    """Return the variable at a location of pydantic: the variable, or the setting without the prefix."""
+    return location if location.isupper() else f"MNEMON_{location.upper()}"
 
 
 def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":

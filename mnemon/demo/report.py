@@ -196,6 +196,7 @@ class DemoReport:
     """Outcome of every event, and the results of each part of the demo.
 
     Attributes:
+        vectors: name and version of the vector engine.
         published: events that were sent.
         log_events: events that the log has.
         kept: number of messages that are stored and visible, by user.
@@ -210,6 +211,7 @@ class DemoReport:
         replies: replies that a bot gets once all events are persisted.
     """
 
+    vectors: str = ""
     published: int = 0
     log_events: int = 0
     kept: dict[str, int] = field(default_factory=dict)
@@ -245,6 +247,7 @@ class DemoReport:
     def to_json(self) -> dict[str, Any]:
         """Return the contents as JSON values."""
         return {
+            "vectors": self.vectors,
             "published": self.published,
             "log_events": self.log_events,
             "ends": self.outcomes,

@@ -24,6 +24,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import run_stack
+from mnemon_infra.vectors.temporary_vectors import reserve_vectors
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
@@ -68,6 +69,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
 
     Raises:
         ServerFailed, NoAccount: a server does not start.
+        VectorsUnavailable: the Qdrant server that the environment names does not answer.
         PublishFailed, AskFailed: mnemon does not answer.
         LogNotReached, NotDerived: a consumer does not finish in time.
     """
@@ -76,15 +78,19 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
         async with AsyncExitStack() as ends:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
             with _measure_seconds(report, "servers"):
-                # Take only the model from the environment: its servers may be production servers.
+                # Take only the model and the vectors from the environment: its servers may be production
+                # servers.
                 named = Deployment()
+                vectors = await ends.enter_async_context(reserve_vectors(named, "mnemon_demo"))
+                report.vectors = vectors.engine
                 configured = Deployment.model_construct(
-                    model_url=named.model_url, model_api_key=named.model_api_key
+                    model_url=named.model_url, model_api_key=named.model_api_key, **vectors.configuration
                 )
                 stack = await ends.enter_async_context(run_stack(Path(folder), configured))
             url = str(stack.deployment.nats_url)
             watcher.report_start(
-                ", ".join(server.title for server in stack.servers), report.seconds["servers"]
+                ", ".join([*(server.title for server in stack.servers), f"vectors: {vectors.engine}"]),
+                report.seconds["servers"],
             )
             with _measure_seconds(report, "consumers"):
                 await ends.enter_async_context(run_consumers(FIRST_CONSUMERS, stack.deployment))

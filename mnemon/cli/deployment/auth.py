@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.deployment import api_keys
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
 
-app = typer.Typer(no_args_is_help=True, help="Manage the logins to NATS and their permissions.")
+app = typer.Typer(no_args_is_help=True, help="Manage logins to NATS, and keys for the gateway.")
+app.add_typer(api_keys.app, name="key")
 
 FolderOption = Annotated[
     Path | None,
@@ -60,6 +62,15 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
     Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
     """
     _issue_role("worker", data, file, as_json)
+
+
+@app.command("gateway")
+def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
+    """Create a login for the HTTP gateway, such as that of `mnemon gateway`; `mnemon up` has its own.
+
+    Example: `mnemon auth gateway --file /etc/nats/mnemon.conf`
+    """
+    _issue_role("gateway", data, file, as_json)
 
 
 @app.command("operator")

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,17 +11,36 @@ from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mnemon_infra.config import Deployment
 
+_STATES: Final = {"created": "missing", "updated": "different", "unchanged": "unchanged"}
+"""Word of `--check` for each change that provisioning would make."""
 
-def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
+
+def provision(
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Compare only, and change nothing: for servers whose streams another program manages, "
+            "such as NACK.",
+        ),
+    ] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Create or update streams, consumers and buckets on the NATS server.
 
     The command changes nothing that is up to date: run it at every deployment.
 
+    With --check, exits with code 1 if something is missing or different.
+
     Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
     """
-    perform_command(_provision(require_deployment(data, "broker"), as_json))
+    deployment = require_deployment(data, "broker")
+    perform_command(_check(deployment, as_json) if check else _provision(deployment, as_json))
 
 
 async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
@@ -30,9 +49,28 @@ async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
 
     async with await connect_deployment(deployment, name="mnemon-provision") as connection:
         changes = await provision_server(connection, deployment.replicas)
-    if as_json:
-        typer.echo(json.dumps([asdict(change) for change in changes]))
-    else:
-        rows = [(change.what, change.action, change.detail) for change in changes]
-        show_table(("what", "action", "difference"), rows)
+    _show_changes([asdict(change) for change in changes], as_json)
     return ExitCode.DONE
+
+
+async def _check(deployment: "Deployment", as_json: bool) -> ExitCode:
+    from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.broker.provisioning.topology import list_drift
+
+    async with await connect_deployment(deployment, name="mnemon-provision") as connection:
+        drift = await list_drift(connection, deployment.replicas)
+    _show_changes([asdict(each) | {"action": _STATES[each.action]} for each in drift], as_json)
+    differing = [each.what for each in drift if each.action != "unchanged"]
+    if not differing:
+        return ExitCode.DONE
+    typer.echo(f"mnemon: the NATS server differs in: {', '.join(differing)}", err=True)
+    typer.echo("  Change it where it is managed, or run: mnemon provision", err=True)
+    return ExitCode.NEGATIVE_RESULT
+
+
+def _show_changes(changes: "Sequence[Mapping[str, str]]", as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(changes))
+    else:
+        rows = [(change["what"], change["action"], change["detail"]) for change in changes]
+        show_table(("what", "action", "difference"), rows)

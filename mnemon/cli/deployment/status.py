@@ -104,7 +104,8 @@ def _show_database(database: "DatabaseState") -> None:
 
 def _show_vectors(vectors: "VectorsState") -> None:
     if vectors.engine == "server":
-        typer.echo("vectors       Qdrant server, for any number of processes of each consumer")
+        name = f"Qdrant {vectors.version}" if vectors.version else "Qdrant, which does not answer"
+        typer.echo(f"vectors       {name}: a server, for any number of processes of each consumer")
     else:
         *names, last = vectors.one_process
         typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process")

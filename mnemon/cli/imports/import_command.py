@@ -289,11 +289,14 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
     owners: dict[Path, Owner] = {}
     for path in files:
         tier, named = parse_path(path)
-        if tier is not None or (user or named) is None:
+        if tier is not None:
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"{path} is not one user's whole memory; leave out --rewrite",
+                f"{path} has only the tier `{tier}` of a user, and --rewrite needs a user's whole memory; "
+                "leave out --rewrite",
             )
+        if (user or named) is None:
+            refuse(ExitCode.USAGE_ERROR, f"{path} names no user; give --user, or leave out --rewrite")
         if get_backup_path(path).exists():
             refuse(
                 ExitCode.USAGE_ERROR,

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.target import load_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_bench.quality.recall import Data
+
+
+SOAK_HOURS = 2.0
+"""Default duration of the soak, in hours."""
 
 
 class BenchName(StrEnum):
@@ -37,6 +42,7 @@ class BenchName(StrEnum):
     SCALE = "scale"
     SECRETS = "secrets"
     DEDUPE_QUALITY = "dedupe-quality"
+    SOAK = "soak"
 
 
 def bench(
@@ -54,16 +60,36 @@ def bench(
             "that mnemon contains.",
         ),
     ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option(
+            metavar="HOURS", min=0.01, help="Duration of the soak, in hours. Default: 2.", show_default=False
+        ),
+    ] = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the samples of the soak, as JSON lines; the plot goes to a file with the suffix "
+            ".svg beside it. Default: soak.jsonl.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure mnemon against a bare loop of the same work, alternating in one run, on temporary servers.
 
-    Compare the ratios, which are valid on a slow machine, too.
+    Compare the ratios, which are valid on a slow machine, too. If MNEMON_QDRANT_URL names a Qdrant server,
+    vectors are in collections of the run's own on it, which are deleted at the end.
+
+    The bench `soak` has no bare loop: it runs a mixed load for hours on one data folder, and fails if memory,
+    rows, messages, files or connections keep growing.
 
     Exits with code 1 if a target is missed.
 
     Example: `mnemon bench ingest --json`
     """
+    if name is not BenchName.SOAK and (hours is not None or samples is not None):
+        refuse(ExitCode.USAGE_ERROR, "--hours and --samples are accepted by soak, and by no other bench")
     if name is BenchName.SECRETS:
         perform_command(_bench_secrets(data, as_json))
         return
@@ -76,8 +102,21 @@ def bench(
             "--data is accepted by recall (conversations), secrets (sentences) and dedupe-quality (pairs), "
             "and by no other bench",
         )
+    if name is BenchName.SOAK:
+        perform_command(
+            _bench_soak(hours or SOAK_HOURS, _create_file(samples or Path("soak.jsonl")), as_json)
+        )
+        return
     conversations = _load_conversations(data) if name is BenchName.RECALL else None
     perform_command(_run_bench(name, conversations, as_json))
+
+
+def _create_file(path: Path) -> Path:
+    try:
+        path.touch()
+    except OSError as error:
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Choose another file")
+    return path
 
 
 def _load_conversations(path: Path | None) -> "Data":
@@ -127,6 +166,25 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
     return _report_figures(measured, as_json)
 
 
+async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
+    """Run the soak on temporary servers, write its samples and its plot, and report the series that grow."""
+    from mnemon_bench.soak import run, sheet
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.stack import run_stack
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging(level=logging.ERROR)
+    with StopSignals(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        async with run_stack(Path(folder), Deployment.model_construct()) as stack:
+            measured = await run.run(
+                stack.deployment, Path(folder), hours=hours, samples=samples, report=_print_progress
+            )
+    sheet.write_sheet(samples.with_suffix(".svg"), run.read_samples(samples))
+    if not as_json:
+        _show_trends(measured.pop("trends"))
+    return _report_figures(measured, as_json)
+
+
 def _print_progress(line: str) -> None:
     typer.echo(line, err=True)
 
@@ -148,12 +206,16 @@ async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> Exi
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_infra.vectors.temporary_vectors import reserve_vectors
 
     configure_logging(level=logging.ERROR)
 
     with StopSignals(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        # Ignore the servers of the environment: they may be production servers.
-        async with run_stack(Path(folder), Deployment.model_construct()) as stack:
+        # Ignore the other servers of the environment: they may be production servers.
+        async with (
+            reserve_vectors(load_deployment(), "mnemon_bench") as vectors,
+            run_stack(Path(folder), Deployment.model_construct(**vectors.configuration)) as stack,
+        ):
             match name:
                 case BenchName.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))
@@ -186,7 +248,7 @@ async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> Exi
                 case BenchName.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=_print_progress)
-    return _report_figures(measured, as_json)
+    return _report_figures({"vectors": vectors.engine, **measured}, as_json)
 
 
 def _select_figures(measured: dict[str, Any]) -> dict[str, float]:
@@ -229,7 +291,8 @@ def _show_figures(measured: dict[str, Any]) -> None:
         _show_growth(measured["growth"])
     for name, value in measured.items():
         if name not in ("ratios", "targets", "methods", "growth") and name not in figures:
-            typer.echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            typer.echo(f"{name}: {shown}")
 
 
 def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
@@ -254,6 +317,18 @@ def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
         for label, counts in table.items()
     ]
     show_table(("language", "labelled", *outcomes), rows)
+    typer.echo()
+
+
+def _show_trends(trends: dict[str, dict[str, float]]) -> None:
+    """Show level, growth and bound of each series of a soak."""
+    show_table(
+        ("series", "level", "growth", "bound"),
+        [
+            (name, *(f"{trend[column]:,.2f}" for column in ("level", "growth", "bound")))
+            for name, trend in trends.items()
+        ],
+    )
     typer.echo()
 
 

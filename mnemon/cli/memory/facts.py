@@ -114,7 +114,13 @@ def search(
         typer.Option(min=1, max=100, help="Maximum number of hits. Default: the setting `retrieval.limit`."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Minimum score of a hit, 0 to 1.")
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Minimum score of a hit, 0 to 1; 0 also shows messages that probably do not answer the "
+            "question. Default: the setting `retrieval.threshold`.",
+        ),
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Search only documents of this collection.")] = None,
     preceding: PrecedingOption = None,

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemon.cli.stack.listening import HostOption, PortOption, open_socket
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -19,18 +20,8 @@ DEFAULT_PORT = 8765
 
 def admin(
     data: DataOption = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 means every interface."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            "--port", metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 means any free port."
-        ),
-    ] = DEFAULT_PORT,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = DEFAULT_PORT,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,18 +52,11 @@ async def _serve_admin(
     from mnemon.admin.session.access import Access
     from mnemon.admin.session.revoked import read_ended_sessions
     from mnemon.admin.session.tokens import create_link_key, create_token, load_token
-    from mnemon.http.server import format_address, open_listening_socket, serve_http
+    from mnemon.http.server import format_address, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    try:
-        listening = open_listening_socket(host, port)
-    except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"the admin page cannot listen on {host}:{port}: {error.strerror}",
-            "Choose another port: --port PORT",
-        )
+    listening = open_socket("the admin page", host, port)
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (load_token(data) if data else create_token())
     link = create_link_key()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.requests import TenantOption, connect_memory
+from mnemon.cli.stack.listening import open_socket
 from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
@@ -66,7 +67,7 @@ def mcp(
 async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> ExitCode:
     import signal
 
-    from mnemon.mcp.server import create_server
+    from mnemon.mcp.server import McpTarget, create_server
     from mnemon.mcp.transports import serve_stdio
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
@@ -76,7 +77,7 @@ async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Exit
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with connect_memory(deployment, tenant) as memory:
         check_id("user", user)
-        await serve_stdio(create_server(memory, lambda _: user))
+        await serve_stdio(create_server(lambda _: McpTarget(memory, user)))
     return ExitCode.DONE
 
 
@@ -85,8 +86,8 @@ async def _serve_http(
 ) -> ExitCode:
     import secrets
 
-    from mnemon.http.server import format_address, open_listening_socket, serve_http
-    from mnemon.mcp.server import create_server
+    from mnemon.http.server import format_address, serve_http
+    from mnemon.mcp.server import McpTarget, create_server
     from mnemon.mcp.transports import create_http_application, read_user_header
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
@@ -100,19 +101,12 @@ async def _serve_http(
             "Create a token: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)
-    try:
-        listening = open_listening_socket(host, port)
-    except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"the MCP server cannot listen on {host}:{port}: {error.strerror}",
-            "Choose another port: --http PORT",
-        )
+    listening = open_socket("the MCP server", host, port, option="--http")
     with StopSignals() as stop:
         async with connect_memory(deployment, tenant) as memory:
             if user is not None:
                 check_id("user", user)
-            server = create_server(memory, read_user_header if user is None else lambda _: user)
+            server = create_server(lambda context: McpTarget(memory, user or read_user_header(context)))
             async with serve_http(create_http_application(server, host, token), listening):
                 typer.echo(f"mnemon mcp answers at {format_address(listening)}/mcp")
                 if not given:

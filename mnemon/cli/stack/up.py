@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mnemon.admin.launcher import PageAddress
+    from mnemon.gateway.launcher import GatewayAddress
+    from mnemon_infra.broker.provisioning.authorization import LoginRole
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import Stack
 
@@ -34,6 +36,7 @@ class Ports(NamedTuple):
     nats: int | None
     database: int | None
     admin: int | None
+    gateway: int | None
 
 
 _PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
@@ -74,18 +77,30 @@ def up(
             **_PORT,
         ),
     ] = None,
+    gateway_port: Annotated[
+        int | None,
+        typer.Option(
+            "--gateway-port",
+            help="Port of the HTTP gateway. Default: the last used port, or 8080, or a free port.",
+            **_PORT,
+        ),
+    ] = None,
     metrics_port: MetricsPort = None,
     admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page.")] = True,
+    gateway: Annotated[
+        bool, typer.Option("--gateway/--no-gateway", help="Serve memory over HTTP, by the gateway.")
+    ] = True,
 ) -> None:
-    """Start the whole stack on this machine: broker, database, consumers and admin page, until Ctrl-C.
+    """Start the whole stack on this machine: servers, consumers, admin page and gateway, until Ctrl-C.
 
     The command starts nats-server and PostgreSQL for this machine only, creates streams and tables, and
     runs the consumers. Servers named by MNEMON_NATS_URL or DATABASE_URL are used instead. While all servers
     answer, DIR/endpoints.json holds the addresses.
 
     The admin page serves browsers on this machine; the printed link logs in, once. After that the page asks
-    for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. The page uses no resources while no browser
-    is open.
+    for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. The gateway serves programs on this machine
+    that send a key; the first key is in DIR/gateway/key. The page and the gateway start when the first client
+    connects.
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
@@ -98,8 +113,9 @@ def up(
             data,
             set_metrics_port(load_deployment(), metrics_port),
             names,
-            Ports(nats_port, database_port, admin_port),
-            admin,
+            Ports(nats_port, database_port, admin_port, gateway_port),
+            has_admin=admin,
+            has_gateway=gateway,
         )
     )
 
@@ -135,9 +151,15 @@ def _prepare_folder(data: Path) -> None:
 
 
 async def _run_stack(
-    data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
+    data: Path,
+    deployment: "Deployment",
+    names: tuple[str, ...],
+    ports: Ports,
+    *,
+    has_admin: bool,
+    has_gateway: bool,
 ) -> ExitCode:
-    from mnemon.admin.launcher import PagePortTaken
+    from mnemon.http.saved_port import PortTaken
     from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
     from mnemon_infra.embedded.stack import run_stack
@@ -157,18 +179,19 @@ async def _run_stack(
                 ),
                 stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
                 _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
+                _serve_gateway(stack, ports.gateway) if has_gateway else nullcontext() as gateway,
             ):
-                with stack.announce_endpoints(http=page and page.address):
-                    _show_addresses(stack, names, time.monotonic() - begun, page)
+                with stack.announce_endpoints(page and page.address, gateway and gateway.address):
+                    _show_addresses(stack, names, time.monotonic() - begun, page, gateway)
                     await stop.wait()
                 typer.echo("stopping")
     except BackgroundFailed as error:
         refuse(ExitCode.UNAVAILABLE, str(error))
-    except PagePortTaken as error:
+    except PortTaken as error:
         refuse(
             ExitCode.USAGE_ERROR,
             str(error),
-            "Choose another port with --admin-port PORT, or leave the page out with --no-admin",
+            "Choose other ports with --admin-port PORT and --gateway-port PORT",
         )
     return ExitCode.DONE
 
@@ -189,17 +212,33 @@ async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) ->
 def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
     """Serve the admin page as operator: the consumers' login permits neither requests nor new settings."""
     from mnemon.admin.launcher import serve_admin_page
+
+    return serve_admin_page(stack.data, _log_in(stack, "operator"), port)
+
+
+def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[GatewayAddress]":
+    """Serve the gateway with its own login, which permits less than that of the consumers."""
+    from mnemon.gateway.launcher import serve_gateway
+
+    return serve_gateway(stack.data, _log_in(stack, "gateway"), _log_in(stack, "operator"), port)
+
+
+def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
+    """Return the deployment with the login of a role, if the broker runs in the folder."""
     from mnemon_infra.embedded.logins import FolderLogins
 
-    deployment = stack.deployment
-    if any(server.part == "broker" for server in stack.servers):
-        nats = FolderLogins(stack.data).at(stack.endpoints.nats, "operator")
-        deployment = deployment.model_copy(update={"nats_url": nats})
-    return serve_admin_page(stack.data, deployment, port)
+    if not any(server.part == "broker" for server in stack.servers):
+        return stack.deployment
+    nats = FolderLogins(stack.data).at(stack.endpoints.nats, role)
+    return stack.deployment.model_copy(update={"nats_url": nats})
 
 
 def _show_addresses(
-    stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None"
+    stack: "Stack",
+    names: tuple[str, ...],
+    seconds: float,
+    page: "PageAddress | None",
+    gateway: "GatewayAddress | None",
 ) -> None:
     """Show the addresses of all parts."""
     from mnemon_consumers.app import FOREGROUND
@@ -219,7 +258,14 @@ def _show_addresses(
     at = list_metrics_addresses(stack.deployment, *beside)
     lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
+    lines |= {"gateway": f"{gateway.address}  ({_tell_key(stack, gateway)})"} if gateway else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
     look = spell_command(f"mnemon status --data {stack.data}")
     typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")
+
+
+def _tell_key(stack: "Stack", gateway: "GatewayAddress") -> str:
+    if gateway.new_key:
+        return f"key {gateway.new_key} of the tenant default"
+    return f"first key in {stack.data / 'gateway' / 'key'}"

@@ -49,7 +49,7 @@ NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
     "emptied": _PROJECT_AGAIN,
     "kept": "the trigger of its sweep was lost; the next clear or forget of the user removes the content",
     "stray": _PROJECT_AGAIN,
-    "beyond_log": "the log does not belong to these rows: restore its newest backup (nats stream restore)",
+    "beyond_log": "the log does not belong to these rows: restore the newest backup (mnemon restore)",
     "undecided": "propose it again, with a new id",
     "decided_twice": "show both with `mnemon get`, and forget one of them",
     "no_point": _INDEX_AGAIN,

@@ -37,7 +37,7 @@ class ProposalAudit:
             each
             for delivery in page
             if delivery.sequence <= self.outcomes.position
-            if (each := _parse_proposal(delivery))
+            if (each := parse_proposal(delivery))
         ]
         if proposed:
             self.outcomes.proposals += len(proposed)
@@ -61,7 +61,7 @@ class ProposalAudit:
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
 
 
-def _parse_proposal(delivery: Delivery) -> ProposalRecord | None:
+def parse_proposal(delivery: Delivery) -> ProposalRecord | None:
     """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None

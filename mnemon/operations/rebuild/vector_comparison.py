@@ -43,7 +43,14 @@ def name_table(collection: Collection) -> str:
 async def compare_points(
     collection: Collection, live: PointPages, rebuilt: PointPages, begin: UUID | None
 ) -> ComparedPoints:
-    """Compare the next points of a collection."""
+    """Compare one page of a collection's points, live with rebuilt.
+
+    Args:
+        collection: the collection.
+        live: the points of the live generation.
+        rebuilt: the points of the rebuilt generation.
+        begin: the first id of the page; None begins at the first point.
+    """
     pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
     # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]
