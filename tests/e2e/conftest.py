@@ -13,6 +13,7 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from tests.support.processes.command_server import serving_commands
 from tests.support.processes.stack import Up, stack_folder
+from tests.support.servers.disk import Disk, making_disk
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +27,13 @@ def data() -> Iterator[Path]:
     """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
     with stack_folder() as data:
         yield data
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    """Makes a disk of so many megabytes, once."""
+    with making_disk() as make:
+        yield make
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -25,6 +25,7 @@ from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.schemas import create_schema
 from tests.support.servers.embedding_server import Endpoint, serve_embeddings, serve_endpoint
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.servers.reranker_server import RerankerServer
 from tests.support.stock_client import Stock
 
@@ -35,6 +36,7 @@ REQUEST_WAITS = (
     (engine, "ANSWER_WAIT"),
     (query_batcher, "ANSWER_WAIT"),
     (service, "EMBEDDING_WAIT"),
+    (service, "VECTORS_WAIT"),
     (context, "SEARCH_TIMEOUT"),
     (context, "READ_SECONDS"),
     (context, "ANSWER_SECONDS"),
@@ -88,7 +90,7 @@ async def other_database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def vectors_deployment(deployment: Deployment, tmp_path: Path) -> Deployment:
     """A deployment with a folder of vectors."""
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    return locate_vectors(deployment, tmp_path / "vectors")
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ import pytest
 from mnemon_bench import cost
 from mnemon_bench.latency import context, fairness, foreground, retrieve, search
 from mnemon_bench.quality import recall
+from mnemon_bench.soak import run as soak
 from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
 from mnemon_infra.config import Deployment
+from tests.support.servers.qdrant import locate_vectors
 
 pytestmark = pytest.mark.long
 
@@ -40,12 +42,28 @@ SMALL: dict[str, Run] = {
 
 @pytest.mark.parametrize("name", SMALL)
 async def test_a_bench_measures_its_ratios(name: str, deployment: Deployment, tmp_path: Path) -> None:
-    measured = await SMALL[name](deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"}))
+    measured = await SMALL[name](locate_vectors(deployment, tmp_path / "vectors"))
 
     assert measured["ratios"]
     assert all(ratio > 0 for ratio in measured["ratios"].values())
     aimed_at = {figure for bounds in measured["targets"].values() for figure in bounds}
     assert aimed_at <= measured["ratios"].keys() | measured.keys()
+
+
+async def test_soak_samples_the_stack_and_finds_a_trend_of_each_series(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    samples = tmp_path / "soak.jsonl"
+    stack = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+    measured = await soak.run(stack, tmp_path, hours=0.003, samples=samples, rate=20)
+
+    series = measured["trends"]
+    assert {"memory_mb.background", "rows.windows", "messages.WORK", "disk_mb.vectors"} <= series.keys()
+    assert series["memory_mb.foreground"]["level"] > 1
+    assert series["messages.LOG"]["level"] > 0
+    assert measured["operations"]["exchange"] > 0
+    assert len(soak.read_samples(samples)) > 2
 
 
 async def test_publishing_is_measured(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +114,11 @@ async def test_recall_finds_the_evidence_of_a_small_conversation(
 ) -> None:
     file = tmp_path / "conversation.json"
     file.write_bytes(conversation_with_questions())
-    stack = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    stack = locate_vectors(deployment, tmp_path / "vectors")
 
     measured = await recall.run(stack, recall.load_data(file))
 
     assert measured["turns"] == 3
     assert measured["recall@5"] == measured["methods"]["full"]["recall@10"] == 1.0
     assert measured["methods"]["full"]["questions"] == 2
-    assert measured["methods"].keys() == {"full", "bm25", "dense", "fused"}
+    assert measured["methods"].keys() == {"full", "threshold_0", "bm25", "dense", "fused"}

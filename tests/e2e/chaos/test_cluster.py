@@ -48,7 +48,10 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
     environment = {"MNEMON_NATS_URL": three.url, "MNEMON_REPLICAS": str(SERVERS)}
     changes = json.loads((await mnemon("provision", "--json", **environment)).out)
     updated = {change["what"]: change["detail"] for change in changes if change["action"] == "updated"}
-    assert updated.keys() == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}
+    assert updated.keys() == {
+        *("stream LOG", "stream WORK", "stream DEAD"),
+        *("bucket settings", "bucket api_keys"),
+    }
     assert set(updated.values()) == {"num_replicas: 1 should be 3"}
     async with asyncio.timeout(TIMEOUT):
         while set((await three.copies()).values()) != {SERVERS}:

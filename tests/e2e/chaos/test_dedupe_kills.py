@@ -1,7 +1,6 @@
 """A fact is kept once, also if the deciding processes are killed."""
 
 import asyncio
-import os
 import random
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -27,10 +26,10 @@ from mnemon_infra.models.wordllama import load_word_similarity
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
 from tests.support.processes.stack import TIMEOUT
+from tests.support.servers.qdrant import URL, locate_vectors
 
 pytestmark = pytest.mark.long
 
-QDRANT = os.environ.get("MNEMON_QDRANT_URL")
 TENANT = "acme"
 USERS = [f"u{number}" for number in range(20)]
 THINGS = 25
@@ -189,7 +188,10 @@ async def test_four_killed_workers_in_one_process_keep_each_fact_once(
     await two_thousand_proposals_and_three_deaths(connection, embedded, WORKERS)
 
 
-@pytest.mark.skipif(QDRANT is None, reason="MNEMON_QDRANT_URL names no Qdrant server: see tests/containers")
-async def test_four_killed_processes_keep_each_fact_once(connection: Client, deployment: Deployment) -> None:
-    served = deployment.model_copy(update={"qdrant_url": QDRANT})
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(URL is None, reason="MNEMON_QDRANT_URL names no Qdrant server")
+async def test_four_killed_processes_keep_each_fact_once(
+    connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    served = locate_vectors(deployment, tmp_path / "vectors")
     await two_thousand_proposals_and_three_deaths(connection, served, *[1] * WORKERS)

@@ -28,7 +28,7 @@ async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
     assert "messages" in clean.out
 
     with psycopg.connect(stack.endpoints.database, autocommit=True) as connection:
-        connection.execute("DELETE FROM mnemon.messages WHERE seq = %s", [last])
+        connection.execute(f"DELETE FROM {stack.schema}.messages WHERE seq = %s", [last])
     found = await mnemon("audit", "--data", stack.data, "--json")
     assert found.code == 1, found
     audit = json.loads(found.out)

@@ -1,6 +1,7 @@
 """The commands that work on a running or a configured deployment, and what they say when there is none."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,10 +12,10 @@ import psycopg
 import pytest
 
 from mnemon_consumers.app import VECTOR_WRITERS
-from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from tests.support.processes.stack import Up, mnemon, until
+from tests.support.servers.qdrant import URL, stack_environment
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
 
@@ -33,8 +34,8 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert health["database"]["revision"] == health["database"]["head"]
     assert health["database"]["version"].startswith("18.")
     tied = set(health["vectors"]["one_process"])
-    assert health["vectors"]["engine"] == "embedded"
-    assert tied == VECTOR_WRITERS | {"retrieve"}
+    assert health["vectors"]["engine"] == ("embedded" if URL is None else "server")
+    assert tied == (VECTOR_WRITERS | {"retrieve"} if URL is None else set())
     nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
     models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
     assert health["models"] == models | {"failing": [], "given_up": []}
@@ -43,7 +44,8 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert shown.code == 0
     assert "healthy" in shown.out
     assert "persist" in shown.out
-    assert "index, dedupe and retrieve run in one process" in shown.out
+    engine = "index, dedupe and retrieve run in one process" if URL is None else "a server, for any number"
+    assert engine in shown.out
 
     assert stack.endpoints is not None
     async with await nats.connect(stack.endpoints.nats) as client:
@@ -82,8 +84,13 @@ async def test_status_names_each_problem(data: Path) -> None:
     assert migrated.code == 0, migrated
     assert "schema mnemon is at revision" in migrated.out
     assert (await mnemon("status", **servers)).code == 0
-    elsewhere = await mnemon("status", "--json", **servers, MNEMON_QDRANT_URL="http://127.0.0.1:1")
-    assert json.loads(elsewhere.out)["vectors"] == {"engine": "server", "one_process": []}
+    absent = {"MNEMON_QDRANT_URL": "http://127.0.0.1:1", "MNEMON_QDRANT_GRPC_PORT": "1"}
+    elsewhere = await mnemon("status", "--json", **servers, **absent)
+    state = json.loads(elsewhere.out)
+    assert elsewhere.code == 1
+    assert (state["vectors"]["engine"], state["vectors"]["one_process"]) == ("server", [])
+    assert state["vectors"]["error"].endswith("Start the server, or check MNEMON_QDRANT_URL")
+    assert state["vectors"]["error"] in state["problems"]
 
     async with await nats.connect(broker.url) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
@@ -95,17 +102,45 @@ async def test_status_names_each_problem(data: Path) -> None:
     await broker.stop()
 
 
+async def test_provision_check_compares_and_changes_nothing(data: Path) -> None:
+    data.mkdir()
+    broker = NatsServer(data, None)
+    await broker.start()
+    servers = {"MNEMON_NATS_URL": broker.url}
+
+    absent = await mnemon("provision", "--check", "--json", **servers)
+    assert absent.code == 1, absent
+    assert {each["action"] for each in json.loads(absent.out)} == {"missing"}
+    assert "mnemon provision" in absent.err
+    async with await nats.connect(broker.url) as client:
+        assert await client.jetstream().streams_info() == []
+
+        assert (await mnemon("provision", **servers)).code == 0
+        assert (await mnemon("provision", "--check", **servers)).code == 0
+
+        stream_context = client.jetstream()
+        config = (await stream_context.stream_info("LOG")).config
+        await stream_context.update_stream(config.evolve(duplicate_window=10))
+        different = await mnemon("provision", "--check", "--json", **servers)
+        assert different.code == 1, different
+        assert [(each["what"], each["action"]) for each in json.loads(different.out) if each["detail"]] == [
+            ("stream LOG", "different")
+        ]
+        assert (await stream_context.stream_info("LOG")).config.duplicate_window == 10
+    await broker.stop()
+
+
 async def test_run_joins_a_running_stack(up: Up) -> None:
     endpoints = await up.start("--only", "retrieve")
     async with await nats.connect(endpoints.nats) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
-    schema = Deployment().database_schema
-    process = subprocess.Popen([sys.executable, "-m", "mnemon", "run", "persist", "--data", str(up.data)])
+    command = [sys.executable, "-m", "mnemon", "run", "persist", "--data", str(up.data)]
+    process = subprocess.Popen(command, env={**os.environ, **stack_environment(up.data)})
     try:
         with psycopg.connect(endpoints.database, autocommit=True) as connection:
 
             def stored() -> bool:
-                return connection.execute(f"SELECT content FROM {schema}.messages").fetchall() == [("hi",)]
+                return connection.execute(f"SELECT content FROM {up.schema}.messages").fetchall() == [("hi",)]
 
             await until(stored)
     finally:

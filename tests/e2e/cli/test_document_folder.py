@@ -11,6 +11,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import CommandResult, mnemon
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 
@@ -48,7 +49,7 @@ def repository(folder: Path) -> Path:
 async def test_repository_is_indexed_and_only_changes_are_sent_again(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     heating, stock = repository(tmp_path / "heating"), Stock(connection)
     async with run_consumers(CONSUMERS, with_vectors):
         tried = await added(deployment, heating, "--dry-run")
@@ -91,7 +92,7 @@ async def test_repository_is_indexed_and_only_changes_are_sent_again(
 async def test_folder_of_same_name_removes_nothing_without_confirmation(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     for place in ("one", "other"):
         (tmp_path / place / "docs").mkdir(parents=True)
         (tmp_path / place / "docs" / f"{place}.md").write_text(f"About {place}")

@@ -8,6 +8,7 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.processes.stack import mnemon
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 STORES = "log", "database", "vectors", "dead_letters", "work", "model_batches"
@@ -19,7 +20,7 @@ async def test_erase_removes_everything_of_a_user(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     stock = Stock(connection)
-    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
     url = str(deployment.nats_url)
     async with run_consumers(ALL, deployment):
         await indexed(stock, await stock.say("I like tea"))

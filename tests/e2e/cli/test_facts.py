@@ -16,6 +16,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import CommandResult, mnemon
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 
@@ -33,7 +34,7 @@ def quoted(documentation: str | None) -> str:
 
 
 async def test_refused_fact_exits_with_1_as_text_and_json(deployment: Deployment, tmp_path: Path) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         told = await asked(deployment, "save", "Is Anna allergic to nuts?")
         assert (told.code, told.out.startswith("rejected: "), told.err) == (1, True, "")
@@ -58,7 +59,7 @@ async def test_command_names_the_parts_it_could_not_search(
 async def test_search_example_finds_the_fact_of_the_save_example(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         await asked(deployment, "save", quoted(save.__doc__))
         for documented in (search.__doc__, MemoryTools.search.__doc__):
@@ -67,7 +68,7 @@ async def test_search_example_finds_the_fact_of_the_save_example(
 
 
 async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_path: Path) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
             await asked(deployment, "save", text)
@@ -119,7 +120,7 @@ async def test_search_takes_a_memory_level_as_scope(
     deployment: Deployment, tmp_path: Path, connection: Client
 ) -> None:
     stock = Stock(connection)
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     text = "Anna plans a trip to Lisbon."
     covers = {"conversation": "c", "from_seq": 1, "to_seq": 1}
     async with run_consumers(CONSUMERS, with_vectors):

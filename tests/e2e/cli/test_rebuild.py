@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from typing import Any
 
@@ -12,6 +13,7 @@ from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.servers.qdrant import stack_environment
 
 FEW, MANY = 2_000, 20_000
 """Events of a log: enough for each kind, and enough for a rebuild to be killed while it runs."""
@@ -51,24 +53,31 @@ async def test_killed_rebuild_resumes_at_its_position(up: Up) -> None:
     await up.start("--only", "persist")
     await filled(up, MANY)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemon", "rebuild", "--data", up.data, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "mnemon",
+        "rebuild",
+        "--data",
+        up.data,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **stack_environment(up.data)},
     )
     assert up.endpoints
     with connect_database(up.endpoints.database, autocommit=True) as database:
 
         def has_begun() -> bool:
-            if database.execute("SELECT to_regclass('mnemon_next.replay')").fetchone() == (None,):
+            if database.execute(f"SELECT to_regclass('{up.schema}_next.replay')").fetchone() == (None,):
                 return False
-            return database.execute("SELECT reached > 0 FROM mnemon_next.replay").fetchone() == (True,)
+            return database.execute(f"SELECT reached > 0 FROM {up.schema}_next.replay").fetchone() == (True,)
 
         await until(has_begun)
     process.kill()
     await process.wait()
-    reached = (await listed(up))["mnemon_next"]
+    reached = (await listed(up))[f"{up.schema}_next"]
     assert 0 < reached < MANY
 
     said = await ended(up, "--verify", "--keep")
-    assert f"continuing the rebuild of mnemon_next from position {reached:,}" in said
+    assert f"continuing the rebuild of {up.schema}_next from position {reached:,}" in said
     assert f"Up to position {MANY:,}, the live generation agrees with the log." in said
 
 
@@ -80,24 +89,24 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     assert f"Up to position {FEW:,}, the live generation agrees with the log." in said
 
     with connect_database(up.endpoints.database) as database:
-        database.execute("UPDATE mnemon.profile_sets SET fields = '{\"planted\": 1}' WHERE seq < 500")
+        database.execute(f"UPDATE {up.schema}.profile_sets SET fields = '{{\"planted\": 1}}' WHERE seq < 500")
     found = await value(up, "--verify", "--keep", code=1)
     assert found["by_table"] == {"profile_sets": found["differences"]}
     assert found["first"][0]["live"] == {"fields": {"planted": 1}}
     assert "planted" in await ended(up, "--verify", "--keep", code=1)
 
     done = await value(up)
-    assert (done["live"], done["former"], done["position"]) == ("mnemon", "mnemon_before", FEW)
+    assert (done["live"], done["former"], done["position"]) == (up.schema, f"{up.schema}_before", FEW)
     assert "still exists" in await ended(up, code=2)
     await ended(up, "--drop", "before")
     assert "dropped" in await ended(up, "--verify")
 
     await ended(up, "--until", "700")
-    assert await listed(up) == {"mnemon": FEW, "mnemon_until_700": 700}
-    assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
+    assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}
+    assert f"{up.schema} is live" in await ended(up, "--drop", up.schema, code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
 
     # Its servers go on, as those of a killed command do on a stopped stack.
     await up.kill()
     (up.data / "endpoints.json").unlink()
-    assert await listed(up) == {"mnemon": FEW, "mnemon_until_700": 700}
+    assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}

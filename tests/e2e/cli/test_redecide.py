@@ -9,6 +9,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import read_settings
 from tests.support.processes.stack import mnemon
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
@@ -21,9 +22,7 @@ async def test_redecide_changes_facts_and_settings_and_reports_them(
         "DATABASE_URL": database_url,
         "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
     }
-    async with run_consumers(
-        CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    ):
+    async with run_consumers(CONSUMERS, locate_vectors(deployment, tmp_path / "vectors")):
         for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
             assert (await stock.ask("save", text=text))["decision"] == "saved"
         command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]

@@ -69,6 +69,7 @@ async def test_demo_counts_match_the_sample(folder: Path) -> None:
     assert seconds.keys() == parts
     assert_facts(numbers.pop("facts"))
     assert_learned(numbers.pop("learned"))
+    assert numbers.pop("vectors").startswith(("edge ", "qdrant "))
     reasons = [(letter["subject"], letter["reason"]) for letter in numbers.pop("dead_letters")]
     assert reasons == [
         ("chat.demo.иван.-.message.v1", "invalid_body"),

@@ -3,14 +3,10 @@
 import asyncio
 import json
 import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from nats.aio.client import Client
 
@@ -20,40 +16,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
-
-Disk = Callable[[int], Path]
-
-
-def _mount(*arguments: str) -> None:
-    subprocess.run(["mount", *arguments], check=True, capture_output=True)
-
-
-@pytest.fixture
-def disk() -> Iterator[Disk]:
-    """Makes a disk of so many megabytes, once; what runs on it is ended before it goes."""
-    parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
-    place = parent / "disk"
-
-    def make(megabytes: int) -> Path:
-        place.mkdir()
-        try:
-            _mount("-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", str(place))
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("mounting is not permitted here")
-        return place
-
-    yield make
-    servers = [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if any(str(place) in argument for argument in process.info["cmdline"] or ())
-    ]
-    for process in servers:
-        process.kill()
-    psutil.wait_procs(servers, TIMEOUT)
-    if place.is_mount():
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-    shutil.rmtree(parent, ignore_errors=True)
+from tests.support.servers.disk import Disk, mount
 
 
 @contextmanager
@@ -130,13 +93,13 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     assert "disk space freed" in up.log
     assert await up.stop() == 0
 
-    _mount("-o", "remount,ro", str(place))
+    mount("-o", "remount,ro", str(place))
     for folder in (up.data, place / "new"):
         finished = await mnemon("up", "--data", folder)
         assert finished.code == 2
         assert f"{folder} cannot be used: Read-only file system" in finished.err
         assert "Choose another folder: --data DIR" in finished.err
-    _mount("-o", "remount,rw", str(place))
+    mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
         assert await said_by(memory, last) == said

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.servers.qdrant import URL
 
 
 async def say(url: str, text: str) -> int:
@@ -38,8 +39,9 @@ async def test_announced_endpoints_answer(shared: Up) -> None:
     assert json.loads((shared.data / "endpoints.json").read_text()) == {
         "nats": shared.endpoints.nats,
         "database": shared.endpoints.database,
-        "qdrant": None,
+        "qdrant": URL,
         "http": shared.endpoints.http,
+        "gateway": shared.endpoints.gateway,
     }
     with psycopg.connect(shared.endpoints.database) as connection:
         found = connection.execute("SELECT current_database(), current_setting('fsync')").fetchone()
@@ -196,7 +198,8 @@ async def test_up_exits_with_3_after_a_fatal_fault(up: Up) -> None:
     assert (await mnemon("provision", "--data", up.data)).code == 0
     async with asyncio.timeout(TIMEOUT):
         assert await up.process.wait() == 3
-    assert "mnemon: the stream LOG was deleted and created again. Restore its newest backup" in up.log
+    assert "mnemon: the stream LOG was deleted and created again. " in up.log
+    assert "restore the newest backup (`mnemon restore`)" in up.log
     assert up.servers() == {}
     assert (await mnemon("up", "--data", up.data)).code == 3
 

@@ -31,9 +31,9 @@ async def everything(url: str, tenant: str) -> None:
         assert saved.id is not None
         fact = saved.id
         assert (await memory.read("u1", min_seq=saved.seen_seq)).facts
-        assert (await memory.get("u1", fact)).fact
-        await memory.update("u1", fact, text="The user likes black tea in the morning")
-        assert (await memory.search("u1", "tea")).hits
+        assert (await memory.get("u1", fact, min_seq=saved.seen_seq)).fact
+        updated = await memory.update("u1", fact, text="The user likes black tea in the morning")
+        assert (await memory.search("u1", "tea", min_seq=updated.seen_seq)).hits
         kept = await memory.set_profile("u1", {"name": "Vera"})
         assert (await memory.profile("u1", min_seq=kept.seen_seq)).profile == {"name": "Vera"}
         await memory.ask("u1", "tasks")

@@ -38,34 +38,36 @@ State = Mapping[str, Rows]
 _TABLES = {
     "messages": """
         SELECT user_id, event_id, conversation, role, content, name, task_id, metadata::text, sent_at
-        FROM mnemon.messages WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+        FROM messages WHERE tenant = %(tenant)s ORDER BY 1, 2""",
     "starts": """
         SELECT user_id, event_id, conversation, discard_previous
-        FROM mnemon.starts WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+        FROM starts WHERE tenant = %(tenant)s ORDER BY 1, 2""",
     "clears": """
-        SELECT user_id, event_id, conversation FROM mnemon.clears WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+        SELECT user_id, event_id, conversation FROM clears WHERE tenant = %(tenant)s ORDER BY 1, 2""",
     # A decision is known by its proposal, and what is saved again after a silence is another proposal.
     "facts": """
         SELECT user_id, body #>> '{fact,text}', body #>> '{fact,tier}', body #>> '{fact,kind}',
             body #>> '{fact,importance}', count(*)
-        FROM mnemon.memory_events WHERE tenant = %(tenant)s AND event = 'fact.saved'
+        FROM memory_events WHERE tenant = %(tenant)s AND event = 'fact.saved'
         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2""",
     # Of what was cleared there may have been summaries, or not yet.
     "summaries": """
-        SELECT user_id, event, body ->> 'text', count(*) FROM mnemon.memory_events
+        SELECT user_id, event, body ->> 'text', count(*) FROM memory_events
         WHERE tenant = %(tenant)s AND event IN ('summary.written', 'summary.merged') AND body IS NOT NULL
         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
 }
 
 
-async def state(url: str, database: str, tenant: str, users: Iterable[str]) -> State:
+async def state(url: str, database: str, schema: str, tenant: str, users: Iterable[str]) -> State:
     """All of a tenant's.
 
     Raises:
         AskFailed: somebody is not answered.
     """
     found = {}
-    async with await psycopg.AsyncConnection.connect(database) as connection:
+    async with await psycopg.AsyncConnection.connect(
+        database, options=f"-c search_path={schema}"
+    ) as connection:
         for name, statement in _TABLES.items():
             found[name] = await (await connection.execute(statement, {"tenant": tenant})).fetchall()
     limit = asyncio.Semaphore(READING)
@@ -82,7 +84,9 @@ async def state(url: str, database: str, tenant: str, users: Iterable[str]) -> S
     return found
 
 
-async def settled_state(connection: Client, url: str, database: str, tenant: str, users: list[str]) -> State:
+async def settled_state(
+    connection: Client, url: str, database: str, schema: str, tenant: str, users: list[str]
+) -> State:
     """The state once nothing changes it any more."""
     known, since = -1, time.monotonic()
     async with asyncio.timeout(SETTLING):
@@ -92,7 +96,7 @@ async def settled_state(connection: Client, url: str, database: str, tenant: str
                 known, since = -1 if end is None else end, time.monotonic()
             elif time.monotonic() - since > QUIET:
                 with suppress(AskFailed):
-                    return await state(url, database, tenant, users)
+                    return await state(url, database, schema, tenant, users)
             await asyncio.sleep(0.2)
 
 

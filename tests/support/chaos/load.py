@@ -133,12 +133,13 @@ async def users_that_miss_something(talk: Talk, url: str, users: Sequence[int]) 
 class DyingUp:
     """`mnemon up` on a port of its own, and the deaths that it or its servers can die."""
 
-    def __init__(self, up: Up, *arguments: str) -> None:
+    def __init__(self, up: Up, *arguments: str, **environment: str) -> None:
         self.up = up
         self._arguments = ("--nats-port", str(_free_port()), *arguments)
+        self._environment = environment
 
     async def start(self) -> None:
-        await self.up.start(*self._arguments)
+        await self.up.start(*self._arguments, **self._environment)
 
     async def killed(self) -> None:
         """`kill -9` of `mnemon up` alone: its servers go on, until the next one ends them."""
@@ -209,7 +210,7 @@ async def _rehearse(dying: DyingUp, talk: Talk, deaths: Sequence[Death]) -> None
         f"{talk.messages:,} messages of {talk.users:,} users, {len(deaths)} deaths: "
         f"published in {said - begun:.1f} s, persisted {time.monotonic() - said:.1f} s later"
     )
-    rows = stored_rows(endpoints.database)
+    rows = stored_rows(endpoints.database, dying.up.schema)
     assert rows == (talk.messages, talk.messages), f"{rows[0]:,} rows of {rows[1]:,} messages"
     wrong = await users_that_miss_something(talk, endpoints.nats, range(talk.users))
     assert not wrong, f"{len(wrong)} of {talk.users} histories are not what was said: {wrong[:5]}"

@@ -27,6 +27,7 @@ from tests.support.chaos.load import DyingUp
 from tests.support.chaos.story import Story
 from tests.support.processes.runner import Runner, running
 from tests.support.processes.stack import Up, mnemon
+from tests.support.servers.qdrant_process import QdrantProcess
 
 TIMEOUTS = Timeouts(publish=2.0, retry=90.0, ask=10.0, save=7.0)
 
@@ -38,14 +39,21 @@ Death = Callable[[], Awaitable[None]]
 
 
 class Arrangement:
-    """`mnemon up` with all consumers, and some of them in processes of their own besides."""
+    """`mnemon up` with all consumers, and some of them in processes of their own besides.
 
-    def __init__(self, folder: Path) -> None:
+    On a Qdrant server, each consumer runs in two processes, and the server is killed, too.
+    """
+
+    def __init__(self, folder: Path, qdrant: QdrantProcess | None = None) -> None:
+        self.environment = qdrant.environment if qdrant else {}
         self.up = Up(folder / "data")
-        self._dying = DyingUp(self.up)
+        self._dying = DyingUp(self.up, **self.environment)
+        self._qdrant = qdrant
         several = {"persist": ["persist"], "models": ["extract", "compact"]}
+        if qdrant:
+            several |= {"index": ["index"], "dedupe": ["dedupe", "maintain"], "retrieve": ["retrieve"]}
         self.runners = {
-            name: Runner(names, folder / f"{name}.log", "--data", self.up.data)
+            name: Runner(names, folder / f"{name}.log", "--data", self.up.data, **self.environment)
             for name, names in several.items()
         }
 
@@ -65,12 +73,17 @@ class Arrangement:
             "background": self._dying.background_killed,
             "nats-server": self._dying.of_server("nats-server"),
             "postgres": self._dying.of_server("postgres"),
-        } | {name: runner.killed for name, runner in self.runners.items()}
+        } | {
+            **{name: runner.killed for name, runner in self.runners.items()},
+            **({"qdrant": self._qdrant.restart} if self._qdrant else {}),
+        }
 
 
-async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) -> list[str]:
+async def chaos(
+    folder: Path, *, seed: int, users: int, steps: int, kills: int, qdrant: QdrantProcess | None = None
+) -> list[str]:
     """Return the faults after many kills, compared with an undisturbed run of one tenant."""
-    arrangement = Arrangement(folder)
+    arrangement = Arrangement(folder, qdrant)
     try:
         await arrangement.start()
         async with running(list(arrangement.runners.values())):
@@ -93,10 +106,12 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
     print(
         f"{tenant}: {story.length:,} steps of {story.users:,} users, told in {told - begun:.1f} s", flush=True
     )
-    endpoints = await arrangement.up.ready()
+    endpoints, schema = await arrangement.up.ready(), arrangement.up.schema
     connection = await connect(endpoints.nats, name="chaos")
     try:
-        found = await settled_state(connection, endpoints.nats, endpoints.database, tenant, story.names)
+        found = await settled_state(
+            connection, endpoints.nats, endpoints.database, schema, tenant, story.names
+        )
     finally:
         await connection.close()
     print(f"  killed: {dict(Counter(killed))}; settled {time.monotonic() - told:.1f} s later", flush=True)
@@ -105,7 +120,7 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
 
 async def _missing(arrangement: Arrangement) -> list[str]:
     """Return the faults that an audit finds."""
-    audit = await mnemon("audit", "--data", arrangement.up.data, "--json")
+    audit = await mnemon("audit", "--data", arrangement.up.data, "--json", **arrangement.environment)
     if audit.code == ExitCode.DONE:
         print("  an audit finds nothing missing", flush=True)
         return []

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import Process
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ import psutil
 
 from mnemon_infra.process.data_folder import Endpoints
 from tests.support.processes.command_server import ForkedCommand, running_server
+from tests.support.servers.qdrant import drop_reserved, stack_environment, stack_schema
 
 TIMEOUT = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
@@ -57,9 +58,12 @@ async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
 async def start_mnemon(
     *arguments: str | Path, environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
 ) -> Process | ForkedCommand:
-    """Start `mnemon`, forked from a process that has imported it if there is one."""
-    complete = {**os.environ, **environment}
-    if server := running_server():
+    """Start `mnemon`, forked from a process that has imported it if there is one.
+
+    With `PYTHONPATH` in the environment it may be another version, so it is no fork.
+    """
+    complete = {**os.environ, **_vectors_of(arguments), **environment}
+    if (server := running_server()) and "PYTHONPATH" not in environment:
         return server.start([*map(str, arguments)], complete, output, errors)
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemon", *map(str, arguments),
@@ -67,11 +71,18 @@ async def start_mnemon(
     )  # fmt: skip
 
 
+def _vectors_of(arguments: Sequence[str | Path]) -> dict[str, str]:
+    """Return the variables of the vectors of the stack that a command is about."""
+    words = [*map(str, arguments)]
+    return stack_environment(Path(words[words.index("--data") + 1])) if "--data" in words[:-1] else {}
+
+
 class Up:
     """`mnemon up` on a folder; may be started again after it ended."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
+        self.schema = stack_schema(data)
         self._process: Process | ForkedCommand | None = None
 
     async def start(self, *arguments: str, **environment: str) -> Endpoints:
@@ -154,6 +165,7 @@ def stack_folder() -> Iterator[Path]:
     for process in _on(parent / "data"):
         with suppress(psutil.NoSuchProcess):
             process.kill()
+    drop_reserved({stack_schema(parent / "data")})
     shutil.rmtree(parent, ignore_errors=True)
 
 

@@ -159,7 +159,9 @@ def test_a_message_that_cannot_be_used_says_which_field_is_wrong(body: bytes, pr
     ("content", "problem"),
     [
         pytest.param(
-            b'"' + b"a" * BODY_LIMIT + b'"', "body: 1,048,604 bytes, the limit is 1,048,576", id="large"
+            b'"' + b"a" * BODY_LIMIT + b'"',
+            "body: has 1,048,604 bytes, and the limit is 1,048,576",
+            id="large",
         ),
         pytest.param(b'"","metadata":' + b'{"a":' * 500 + b"1" + b"}" * 500, "body: Invalid JSON", id="deep"),
     ],

@@ -49,7 +49,7 @@ def test_the_command_says_which_it_is_and_repeats_no_password(monkeypatch: pytes
     monkeypatch.setenv("MNEMON_MODEL_URL", "me:one-that-must-not-be-seen@host/v1")
     result = CliRunner().invoke(app, ["run", "compact"])
     assert result.exit_code == 2
-    assert "model_url: Value error, expected an address such as http://host:11434/v1" in result.output
+    assert "MNEMON_MODEL_URL is invalid: expected an address such as http://host:11434/v1" in result.output
     assert "must-not-be-seen" not in result.output
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
@@ -20,7 +21,7 @@ from tests.support.stock_client import Stock
 async def test_a_working_fact_expires_when_its_words_say_so_and_only_then(
     stock: Stock, deployment: Deployment, tmp_path: Path, text: str, lasting: str
 ) -> None:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "dedupe", "retrieve"), located):
         before = datetime.now(UTC).date()
         named, unnamed = [await stock.ask("save", text=each) for each in (text, lasting)]

@@ -28,10 +28,11 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import change_settings, write_settings
-from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 TIMEOUT = 60.0
@@ -108,7 +109,7 @@ class Remembering:
 
 @asynccontextmanager
 async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> AsyncIterator[Remembering]:
-    located = deployment.model_copy(update={"vectors_folder": folder, "maintain_seconds": 1})
+    located = locate_vectors(deployment, folder).model_copy(update={"maintain_seconds": 1})
     given = PresetEmbedder(SIMILAR)
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=given.model, dimension=given.dimension)
@@ -302,7 +303,9 @@ async def test_lost_vectors_are_rebuilt(stock: Stock, deployment: Deployment, tm
         said = await stock.say("the lantern stands on the pier")
         saved = await memory.save("The user keeps a thing-1 in the garden")
         await memory.is_settled()
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "others"})
+    located = locate_vectors(deployment, tmp_path / "others")
+    if located.qdrant_url:
+        await reset_vectors(located)
     async with run_consumers(("index", "persist", "retrieve"), located):
         reply: dict[str, Any] = {"hits": ()}
         async with asyncio.timeout(TIMEOUT):

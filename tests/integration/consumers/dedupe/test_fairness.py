@@ -23,6 +23,7 @@ from mnemon_infra.settings.store import write_settings
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.pipelines.compaction import CompactionHarness
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 FLOOD = 250
@@ -54,7 +55,7 @@ async def test_fact_is_decided_during_the_flood_of_another_user(
 ) -> None:
     await write_settings(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))
     appended = await append_events(connection, [*proposals("flood", FLOOD), *proposals("quiet", 1)])
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with (
         open_vectors(located, model="none", dimension=None) as vectors,
         DedupeConsumer(database, VectorIndex(vectors, None), located).run(),

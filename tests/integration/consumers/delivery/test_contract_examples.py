@@ -15,6 +15,7 @@ from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
 from mnemon_infra.config import Deployment
 from tests.contracts.test_examples import FROM_A_NEWER_BOT
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 NO_RESULT = {"not_found", "refused"}
@@ -27,7 +28,7 @@ OF_ANOTHER_MOMENT = {"as_of", "min_seq", "event_seq"}
 @pytest_asyncio.fixture
 async def whole(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
     """All consumers, with vectors."""
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         yield with_vectors
 

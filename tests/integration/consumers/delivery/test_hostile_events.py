@@ -10,6 +10,7 @@ from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from tests.integration.consumers.delivery.test_hostile_input import NOTHING, UNSTORABLE, audit, memory_of
 from tests.support.log.dead_letters import kept
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 MOST: Final = 2**63 - 1
@@ -62,7 +63,7 @@ EVENTS: Final[tuple[tuple[str, Any, str], ...]] = (
 async def test_hostile_memory_events_harm_only_their_user(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")

@@ -37,6 +37,7 @@ from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
 from tests.support.log.reference_fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 Value = TypeVar("Value")
@@ -178,7 +179,7 @@ async def decided(connection: Client) -> None:
 async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
     stock: Stock, connection: Client, database: Database, deployment: Deployment, tmp_path: Path
 ) -> None:
-    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):
         home = await stock.say("I live in Riga", "acme.u1.home")
         trip = await stock.say("I like zanzibar", "acme.u1.trip")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mnemon_consumers.model_reports import list_refusals
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedder_choice import open_embedder
@@ -138,6 +139,20 @@ async def test_lasting_failure_is_raised(embedding_endpoint: Endpoint) -> None:
             await model.embed(["tea"])
         assert not isinstance(raised.value, EmbeddingRefused)
         assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
+
+
+async def test_refused_embedding_key_is_a_fault_until_the_endpoint_answers(
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
+) -> None:
+    embedding_endpoint.faults = [lambda _: refusal(401)]
+    with pytest.raises(EmbeddingRefused):
+        await model.embed(["tea"])
+    (fault,) = list_refusals()
+    assert fault.problem.startswith(f"{MODEL} refuses requests: the embedding endpoint at 127.0.0.1 refuses")
+    assert "MNEMON_EMBEDDING_API_KEY" in fault.problem
+    assert "`embedding.model`" in fault.next_step
+    await model.embed(["tea"])
+    assert list_refusals() == []
 
 
 async def test_one_batch_that_fails_fails_all_of_them(embedding_endpoint: Endpoint) -> None:

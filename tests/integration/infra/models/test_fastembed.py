@@ -22,6 +22,7 @@ from mnemon_infra.models.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.models.fastembed_embeddings import load_fastembed
 from mnemon_infra.settings.store import write_settings
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 pytestmark = pytest.mark.long
@@ -119,7 +120,7 @@ async def test_search_finds_a_fact_of_the_same_meaning(
 ) -> None:
     write_model(model_folder)
     await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="fastembed", model=NAME)))
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         for fact_id, text in (("ar_001", "tea tea"), ("ar_002", "violin")):
             body = {"fact_id": fact_id, "fact": {"text": text}, "decision": {"proposal_id": fact_id}}

@@ -18,6 +18,7 @@ from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import read_model_record
 from mnemon_infra.vectors.port import Collection, Point
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'
@@ -27,7 +28,7 @@ LATER = b'{"role":"user","content":"x","later":1e300000}'
 async def test_audit_names_missing_and_surplus_points(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
-    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
     owner = "acme", "u1"
 
     async def found() -> Audit:

@@ -54,6 +54,7 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
@@ -125,12 +126,10 @@ async def another(
     tmp_path.mkdir()
     server = NatsServer(tmp_path, None)
     await server.start()
-    deployment = Deployment(
-        nats_url=server.url,
-        database_dsn=database_url,
-        database_schema=f"test_{uuid4().hex[:12]}",
-        vectors_folder=tmp_path / "vectors",
+    alone = Deployment(
+        nats_url=server.url, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}"
     )
+    deployment = locate_vectors(alone, tmp_path / "vectors")
     assert deployment.database_url is not None
     migrate_schema(deployment.database_url, deployment.database_schema)
     connection = await connect(server.url, name="test")
@@ -172,7 +171,7 @@ async def test_demo_memory_survives_export_and_import(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(FIRST_CONSUMERS, located):
         await say_the_sample(located, connection)
         await an_old_file_is_rewritten(connection, located, tmp_path)

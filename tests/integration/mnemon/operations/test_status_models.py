@@ -8,6 +8,8 @@ import pytest
 from mnemon.operations.health import failing_models
 from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_bench.provider_server.faults import HttpFault
+from mnemon_consumers.model_reports import list_refusals
+from mnemon_infra.models.language import circuit_breaker
 from tests.support.pipelines.extraction import KEY, MODEL, TIMEOUT, ExtractionHarness
 
 
@@ -46,6 +48,27 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(
         health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.failing == ()
+
+
+async def test_refused_key_makes_the_process_unready_until_it_is_mended(
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(circuit_breaker, "REFUSAL_PAUSE", 0.5)
+    online_extraction.server.state.key = "another"
+    async with online_extraction.running(), asyncio.timeout(TIMEOUT):
+        await online_extraction.stock.say("I like tea")
+        while not (faults := list_refusals()):
+            await asyncio.sleep(0.05)
+        (fault,) = faults
+        assert fault.kind == "model"
+        assert fault.problem.startswith(f"openai/{MODEL} refuses requests")
+        assert "check MNEMON_MODEL_API_KEY" in fault.problem
+        assert "`extraction.model`" in fault.next_step
+        assert KEY not in str(fault)
+        online_extraction.server.state.key = KEY
+        while list_refusals():
+            await online_extraction.time_passes()
+            await asyncio.sleep(0.2)
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
+from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 TEA, SENCHA = "User likes green tea", "They are fond of sencha"
@@ -75,7 +76,7 @@ class Decided:
 
 @pytest_asyncio.fixture
 async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Decided]:
-    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    located = locate_vectors(deployment, tmp_path / "vectors")
     await change_settings(stock.connection, APART)
     model = PresetEmbedder(similar=[(TEA, SENCHA, 0.9)])
     async with AsyncExitStack() as ends:

@@ -1,7 +1,6 @@
 """Vectors are rebuilt with the rows, compared point by point, and swapped while searches run."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from uuid import UUID
@@ -28,12 +27,12 @@ from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_o
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.edge import lock_vectors
-from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.generations import has_vectors, is_folder_open, locate_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
+from tests.support.servers.qdrant import lose_collection
 from tests.support.stock_client import Stock, indexed
 
 EVENTS, USERS = 500, 6
@@ -55,8 +54,10 @@ async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deplo
 
 
 async def verdict_on(site_with_vectors: Site, told: RebuildReport) -> RowVerification:
-    live = EdgeOwner(site_with_vectors.connection)
-    async with open_generation(site_with_vectors, "next", told) as generation:
+    async with (
+        open_live_pages(site_with_vectors) as live,
+        open_generation(site_with_vectors, "next", told) as generation,
+    ):
         verification = GenerationVerification(site_with_vectors, generation, live, told, timeout_seconds=60)
         return await verification.compare_all()
 
@@ -142,7 +143,8 @@ async def test_vectors_switch_and_return_during_searches(
         await switched(site_with_vectors, told)
         over.set()
     assert asked
-    assert is_folder_open(site_with_vectors.deployment)
+    deployment = site_with_vectors.deployment
+    assert deployment.qdrant_url or is_folder_open(deployment)
     await indexed(stock, await site_with_vectors.load_log_end())
     assert lost.id in await all_points(live_vectors)
     assert (await verdict_on(site_with_vectors, told)).first == []
@@ -188,9 +190,9 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     assert point.id not in await all_points(live_vectors)
     # The process that was asked for the exchange has them open yet.
     folder = locate_generation(site_with_vectors.deployment, "next").vectors_folder
-    assert folder
     with ExitStack() as asked:
-        asked.enter_context(lock_vectors(folder))
+        if folder:
+            asked.enter_context(lock_vectors(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
         assert await swap_vectors(site_with_vectors, told)
     events = {each.payload["event_id"] for each in (await all_points(live_vectors)).values()}
@@ -242,9 +244,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         async with open_generation(place, "next", told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
-        folder = locate_generation(vectors_deployment, "former").vectors_folder
-        assert folder
-        shutil.rmtree(folder / "summaries")
+        await lose_collection(locate_generation(vectors_deployment, "former"), Collection.SUMMARIES)
         async with open_former(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)

@@ -18,12 +18,14 @@ WITHOUT_JSON = {
     "chat",
     "run",
     "admin",
+    "gateway",
     "mcp",
     # It is JSON.
     "tools",
     # They print nothing.
     "auth limit",
     "auth revoke",
+    "auth key revoke",
 }
 
 EXITS_WITH_1 = {
