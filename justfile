@@ -43,9 +43,10 @@ types:
 imports:
     uv run lint-imports
 
-# Write schemas, AsyncAPI, docs/contracts.md and docs/settings.md from the contracts
+# Write schemas, AsyncAPI, OpenAPI, docs/contracts.md and docs/settings.md from the contracts
 contracts:
     uv run python -m mnemon_contracts.export
+    uv run python -m mnemon.gateway.openapi
 
 # Bring the configured database to the newest revision
 migrate *arguments:
@@ -58,6 +59,10 @@ bench *arguments:
 # Fit the weights of the ranking on folders of conversations with questions: DATA [DATA ...] --write
 fit-ranking *arguments:
     uv run python -m mnemon_bench.quality.ranking_fit {{ arguments }}
+
+# Fit the weights that tell answerable questions, on folders of conversations: DATA [DATA ...] --write
+fit-answerability *arguments:
+    uv run python -m mnemon_bench.quality.answerability_fit {{ arguments }}
 
 # Measure recall of facts with and without links, on folders of conversations with questions: DATA [DATA ...]
 measure-links *arguments:
