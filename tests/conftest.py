@@ -23,8 +23,8 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import patch_wait_for
 from tests.support.hypothesis_profiles import load_profiles
-from tests.support.schemas import create_schema
 from tests.support.servers.qdrant import drop_reserved, list_reserved
+from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 MEMORY_DISK = Path("/dev/shm")

@@ -236,7 +236,7 @@ async def _recover_collections(
     connection: Client, database: Database, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Create and refill collections of a Qdrant server that are deleted while this process has them open."""
-    from mnemon_infra.vectors.edge_owner import announce_swap
+    from mnemon_infra.vectors.edge.owner import announce_swap
     from mnemon_infra.vectors.port import VectorsLost
     from mnemon_infra.vectors.recovery import recover_lost_collections
     from mnemon_infra.vectors.vector_index import create_absent_collections
@@ -272,7 +272,7 @@ async def _allow_swaps(
     connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Allow a swap of the vectors while consumers write and search them."""
-    from mnemon_infra.vectors.edge_owner import serve_requests, watch_swaps
+    from mnemon_infra.vectors.edge.owner import serve_requests, watch_swaps
     from mnemon_infra.vectors.recovery import recover_lost_vectors
 
     folder = deployment.vectors_folder

@@ -8,10 +8,10 @@ import sys
 
 from mnemon.gateway.application import create_application
 from mnemon.http.server import serve_http
-from mnemon_infra.api_keys import open_api_keys
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.settings.api_keys import open_api_keys
 from mnemon_infra.telemetry.logging import configure_logging
 
 

@@ -24,8 +24,8 @@ from mnemon.gateway.routes.documents import create_document_routes
 from mnemon.gateway.routes.events import create_event_routes
 from mnemon.gateway.routes.probes import create_probe_routes
 from mnemon.gateway.routes.verbs import create_verb_routes
-from mnemon_infra.api_keys import ApiKeys
 from mnemon_infra.config import Deployment
+from mnemon_infra.settings.api_keys import ApiKeys
 
 _PROBLEMS: Final = (400, 401, 403, 404, 409, 413, 422, 429, 501, 502, 503)
 

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from mnemon.gateway.problems import Problem
 from mnemon.http.login_attempts import LoginAttempts
-from mnemon_infra.api_keys import ApiKeys, Scope
+from mnemon_infra.settings.api_keys import ApiKeys, Scope
 
 MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from mnemon.http.lazy_process import LazyProcess, start_on_demand
 from mnemon.http.saved_port import open_saved_port
 from mnemon.http.server import format_address
-from mnemon_infra.api_keys import issue_key, open_api_keys
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.data_folder import replace_file
+from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 
 USUAL_PORT: Final = 8080
 """Port of the gateway, unless another process has it."""

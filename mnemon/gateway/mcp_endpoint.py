@@ -18,7 +18,7 @@ from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.problems import build_problem
 from mnemon.mcp.server import McpTarget, NoUser, create_server
 from mnemon.mcp.transports import read_user_header
-from mnemon_infra.api_keys import Scope as KeyScope
+from mnemon_infra.settings.api_keys import Scope as KeyScope
 
 PATH: Final = "/mcp"
 METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"

@@ -21,7 +21,8 @@ from sqlalchemy.engine import make_url
 
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from tests.support.image import (
+from tests.support.processes.stack import stack_folder, until
+from tests.support.repository.image import (
     Image,
     assemble_base,
     build_image,
@@ -30,8 +31,7 @@ from tests.support.image import (
     require_namespaces,
     run_container,
 )
-from tests.support.ports import free_port
-from tests.support.processes.stack import stack_folder, until
+from tests.support.servers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]

@@ -23,10 +23,10 @@ from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import RebuildReport
-from tests.support.schemas import create_schema
 from tests.support.servers.embedding_server import Endpoint, serve_embeddings, serve_endpoint
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.servers.reranker_server import RerankerServer
+from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"

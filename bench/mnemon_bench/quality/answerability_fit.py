@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from mnemon_bench.quality.in_process_search import InProcessSearch
 from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
-from mnemon_consumers.retrieve.search import answerability
-from mnemon_consumers.retrieve.search.answerability import (
+from mnemon_consumers.retrieve.search.candidates import choose_breadth
+from mnemon_consumers.retrieve.search.messages import answerability
+from mnemon_consumers.retrieve.search.messages.answerability import (
     AnswerabilityFeatures,
     AnswerabilityWeights,
     SpeakerFeatures,
@@ -31,8 +32,7 @@ from mnemon_consumers.retrieve.search.answerability import (
     extract_answerability_features,
     load_answerability_weights,
 )
-from mnemon_consumers.retrieve.search.candidates import choose_breadth
-from mnemon_consumers.retrieve.search.rerank import list_best
+from mnemon_consumers.retrieve.search.messages.rerank import list_best
 from mnemon_infra.models.wordllama import THRESHOLDS
 
 Kind = Literal["answered", "elsewhere", "adversarial"]

@@ -15,15 +15,15 @@ from mnemon_bench.quality.recall import Data, recall, turn_id
 from mnemon_consumers.index.texts import build_message_texts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
-from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
-from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
-from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.rerank import (
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
+from mnemon_consumers.retrieve.search.messages.rerank import (
     RankedMessage,
     ScoredMessage,
     list_best,
     score_messages,
 )
+from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
 from mnemon_bench.quality.recall import ADVERSARIAL, Data, load_data, recall, turn_id
-from mnemon_consumers.retrieve.search import rerank
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
-from mnemon_consumers.retrieve.search.message_features import MessageFeatures
+from mnemon_consumers.retrieve.search.messages import rerank
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
 
 PENALTY: Final = 5.0
 """Weight of the squared weights in the loss. Recall changes by less than 0.01 from 1 to 20."""

@@ -6,12 +6,12 @@ from importlib.metadata import version
 from typing import Final
 
 from mnemon_consumers.retrieve.absence import describe_absence
-from mnemon_consumers.retrieve.eager_projection import EagerProjection
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
-from mnemon_consumers.retrieve.snapshot_resolver import SnapshotResolver
+from mnemon_consumers.retrieve.snapshots.snapshot_pool import SnapshotPool
+from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotResolver
 from mnemon_consumers.retrieve.verbs.context import ContextVerb
 from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
 from mnemon_consumers.retrieve.verbs.documents import DocumentVerb

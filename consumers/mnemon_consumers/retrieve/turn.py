@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 import nats.errors
 import structlog
 
-from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.context.contents import SectionKind
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
@@ -16,7 +15,8 @@ from mnemon_consumers.retrieve.context.coverage import (
     find_last_covered,
     has_whole_tail,
 )
-from mnemon_consumers.retrieve.memory import LOADED, Memory
+from mnemon_consumers.retrieve.memory.cache import PositionedValue
+from mnemon_consumers.retrieve.memory.memory import LOADED, Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner

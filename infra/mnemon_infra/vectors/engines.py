@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.edge import lock_vectors, open_edge
+from mnemon_infra.vectors.edge.engine import lock_vectors, open_edge
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.generation_names import GenerationKind, name_of
-from mnemon_infra.vectors.edge import lock_vectors
+from mnemon_infra.vectors.edge.engine import lock_vectors
+from mnemon_infra.vectors.edge.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512

@@ -13,7 +13,7 @@ import nats.errors
 import structlog
 
 from mnemon_infra.process.gate import Gate
-from mnemon_infra.vectors.edge import reopen_folder
+from mnemon_infra.vectors.edge.engine import reopen_folder
 from mnemon_infra.vectors.port import (
     VectorsInUse,
     VectorsLost,

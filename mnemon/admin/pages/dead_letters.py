@@ -57,7 +57,7 @@ async def show_letters(visit: Visit) -> Response:
     state = (await connection.jetstream().stream_info(DEAD)).state
     found = await read_newest_letters(connection, _parse_filter(filters), before, PAGE_SIZE + 1)
     return visit.render(
-        "dead_letters.html",
+        "dead_letters/list.html",
         letters=found[:PAGE_SIZE],
         older=found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None,
         is_first=before is None,
@@ -83,7 +83,7 @@ async def show_letter(visit: Visit) -> Response:
     body = get_body(found, original)
     text = _format_body(body)
     return visit.render(
-        "dead_letter.html",
+        "dead_letters/letter.html",
         letter=found,
         named=_find_named_field(found, body),
         in_log=original is not None,
@@ -128,7 +128,7 @@ async def confirm_drop(visit: Visit) -> Response:
         return visit.redirect("/dead", "No letter was selected.")
     connection = await visit.connections.get_broker()
     found = [each for id_ in chosen if (each := await read_letter(connection, id_))]
-    return visit.render("dead_drop.html", letters=found)
+    return visit.render("dead_letters/drop.html", letters=found)
 
 
 @pages.post("/dead/drop")

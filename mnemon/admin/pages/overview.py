@@ -31,20 +31,20 @@ class ConsumerRow(NamedTuple):
 @pages.get("/")
 async def show_overview(visit: Visit) -> Response:
     """Show the overview."""
-    return visit.render("overview.html", **await _collect_values(visit))
+    return visit.render("overview/page.html", **await _collect_values(visit))
 
 
 @pages.get("/overview/live")
 async def show_live_figures(visit: Visit) -> Response:
     """Render the fragment with live figures."""
-    return visit.render("overview_live.html", **await _collect_values(visit))
+    return visit.render("overview/live.html", **await _collect_values(visit))
 
 
 @pages.get("/overview/health")
 async def show_health(visit: Visit) -> Response:
     """Render the fragment with the health report, which takes longer."""
     watch: LiveStatus = visit.request.app.state.watch
-    return visit.render("overview_health.html", health=await watch.get_health())
+    return visit.render("overview/health.html", health=await watch.get_health())
 
 
 async def _collect_values(visit: Visit) -> dict[str, Any]:

@@ -31,7 +31,7 @@ async def show_rebuilds(visit: Visit) -> Response:
 
     generations, is_busy = await load_generation_rows(visit.connections)
     commands = [(what, _spell_command(visit.connections, *options)) for what, *options in _COMMANDS]
-    return visit.render("rebuilds.html", generations=generations, is_busy=is_busy, commands=commands)
+    return visit.render("rebuilds/list.html", generations=generations, is_busy=is_busy, commands=commands)
 
 
 @pages.get("/rebuilds/live")
@@ -40,7 +40,7 @@ async def show_progress(visit: Visit) -> Response:
     from mnemon.admin.generations import load_generation_rows
 
     generations, is_busy = await load_generation_rows(visit.connections)
-    return visit.render("rebuilds_live.html", generations=generations, is_busy=is_busy)
+    return visit.render("rebuilds/live.html", generations=generations, is_busy=is_busy)
 
 
 @pages.post("/rebuilds/confirm")
@@ -52,7 +52,7 @@ async def confirm_drop(visit: Visit) -> Response:
     named = [each for each in generations if each.listed.generation.schema == visit.form["name"]]
     if not named:
         return visit.redirect("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
-    return visit.render("rebuild_drop.html", shown=named[0])
+    return visit.render("rebuilds/drop.html", shown=named[0])
 
 
 @pages.post("/rebuilds/drop")

@@ -122,7 +122,7 @@ async def show_history(visit: Visit) -> Response:
     connection = await visit.connections.get_broker()
     found = await read_history(connection, tenant)
     return visit.render(
-        "settings_history.html",
+        "settings/history.html",
         tenant=tenant,
         tenants=await _list_tenants(connection),
         revisions=found[::-1],
@@ -157,7 +157,7 @@ async def _render_settings(
         if tenant is None or group.name not in SHARED_GROUPS
     ]
     return visit.render(
-        "settings.html",
+        "settings/page.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK,
         tenant=tenant,
         tenants=await _list_tenants(connection),

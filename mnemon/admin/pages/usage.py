@@ -40,7 +40,7 @@ async def show_usage(visit: Visit) -> Response:
         period = await load_last_days(database, live, tenant, days)
     daily = period.by(("day", by))
     return visit.render(
-        "usage.html",
+        "usage/page.html",
         tenant=tenant,
         tenants=await database.run_query(list_tenants(_MAX_TENANTS)),
         days=days,
@@ -67,7 +67,7 @@ async def show_batches(visit: Visit) -> Response:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     found = await database.run_query(list_newest_batches(STATES[shown], before, _PAGE_SIZE + 1))
     return visit.render(
-        "batches.html",
+        "usage/batches.html",
         now=now,
         shown=shown,
         states=STATES,

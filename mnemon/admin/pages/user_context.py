@@ -50,7 +50,7 @@ async def show_context(visit: Visit) -> Response:
         error = InvalidBody(field, problem)
     budget = parse_whole_number(asked["budget"]) or usual
     return visit.render(
-        "user_context.html",
+        "user/context.html",
         status=422 if error else 200,
         asked=asked,
         formats=_FORMATS,

@@ -35,7 +35,7 @@ async def erase_conversation(visit: Visit) -> Response:
     memory = await whose.connect_memory(visit)
     reply = await memory.erase(whose.user, conversation=conversation)
     return visit.render(
-        "user_receipt.html", receipt=reply, what=f"Conversation {conversation}", **frame_values(whose, "")
+        "user/receipt.html", receipt=reply, what=f"Conversation {conversation}", **frame_values(whose, "")
     )
 
 
@@ -51,7 +51,7 @@ async def _render_history(
     )
     more = len(reply.messages) == limit and limit < MAX_HISTORY
     return visit.render(
-        "user_conversations.html",
+        "user/conversations.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
         conversations=all_of_them,
         reply=reply,

@@ -58,7 +58,7 @@ async def _render_data(visit: Visit, page_user: PageUser, errors: dict[str, str]
     profile = await memory.profile(page_user.user, min_seq=page_user.seq)
     tasks = await memory.tasks(page_user.user, min_seq=page_user.seq)
     return visit.render(
-        "user_data.html",
+        "user/data.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         profile={name: _format_value(value) for name, value in profile.profile.items()},
         tasks=tasks.tasks,

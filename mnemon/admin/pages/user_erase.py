@@ -24,7 +24,7 @@ async def erase_user(visit: Visit) -> Response:
         return await _render_erase(visit, whose, "Type the id of the user exactly as shown above.")
     memory = await whose.connect_memory(visit)
     reply = await memory.erase(whose.user)
-    return visit.render("user_receipt.html", receipt=reply, what=whose.user, **frame_values(whose, "erase"))
+    return visit.render("user/receipt.html", receipt=reply, what=whose.user, **frame_values(whose, "erase"))
 
 
 @pages.post("/user/verify")
@@ -34,13 +34,13 @@ async def verify_erasure(visit: Visit) -> Response:
     memory = await whose.connect_memory(visit)
     words = visit.form.get("text") or None
     reply = await memory.erase(whose.user, verify=True, text=words)
-    return visit.render("user_left.html", reply=reply, words=words, **frame_values(whose, "erase"))
+    return visit.render("user/left.html", reply=reply, words=words, **frame_values(whose, "erase"))
 
 
 async def _render_erase(visit: Visit, page_user: PageUser, error: str = "") -> Response:
     memory = await page_user.connect_memory(visit)
     return visit.render(
-        "user_erase.html",
+        "user/erase.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
         kept=await memory.status(page_user.user),
         facts=(await memory.read(page_user.user, limit=1)).total,

@@ -90,7 +90,7 @@ async def _render_facts(visit: Visit, page_user: PageUser, errors: dict[str, str
         )
     by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
     return visit.render(
-        "user_facts.html",
+        "user/facts.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         by_tier=by_tier,
         facing=facing,
@@ -114,7 +114,7 @@ async def _render_fact(
     if reply.fact.expires_at:
         values["expires_at"] = reply.fact.expires_at.isoformat()
     return visit.render(
-        "user_fact.html",
+        "user/fact.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         fact=reply.fact,
         versions=reply.versions,

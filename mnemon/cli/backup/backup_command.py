@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
-from mnemon.cli.target import DataOption, open_deployment
+from mnemon.cli.options.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
 

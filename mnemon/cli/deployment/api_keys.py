@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mnemon_infra.api_keys import ApiKey, ApiKeys
+    from mnemon_infra.settings.api_keys import ApiKey, ApiKeys
 
 app = typer.Typer(no_args_is_help=True, help="Manage the keys for the HTTP gateway.")
 
@@ -68,7 +68,7 @@ async def _create(
     tenant: str, scopes: list[str], user: str | None, name: str | None, data: "Path | None", as_json: bool
 ) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
-    from mnemon_infra.api_keys import issue_key
+    from mnemon_infra.settings.api_keys import issue_key
 
     try:
         issued = issue_key(tenant, scopes, user, name)
@@ -108,8 +108,8 @@ async def _revoke(key_id: str, data: "Path | None") -> ExitCode:
 
 @asynccontextmanager
 async def _open_keys(data: "Path | None") -> "AsyncIterator[ApiKeys]":
-    from mnemon_infra.api_keys import ApiKeysNotProvisioned, open_api_keys
     from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
 
     async with await connect_deployment(require_deployment(data, "broker"), name="mnemon-auth") as connection:
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.deployment.usage import show_out_of_budget
-from mnemon.cli.target import DataOption, load_deployment, require_deployment
+from mnemon.cli.options.target import DataOption, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
-from mnemon.cli.option_group import expand_options
-from mnemon.cli.target import require_deployment
+from mnemon.cli.options.option_group import expand_options
+from mnemon.cli.options.target import require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from mnemon.cli.imports.progress import (
     check_owner,
     parse_time_zone,
 )
-from mnemon.cli.option_group import expand_options
-from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.options.option_group import expand_options
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 

@@ -11,7 +11,7 @@ from mnemon.cli.memory.requests import (
     PrecedingOption,
     parse_as_of,
 )
-from mnemon.cli.option_group import expand_options
+from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest
-from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 

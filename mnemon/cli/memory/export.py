@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.target import DataOption, open_deployment, require_deployment
+from mnemon.cli.options.target import DataOption, open_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals

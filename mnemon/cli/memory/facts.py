@@ -18,7 +18,7 @@ from mnemon.cli.memory.requests import (
     parse_as_of,
     parse_importance,
 )
-from mnemon.cli.option_group import expand_options
+from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.text import make_printable
 

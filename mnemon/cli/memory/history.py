@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
-from mnemon.cli.target import DataOption
+from mnemon.cli.options.target import DataOption
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.cli.terminal.text import make_printable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest
-from mnemon.cli.option_group import expand_options
+from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:

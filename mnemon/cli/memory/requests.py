@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
-from mnemon.cli.moment import parse_moment
-from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.options.moment import parse_moment
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
-from mnemon.cli.option_group import expand_options
+from mnemon.cli.options.option_group import expand_options
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import TasksReplyV1

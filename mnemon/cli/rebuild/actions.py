@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from mnemon.cli.target import open_deployment
+from mnemon.cli.options.target import open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from mnemon.cli.moment import parse_moment
+from mnemon.cli.options.moment import parse_moment
+from mnemon.cli.options.target import DataOption
 from mnemon.cli.rebuild import actions
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
-from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mnemon.cli.options.target import open_deployment
 from mnemon.cli.rebuild.actions import tell
 from mnemon.cli.settings import parse_assignment
-from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress, show_table
 

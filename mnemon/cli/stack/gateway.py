@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.stack.listening import HostOption, PortOption, open_socket
-from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
@@ -46,8 +46,8 @@ async def _serve_gateway(
 ) -> ExitCode:
     from mnemon.gateway.application import create_application
     from mnemon.http.server import format_address, serve_http
-    from mnemon_infra.api_keys import ApiKeysNotProvisioned, open_api_keys
     from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()

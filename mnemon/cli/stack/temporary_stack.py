@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.target import DEFAULT_DATA, load_deployment, require_deployment
+from mnemon.cli.options.target import DEFAULT_DATA, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from mnemon.cli.options.target import DEFAULT_DATA, load_deployment
 from mnemon.cli.stack.run import (
     MetricsPort,
     list_metrics_addresses,
@@ -15,7 +16,6 @@ from mnemon.cli.stack.run import (
     set_metrics_port,
     take_next_metrics_port,
 )
-from mnemon.cli.target import DEFAULT_DATA, load_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.cli.terminal.text import spell_command

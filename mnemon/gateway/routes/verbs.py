@@ -12,7 +12,7 @@ from mnemon_contracts.base import Contract
 from mnemon_contracts.registry import VERBS, VerbContract
 from mnemon_contracts.verbs.ask import ProfileV1
 from mnemon_contracts.verbs.tools import DocumentV1, TasksV1
-from mnemon_infra.api_keys import Scope
+from mnemon_infra.settings.api_keys import Scope
 
 _READING: Final = frozenset({"context", "search", "history", "read", "get", "status"})
 

@@ -23,7 +23,7 @@ from mnemon_infra.database.memory.indexable import (
 )
 from mnemon_infra.database.memory.summaries import load_summaries_by_id
 from mnemon_infra.database.messages.lookup import MessageLookup, load_visible_messages
-from mnemon_infra.vectors.edge_owner import MOST
+from mnemon_infra.vectors.edge.owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 

@@ -9,7 +9,7 @@ from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.edge.owner import EdgeOwner
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import has_vectors, is_folder_open, read_model_record
 from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, VectorsOutdated

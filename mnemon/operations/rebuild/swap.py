@@ -23,7 +23,7 @@ from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
-from mnemon_infra.vectors.edge_owner import EdgeOwner, announce_swap
+from mnemon_infra.vectors.edge.owner import EdgeOwner, announce_swap
 from mnemon_infra.vectors.generations import (
     drop_generation,
     has_vectors,

@@ -8,7 +8,7 @@ import numpy as np
 
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.models.embedding import Dense
-from mnemon_infra.vectors.edge_owner import MOST
+from mnemon_infra.vectors.edge.owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 MIN_COSINE: Final = 0.9999

@@ -14,7 +14,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from mnemon.gateway.openapi import read_document
-from mnemon_infra.api_keys import CACHE_SECONDS
+from mnemon_infra.settings.api_keys import CACHE_SECONDS
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 

@@ -24,10 +24,10 @@ from nats.aio.subscription import Subscription
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.ask import StoredMessage
 from tests.e2e.clients.test_stock_clients import run
-from tests.support.code_blocks import Block, blocks
-from tests.support.command_lines import invocations, parse
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
+from tests.support.repository.code_blocks import Block, blocks
+from tests.support.repository.command_lines import invocations, parse
 from tests.support.servers.chat_model import ChatModel
 
 NODE = Path(__file__).parent / "node"

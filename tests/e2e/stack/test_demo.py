@@ -18,8 +18,8 @@ import pytest
 from mnemon.demo.facts import CONTEXT_BUDGET
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from tests.support.code_blocks import blocks
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
+from tests.support.repository.code_blocks import blocks
 
 README = Path(__file__).parents[3] / "README.md"
 

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.code_blocks import Block, blocks
-from tests.support.command_lines import invocations, parse
 from tests.support.processes.stack import Up
+from tests.support.repository.code_blocks import Block, blocks
+from tests.support.repository.command_lines import invocations, parse
 
 ROOT = Path(__file__).parents[3]
 README, QUICK_START = PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")

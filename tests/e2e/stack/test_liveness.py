@@ -28,11 +28,11 @@ from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
-from tests.support.ports import free_port
 from tests.support.processes.readiness import Readiness, ask_endpoint
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
-from tests.support.schemas import create_schema
 from tests.support.servers.disk import Disk
+from tests.support.servers.ports import free_port
+from tests.support.servers.schemas import create_schema
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 

@@ -13,11 +13,11 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
-from mnemon_infra.monitoring.dashboard import list_queries
 from mnemon_infra.settings.store import write_settings
+from mnemon_infra.telemetry.dashboard import list_queries
 from mnemon_producers.client import MemoryClient
-from tests.support.ports import free_port
 from tests.support.processes.stack import TIMEOUT, Up, until
+from tests.support.servers.ports import free_port
 from tests.support.servers.prometheus import Prometheus, prometheus
 from tests.support.servers.trace_collector import Collector, collecting
 

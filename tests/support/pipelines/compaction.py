@@ -22,7 +22,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.support.provider_requests import wait_for_requests
+from tests.support.servers.provider_requests import wait_for_requests
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 

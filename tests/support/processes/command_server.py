@@ -31,7 +31,7 @@ _IMPORTED = (
     *(f"mnemon_consumers.{name}.handler" for name in CONSUMERS),
     "mnemon_consumers.background_process",
     "mnemon_infra.embedded.stack",
-    "mnemon_infra.vectors.edge",
+    "mnemon_infra.vectors.edge.engine",
     "rich.table",
 )
 

@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 import yaml
 
-from tests.support.ports import free_port
 from tests.support.processes.stack import TIMEOUT
+from tests.support.servers.ports import free_port
 
 MONITORING = Path(__file__).parents[3] / "infra" / "monitoring"
 

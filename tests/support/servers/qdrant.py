@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from qdrant_client import QdrantClient
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.edge.owner import EdgeOwner
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.server import QdrantServer, alias_of, open_client
 

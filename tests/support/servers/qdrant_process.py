@@ -14,9 +14,9 @@ from pydantic import SecretStr
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.server import read_version
-from tests.support.ports import free_port
 from tests.support.processes.stack import TIMEOUT
 from tests.support.servers.certificate import create_certificate
+from tests.support.servers.ports import free_port
 
 BINARY: Final = os.environ.get("MNEMON_QDRANT_BINARY") or None
 """Path of the program. It is read on import, because a fixture removes the variable from the tests'

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from mnemon_infra.vectors import folder_swap
+from mnemon_infra.vectors.edge import folder_swap
+from mnemon_infra.vectors.edge.folder_swap import settle_swap
 from mnemon_infra.vectors.embedding_metadata import RECORD
-from mnemon_infra.vectors.folder_swap import settle_swap
 
 
 def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mnemon_infra.broker.connection import MINIMUM_VERSION
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
 from mnemon_infra.embedded.postgres import Postgres
-from tests.support.command_lines import invocations, parse
+from tests.support.repository.command_lines import invocations, parse
 
 ROOT = Path(__file__).parents[3]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())

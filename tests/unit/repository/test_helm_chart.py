@@ -13,7 +13,7 @@ from mnemon_consumers.app import CONSUMERS
 from mnemon_contracts import login
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
-from tests.support.helm_chart import CHART, ROOT, VALUE_FILES
+from tests.support.repository.helm_chart import CHART, ROOT, VALUE_FILES
 
 METADATA: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())

@@ -13,8 +13,8 @@ import yaml
 from mnemon_consumers.app import CONSUMERS
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.telemetry import endpoint, metrics
-from tests.support.command_lines import parse
-from tests.support.helm_chart import (
+from tests.support.repository.command_lines import parse
+from tests.support.repository.helm_chart import (
     CHART,
     NAMESPACE,
     VALUE_FILES,

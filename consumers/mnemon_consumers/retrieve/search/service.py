@@ -12,9 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import nats.errors
 import structlog
 
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search import facts
-from mnemon_consumers.retrieve.search.answerability import Judgement, judge_messages
 from mnemon_consumers.retrieve.search.candidates import (
     Breadth,
     choose_breadth,
@@ -39,9 +38,10 @@ from mnemon_consumers.retrieve.search.levels import (
     filter_messages,
     resolve_parts,
 )
+from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
+from mnemon_consumers.retrieve.search.messages.rerank import list_best, score_messages
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
-from mnemon_consumers.retrieve.search.rerank import list_best, score_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval

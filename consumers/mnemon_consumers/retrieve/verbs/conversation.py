@@ -4,10 +4,10 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.history_reply import FastHistory
-from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
+from mnemon_consumers.retrieve.memory.cache import PositionedValue
+from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.verbs.outcomes import find_outcome, list_rejected
 from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1

@@ -4,10 +4,10 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
 from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
-from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
+from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner

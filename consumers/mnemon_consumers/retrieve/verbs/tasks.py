@@ -4,8 +4,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 from uuid import uuid4
 
-from mnemon_consumers.retrieve.cache import PositionedValue
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.cache import PositionedValue
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody

@@ -10,7 +10,7 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon.operations.rebuild.generations import open_generation as made_with_vectors
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.retrieve import snapshot_pool
+from mnemon_consumers.retrieve.snapshots import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable

@@ -22,7 +22,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.process.fault import take_fault
-from tests.support.schemas import create_schema
+from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 TIMEOUT = 60.0

@@ -10,7 +10,7 @@ from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
 from mnemon_infra.models.language.registry import open_language_models
-from tests.support.provider_requests import wait_for_requests
+from tests.support.servers.provider_requests import wait_for_requests
 from tests.support.suites.language_model import asking, facts
 
 

@@ -17,8 +17,8 @@ from mnemon_infra.models.reranker import (
     RerankerRefused,
     RerankerUnavailable,
 )
-from tests.support.ports import free_port
 from tests.support.servers.embedding_server import KEY, Answer, Body, refusal
+from tests.support.servers.ports import free_port
 from tests.support.servers.reranker_server import RerankerServer, build_results, build_tei_answer
 
 MODEL = "a-reranker-of-our-own"

@@ -12,8 +12,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors import recovery
-from mnemon_infra.vectors.edge import open_edge
-from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.edge.engine import open_edge
+from mnemon_infra.vectors.edge.owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.servers.qdrant import requires_folder

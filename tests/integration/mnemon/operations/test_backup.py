@@ -20,7 +20,6 @@ from mnemon.operations.restore.later_erasures import LaterErasures
 from mnemon.operations.restore.run import RestoreResult, find_later_erasures, open_backup, restore_log
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
 from mnemon_contracts.streams import LOG
-from mnemon_infra.api_keys import issue_key, open_api_keys
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.restoration import ForeignEvent, LogNotEmpty
@@ -30,6 +29,7 @@ from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 from mnemon_infra.settings.history import read_history, read_in_force_at
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.storage.erasure_register import RegisterEntry

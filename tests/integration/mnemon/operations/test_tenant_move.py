@@ -39,7 +39,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
 from mnemon_infra.settings.store import change_settings, read_documents
 from tests.support.processes.stack import start_mnemon
-from tests.support.schemas import create_schema
+from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 TENANT = "acme"

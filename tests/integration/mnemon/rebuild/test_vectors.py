@@ -26,7 +26,7 @@ from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read_settings
-from mnemon_infra.vectors.edge import lock_vectors
+from mnemon_infra.vectors.edge.engine import lock_vectors
 from mnemon_infra.vectors.generations import has_vectors, is_folder_open, locate_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 
-from mnemon_consumers.retrieve import cache
-from mnemon_consumers.retrieve.cache import UserCache
-from mnemon_consumers.retrieve.hit_rows import MOST_HELD, HitDocuments, HitMessages
+from mnemon_consumers.retrieve.memory import cache
+from mnemon_consumers.retrieve.memory.cache import UserCache
+from mnemon_consumers.retrieve.memory.hit_rows import MOST_HELD, HitDocuments, HitMessages
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings, VisibleMessage
 

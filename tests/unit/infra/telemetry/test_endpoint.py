@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from mnemon_infra.telemetry import endpoint, metrics
 from mnemon_infra.telemetry.endpoint import MetricsPortTaken, serve_http
-from tests.support.ports import free_port
+from tests.support.servers.ports import free_port
 
 
 def got(url: str, **headers: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_lines import COMMAND, invocations, parse
+from tests.support.repository.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
     # They go on until somebody stops them; what they serve is no table.

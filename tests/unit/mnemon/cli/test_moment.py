@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import typer
 
-from mnemon.cli.moment import parse_moment
+from mnemon.cli.options.moment import parse_moment
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from mnemon.cli.target import DEFAULT_DATA, require_deployment
+from mnemon.cli.options.target import DEFAULT_DATA, require_deployment
 
 
 @pytest.fixture(autouse=True)

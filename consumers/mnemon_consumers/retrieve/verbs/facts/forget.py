@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.eager_projection import EagerProjection
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog

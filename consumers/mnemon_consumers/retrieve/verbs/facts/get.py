@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.subjects import Address, Owner

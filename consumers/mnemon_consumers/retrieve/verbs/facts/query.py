@@ -8,7 +8,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.subjects import Owner

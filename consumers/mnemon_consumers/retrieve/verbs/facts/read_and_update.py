@@ -7,10 +7,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.eager_projection import EagerProjection
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.cache import PositionedValue
+from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page

@@ -10,7 +10,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility
 from mnemon_consumers.retrieve.verbs.user_log import UserLog

@@ -13,7 +13,7 @@ import pytest_asyncio
 from mnemon_consumers.index.handler import IndexConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
-from mnemon_consumers.retrieve.hit_rows import MOST_HELD
+from mnemon_consumers.retrieve.memory.hit_rows import MOST_HELD
 from mnemon_consumers.retrieve.search import statistics
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_contracts.settings.groups import Embedding

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.search import answerability
+from mnemon_consumers.retrieve.search.messages import answerability
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search import service
 from mnemon_consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
 from mnemon_contracts.settings.groups import Retrieval

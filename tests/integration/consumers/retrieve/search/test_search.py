@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_consumers.retrieve.search.rerank import load_weights
+from mnemon_consumers.retrieve.search.messages.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from mnemon_consumers.retrieve.search import answerability
-from mnemon_consumers.retrieve.search.answerability import (
+from mnemon_consumers.retrieve.search.messages import answerability
+from mnemon_consumers.retrieve.search.messages.answerability import (
     Judgement,
     extract_answerability_features,
     extract_speaker_features,
@@ -13,8 +13,8 @@ from mnemon_consumers.retrieve.search.answerability import (
     judge_messages,
     load_answerability_weights,
 )
+from mnemon_consumers.retrieve.search.messages.rerank import ScoredMessage, score_messages
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.rerank import ScoredMessage, score_messages
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_infra.database.messages.lookup import VisibleMessage
 from mnemon_infra.models.embedding import TRANSFORMER, Thresholds

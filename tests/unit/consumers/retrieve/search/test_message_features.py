@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
-from mnemon_consumers.retrieve.search.message_features import MessageFeatures, extract_features
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, TermStatistics
 from mnemon_contracts.events.chat import Role

@@ -4,9 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon_consumers.retrieve.search.message_features import MessageFeatures
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
+from mnemon_consumers.retrieve.search.messages.rerank import (
+    RankedMessage,
+    list_best,
+    load_weights,
+    score_messages,
+)
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.rerank import RankedMessage, list_best, load_weights, score_messages
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS
 from mnemon_infra.database.messages.lookup import Surroundings
 from tests.unit.consumers.retrieve.search.test_message_features import around, found, said

@@ -1,0 +1,1 @@
+"""Memory of each user: what is cached, and how it is read."""

@@ -1,0 +1,293 @@
+"""Memory of each user, for verbs and searches: read from the cache, or loaded."""
+
+import asyncio
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from nats.aio.client import Client
+
+from mnemon_consumers.retrieve.memory.cache import CountCache, PositionedValue, Shelf, UserCache
+from mnemon_consumers.retrieve.memory.hit_rows import HitDocuments, HitMessages, HitRows
+from mnemon_consumers.retrieve.memory.log_follower import LogFollower
+from mnemon_consumers.retrieve.memory.projection_reader import MemoryQueryT, MemoryT, ProjectionReader
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
+from mnemon_infra.database.memory.documents import DocumentEntry, StoredDocument
+from mnemon_infra.database.memory.summaries import ConversationSummary, StoredSummary
+from mnemon_infra.database.memory.tasks import StoredTask
+from mnemon_infra.database.memory.user_memory import (
+    ConversationView,
+    NewestMessagesQuery,
+    TaskResultsQuery,
+    UserCounts,
+)
+from mnemon_infra.database.messages import lookup
+from mnemon_infra.database.messages.counts import CountedConversation, MessageCount
+from mnemon_infra.database.messages.lookup import Surroundings
+from mnemon_infra.database.query_batcher import QueryBatcher
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry.metrics import CACHE
+
+LOADED = 50
+"""Minimum number of messages to read, so that a slightly larger request finds them in the cache."""
+
+
+class Memory:
+    """The memory of each user, from the cache, or from the projections and the log tail.
+
+    The methods `find_cached_*` read only the cache.
+
+    Args:
+        database: the database of the projections.
+        settings: settings of all tenants.
+        users: maximum number of users whose parts are cached.
+
+    Attributes:
+        count_cache: counts of messages from earlier requests.
+    """
+
+    def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
+        self._cache = UserCache(users)
+        self.count_cache = CountCache()
+        self._follower = LogFollower(settings, users)
+        self._reader = ProjectionReader(database, self._follower)
+
+    async def follow(self, connection: Client) -> None:
+        """Subscribe to changes, and drop the cached parts of users who change.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        await self._follower.follow(connection, self.drop_user)
+
+    def fix_position(self, position: int) -> None:
+        """Fix the positions instead of following the log, for a snapshot: no event follows the position."""
+        self._follower.fix_position(position)
+
+    @property
+    def applied_position(self) -> int:
+        """Return the log position up to which every event is handled, as far as this process knows."""
+        return self._follower.applied_position
+
+    def revision(self, tenant: str) -> object:
+        """Return an object for the state of the tenant's users, which every change of a user replaces."""
+        return self._cache.get_revision(tenant)
+
+    def drop_all(self) -> None:
+        """Drop everything cached, after missed notices or a swap."""
+        self._cache.clear()
+        self.count_cache = CountCache()
+
+    def drop_user(self, owner: Owner) -> None:
+        """Drop the cached parts of a user after a write."""
+        self._cache.drop(owner)
+
+    def find_cached_messages(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> PositionedValue[ConversationView] | None:
+        """Return the newest messages, if cached."""
+        seen: PositionedValue[ConversationView] | None = self._find_cached(
+            owner, ("messages", conversation), min_seq
+        )
+        if seen is None:
+            return None
+        return seen if seen.value.complete or len(seen.value.messages) >= limit else None
+
+    def find_cached_profile(
+        self, owner: Owner, min_seq: int | None
+    ) -> PositionedValue[dict[str, Any]] | None:
+        """Return the user's data, if cached."""
+        return self._find_cached(owner, "profile", min_seq)
+
+    def find_cached_facts(
+        self, owner: Owner, min_seq: int | None
+    ) -> PositionedValue[list[FactRecord]] | None:
+        """Return all facts, if cached."""
+        return self._find_cached(owner, "facts", min_seq)
+
+    def find_cached_summaries(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> PositionedValue[list[StoredSummary]] | None:
+        """Return the newest summaries, if cached."""
+        return self._find_cached(owner, ("summaries", conversation, limit), min_seq)
+
+    def get_shelf(self, owner: Owner) -> Shelf:
+        """Return the user's shelf, which also has room for values that are made from cached parts."""
+        return self._cache.get_shelf(owner)
+
+    async def load_messages(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> PositionedValue[ConversationView]:
+        """Return the newest messages of a conversation.
+
+        Raises:
+            DatabaseUnavailable: the projections cannot be read now.
+            nats.errors.Error: `min_seq` is given and the log cannot be read now.
+        """
+        cached = self.find_cached_messages(owner, conversation, limit, min_seq)
+        if cached is not None:
+            return cached
+
+        query = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
+        return await self._load(owner, self._reader.messages, query, min_seq, key=("messages", conversation))
+
+    async def load_profile(self, owner: Owner, min_seq: int | None) -> PositionedValue[dict[str, Any]]:
+        """Return the user's data; raises as `load_messages` does."""
+        return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
+
+    async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
+        """Return all facts by id, including expired facts; raises as `load_messages` does."""
+        return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
+
+    async def load_fact_history(
+        self, owner: Owner, fact_id: str, min_seq: int | None
+    ) -> PositionedValue[FactHistory | None]:
+        """Return one fact with its former versions; raises as `load_messages` does."""
+        return await self._load(owner, self._reader.histories, (owner, fact_id), min_seq)
+
+    async def load_summaries(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> PositionedValue[list[StoredSummary]]:
+        """Return the newest summaries of a conversation, oldest first; raises as `load_messages` does."""
+        query = NewestMessagesQuery(*owner, conversation, limit)
+        return await self._find_or_load(
+            owner, ("summaries", conversation, limit), self._reader.summaries, query, min_seq
+        )
+
+    async def load_message_counts(
+        self, owner: Owner, query: CountedConversation, min_seq: int | None
+    ) -> PositionedValue[list[MessageCount]]:
+        """Count messages without a wait for `min_seq`; raises as `load_messages` does."""
+        return await self._load(owner, self._reader.message_counts, query, min_seq, wait=False)
+
+    async def load_task_results(
+        self, owner: Owner, task_id: str, limit: int, min_seq: int | None
+    ) -> PositionedValue[list[str]]:
+        """Return the beginnings of a task's newest results, oldest first; raises as `load_messages` does."""
+        query = TaskResultsQuery(*owner, task_id, limit)
+        return await self._find_or_load(
+            owner, ("task results", task_id, limit), self._reader.task_results, query, min_seq
+        )
+
+    async def load_tasks(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[StoredTask]]:
+        """Return the tasks, oldest first; raises as `load_messages` does."""
+        return await self._find_or_load(owner, "tasks", self._reader.tasks, owner, min_seq)
+
+    async def load_documents(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[DocumentEntry]]:
+        """Return the documents without their texts, by id; raises as `load_messages` does."""
+        return await self._load(owner, self._reader.documents, owner, min_seq)
+
+    async def load_facts_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> PositionedValue[list[FactRecord]]:
+        """Return some facts in the order of the ids; raises as `load_messages` does.
+
+        This method and the three below do not wait for `min_seq`, because the search before them has waited.
+        """
+        cached = self.find_cached_facts(owner, min_seq)
+        if cached is not None:
+            known = {fact.id: fact for fact in cached.value}
+            return PositionedValue([known[each] for each in dict.fromkeys(ids) if each in known], cached.seq)
+        return await self._load(owner, self._reader.facts_by_id, (owner, ids), min_seq, wait=False)
+
+    async def load_documents_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> PositionedValue[list[StoredDocument]]:
+        """Return some documents with their texts; raises as `load_messages` does."""
+        return await self._load_hits(owner, HitDocuments, self._reader.documents_by_id, (owner, ids), min_seq)
+
+    async def load_summaries_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> PositionedValue[list[ConversationSummary]]:
+        """Return some live summaries of any conversation; raises as `load_messages` does."""
+        return await self._load(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
+
+    async def load_surroundings(
+        self, owner: Owner, query: lookup.MessageLookup, min_seq: int | None
+    ) -> PositionedValue[Surroundings]:
+        """Return some messages and the messages around them; raises as `load_messages` does."""
+        return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
+
+    async def reach_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
+        """Return the log position up to which all events are indexed for search.
+
+        The method waits a limited time until `min_seq` is projected and indexed.
+
+        Raises:
+            nats.errors.Error: the log does not answer.
+        """
+        indexed, _ = await asyncio.gather(
+            self._follower.reach_indexed(owner, min_seq), self._follower.reach_applied(owner, min_seq)
+        )
+        return indexed
+
+    async def load_counts(self, owner: Owner, min_seq: int | None) -> PositionedValue[UserCounts]:
+        """Return counts of stored items; raises as `load_messages` does."""
+        # Events without a row, such as dead letters, cause no notice, so the server is asked for the
+        # position.
+        await self._follower.refresh_applied()
+        return await self._load(owner, self._reader.counts, owner, min_seq)
+
+    def _find_cached(self, owner: Owner, key: Hashable, min_seq: int | None) -> PositionedValue[Any] | None:
+        seen: PositionedValue[Any] | None = self._cache.get_shelf(owner).get(key)
+        if seen is None or (min_seq or 0) > seen.seq:
+            CACHE.add("part", "miss")
+            return None
+        CACHE.add("part", "hit")
+        return seen
+
+    async def _find_or_load(
+        self,
+        owner: Owner,
+        key: Hashable,
+        part: QueryBatcher[MemoryQueryT, MemoryT],
+        query: MemoryQueryT,
+        min_seq: int | None,
+    ) -> PositionedValue[MemoryT]:
+        cached = self._find_cached(owner, key, min_seq)
+        return cached or await self._load(owner, part, query, min_seq, key=key)
+
+    async def _load(
+        self,
+        owner: Owner,
+        part: QueryBatcher[MemoryQueryT, MemoryT],
+        query: MemoryQueryT,
+        min_seq: int | None,
+        *,
+        key: Hashable | None = None,
+        wait: bool = True,
+    ) -> PositionedValue[MemoryT]:
+        """Read a part from the projections; cache it if a key is given."""
+        position = await self._follower.reach_applied(owner, min_seq, wait=wait)
+        shelf = self._cache.get_shelf(owner)
+        reading = await self._reader.read(owner, part, query, min_seq, position)
+        if key is not None and reading.is_settled:
+            shelf[key] = reading.result
+        return reading.result
+
+    async def _load_hits(
+        self,
+        owner: Owner,
+        kind: type[HitRows[MemoryQueryT, MemoryT]],
+        part: QueryBatcher[MemoryQueryT, MemoryT],
+        query: MemoryQueryT,
+        min_seq: int | None,
+    ) -> PositionedValue[MemoryT]:
+        """Return rows for a search; read only rows that are not cached."""
+        shelf = self._cache.get_hit_shelf(owner)
+        rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
+        if (min_seq or 0) > (rows.seq or 0):
+            rows = kind()
+        missing = rows.find_missing(query)
+        if missing is None:
+            CACHE.add("part", "hit")
+        else:
+            CACHE.add("part", "miss")
+            position = await self._follower.reach_applied(owner, min_seq, wait=False)
+            reading = await self._reader.read(owner, part, missing, min_seq, position)
+            rows = rows.merge(missing, reading.result.value, reading.result.seq)
+            if reading.is_settled:
+                shelf[kind] = rows.trim(query)
+                self._cache.weigh_hit_shelf(owner, shelf)
+        return PositionedValue(rows.select(query), rows.seq or 0)

@@ -1,0 +1,1 @@
+"""Ranking of messages, and whether they answer the query."""

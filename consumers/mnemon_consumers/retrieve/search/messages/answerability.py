@@ -1,0 +1,357 @@
+"""Answerability: how probable it is that a user's messages answer a question. No I/O, no clock.
+
+A search always finds the nearest messages, also for a question that no message answers. Two logistic
+regressions judge the messages found: the first tells whether they are about the topic of the question, the
+second whether they are about the person whom it names. Neither reads the answer itself.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from operator import mul
+from typing import Final, NamedTuple
+
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, is_assistant
+from mnemon_consumers.retrieve.search.messages.rerank import ScoredMessage, load_weights
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES, QueryIntent
+from mnemon_consumers.retrieve.search.query.names import find_named, list_capitalised_names
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_consumers.retrieve.search.text_properties import describe_text
+from mnemon_infra.models import bm25
+from mnemon_infra.models.embedding import Thresholds
+from mnemon_infra.models.months import ENGLISH, RUSSIAN
+
+WEIGHTS_FILE: Final = "answerability.toml"
+"""Weights that `just fit-answerability` has fitted, beside this module."""
+
+LONGEST_QUESTION: Final = 400
+"""Number of characters above which a query is not judged: it has more than a question."""
+
+LEAST_TERMS: Final = 2
+"""Number of words below which a query is not judged, without stop words and times."""
+
+LEAST_FOUND: Final = 32
+"""Number of messages found, with their neighbours, below which no query is judged.
+
+The weights fit conversations of hundreds of messages. Among 30 messages, judging would leave out a tenth of
+the answers.
+"""
+
+LEAST_TEXTS: Final = 30
+"""Number of counted texts of a tenant below which no query is judged: rarity of words tells nothing yet."""
+
+SCRIPT_READ: Final = 400
+"""Number of characters of a message that tell its script."""
+
+JUDGED: Final = 24
+"""Number of best messages that are judged; more of them take longer and tell nothing more."""
+
+COVERING: Final = 5
+"""Number of best messages that are compared with the words of the query."""
+
+SCALE: Final = 10.0
+"""Divisor of sums of the ranking, so that all features have similar ranges."""
+
+QUESTION_PENALTY: Final = 1.2
+"""Deduction from the sum of a message that asks something: a question tells little about its speaker."""
+
+MOST_ATTRIBUTION: Final = 4.0
+"""Highest absolute value of `attribution`."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_TIMES: Final = TIMES.union(
+    map(str.lower, ENGLISH + RUSSIAN), str.split("jan feb mar apr jun jul aug sep sept oct nov dec")
+)
+_QUOTE: Final = re.compile(r"[\"“”„«]([^\"“”„«»]*)[\"“”»]")
+_QUESTION: Final = re.compile(
+    r"[?\uff1f\u061f]|^\W*(?:who|whom|whose|what|when|where|which|why|how|do|does|did|is|are|was|were|has|have|had"
+    r"|can|could|would|should|will)\b",
+    re.IGNORECASE,
+)
+
+
+class TopicFeatures(NamedTuple):
+    """Features that tell whether the messages are about the topic of the question.
+
+    Attributes:
+        similarity: highest cosine of a message with the query.
+        score: highest weighted sum of a message in the ranking, divided by `SCALE`.
+        coverage: highest share of the query's words that one of the best messages has, weighted by rarity.
+        unknown_names: share of the words of names in the query that no message has, and no speaker.
+        assistant: 1 in a chat with an assistant, where sums of the ranking lack some features.
+    """
+
+    similarity: float
+    score: float
+    coverage: float
+    unknown_names: float
+    assistant: float
+
+
+class SpeakerFeatures(NamedTuple):
+    """Features that tell whether the person whom the query names is the one of the answer.
+
+    Attributes:
+        attribution: logarithm of how much more likely a message about this person is the answer than a
+            message about another one, by all that does not depend on the speaker.
+        score: see `TopicFeatures`.
+    """
+
+    attribution: float
+    score: float
+
+
+class AnswerabilityFeatures(NamedTuple):
+    """Features of both regressions.
+
+    Attributes:
+        topic: features of the first regression.
+        speaker: features of the second; None in a chat with an assistant, and if the query does not name
+            exactly one speaker.
+    """
+
+    topic: TopicFeatures
+    speaker: SpeakerFeatures | None
+
+
+class AnswerabilityWeights(NamedTuple):
+    """Weights of the features and the constants of both sums."""
+
+    topic: TopicFeatures
+    topic_constant: float
+    speaker: SpeakerFeatures
+    speaker_constant: float
+
+
+class Judgement(NamedTuple):
+    """The probability that the messages found answer the query.
+
+    Attributes:
+        answerability: the probability, 0 to 1.
+        threshold: probability below which hits are doubtful.
+        terms: ids of the stemmed words of the query, without times.
+        quotes: phrases that the query quotes, as `_list_words` returns them.
+    """
+
+    answerability: float
+    threshold: float
+    terms: frozenset[int]
+    quotes: tuple[str, ...]
+
+    def is_doubtful(self, text: str) -> bool:
+        """Return whether a search without a threshold leaves out a hit with this text.
+
+        A hit with all words of the query, or with a phrase that it quotes, is never doubtful.
+        """
+        if self.answerability >= self.threshold or self.terms <= describe_text(text).terms:
+            return False
+        words = _list_words(text[:LOOKED_AT]) if self.quotes else ""
+        return not any(quote in words for quote in self.quotes)
+
+
+def judge_messages(
+    scored: Sequence[ScoredMessage],
+    intent: QueryIntent,
+    statistics: TermStatistics,
+    thresholds: Thresholds | None,
+) -> Judgement | None:
+    """Return how probable it is that the messages answer the query; None if that cannot be told.
+
+    It can be told of questions that stand by themselves, with the embedding model for which the weights were
+    fitted, and where the model knows the language of both the query and the best message.
+
+    Args:
+        scored: the messages found, best first.
+        intent: the query.
+        statistics: rarity of the tenant's words.
+        thresholds: the thresholds of the embedding model; None if the search used words only.
+    """
+    if thresholds is None or thresholds.answerable is None or statistics.texts < LEAST_TEXTS:
+        return None
+    features = extract_answerability_features(scored, intent, statistics)
+    if features is None:
+        return None
+    texts = intent.text, scored[0].message.content[:SCRIPT_READ]
+    if min(map(thresholds.trust_for, texts)) < 1:
+        return None
+    return Judgement(
+        compute_answerability(features, load_answerability_weights()),
+        thresholds.answerable,
+        select_topic_terms(intent),
+        tuple(_list_words(each) for each in _QUOTE.findall(intent.text) if describe_text(each).terms),
+    )
+
+
+def extract_answerability_features(
+    scored: Sequence[ScoredMessage], intent: QueryIntent, statistics: TermStatistics
+) -> AnswerabilityFeatures | None:
+    """Return the features of the messages found; None if the query is not judged.
+
+    Messages that repeat the question do not count: the user may just have asked it in a conversation.
+
+    Args:
+        scored: the messages found, best first.
+        intent: the query.
+        statistics: rarity of the tenant's words.
+    """
+    if len(scored) < LEAST_FOUND or intent.antecedents or not is_question(intent.text):
+        return None
+    terms = select_topic_terms(intent)
+    best = list(islice((each for each in scored if not _repeats_query(each, intent)), JUDGED))
+    if len(terms) < LEAST_TERMS or not best:
+        return None
+    speakers = frozenset(each.message.name for each in scored if each.message.name)
+    has_assistant = any(is_assistant(each.message) for each in best)
+    return AnswerabilityFeatures(
+        extract_topic_features(best, intent, terms, speakers, statistics, has_assistant=has_assistant),
+        None if has_assistant else extract_speaker_features(best, intent, speakers),
+    )
+
+
+def compute_answerability(features: AnswerabilityFeatures, weights: AnswerabilityWeights) -> float:
+    """Return the lower one of the probabilities of both regressions."""
+    logit = weights.topic_constant + sum(map(mul, weights.topic, features.topic))
+    if features.speaker is not None:
+        logit = min(logit, weights.speaker_constant + sum(map(mul, weights.speaker, features.speaker)))
+    return 1 / (1 + math.exp(-logit))
+
+
+def is_question(query: str) -> bool:
+    """Return whether a query asks something, and has no more than a question.
+
+    Key words and statements ask nothing: for them, the nearest messages are the answer.
+    """
+    return len(query) <= LONGEST_QUESTION and _QUESTION.search(query) is not None
+
+
+def select_topic_terms(intent: QueryIntent) -> frozenset[int]:
+    """Return the ids of the stemmed words of a query, without times: messages rarely name their own date."""
+    words = _WORD.findall(intent.text)
+    others = [each for each in words if not _is_time(each) and not (each.isdigit() and intent.periods)]
+    if len(others) == len(words):
+        return intent.terms
+    return frozenset(bm25.weigh_query(" ".join(others)).indices)
+
+
+def extract_topic_features(
+    scored: Sequence[ScoredMessage],
+    intent: QueryIntent,
+    terms: frozenset[int],
+    speakers: frozenset[str],
+    statistics: TermStatistics,
+    *,
+    has_assistant: bool,
+) -> TopicFeatures:
+    """Return how well the messages fit the topic of the query.
+
+    Args:
+        scored: the messages found, best first; at least one.
+        intent: the query.
+        terms: ids of the stemmed words of the query, without times.
+        speakers: the names of all speakers.
+        statistics: rarity of the tenant's words.
+        has_assistant: whether one of them is an assistant.
+    """
+    rarity = statistics.weigh_terms(terms)
+    total = sum(rarity.values()) or 1.0
+    return TopicFeatures(
+        similarity=max(each.features.cosine for each in scored),
+        score=scored[0].score / SCALE,
+        coverage=max(
+            sum(rarity[term] for term in terms & describe_text(each.message.content).terms)
+            for each in scored[:COVERING]
+        )
+        / total,
+        unknown_names=_measure_unknown_names(scored, intent.text, speakers),
+        assistant=float(has_assistant),
+    )
+
+
+def extract_speaker_features(
+    scored: Sequence[ScoredMessage], intent: QueryIntent, speakers: frozenset[str]
+) -> SpeakerFeatures | None:
+    """Return how well the messages fit the speaker whom the query names; None unless it names exactly one.
+
+    A message is about its speaker, or about the person addressed if it says `you` and not `I`.
+
+    Args:
+        scored: the messages found, best first; at least one.
+        intent: the query.
+        speakers: the names of all speakers.
+    """
+    named = intent.find_names(speakers)
+    if len(named) != 1:
+        return None
+    weights = load_weights()
+    about, other = 0.0, 0.0
+    for score, message, features in scored:
+        text = describe_text(message.content)
+        # Sums of the ranking are below 20, so that the powers stay small.
+        power = math.exp(
+            score - _weigh_speaker(features, weights) - QUESTION_PENALTY * float(text.is_question)
+        )
+        if (message.name in named) is not text.speaks_of_others:
+            about += power
+        else:
+            other += power
+    least = math.exp(-MOST_ATTRIBUTION)
+    share = max(about, least * other) / max(other, least * about)
+    return SpeakerFeatures(math.log(share), scored[0].score / SCALE)
+
+
+@cache
+def load_answerability_weights() -> AnswerabilityWeights:
+    """Return the fitted weights."""
+    document = tomllib.loads((files(__package__) / WEIGHTS_FILE).read_text(encoding="utf-8"))
+    topic, speaker = document["topic"], document["speaker"]
+    constants = topic.pop("constant"), speaker.pop("constant")
+    return AnswerabilityWeights(
+        TopicFeatures(**topic), constants[0], SpeakerFeatures(**speaker), constants[1]
+    )
+
+
+def _repeats_query(scored: ScoredMessage, intent: QueryIntent) -> bool:
+    text = scored.message.content
+    return describe_text(text).terms == intent.terms and is_question(text)
+
+
+def _list_words(text: str) -> str:
+    """Return the words of a text in lower case, with a space before and after each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _measure_unknown_names(scored: Sequence[ScoredMessage], query: str, speakers: frozenset[str]) -> float:
+    words = {
+        word
+        for name in list_capitalised_names(query)
+        for word in _WORD.findall(name)
+        if len(word) > 1 and not _is_time(word)
+    }
+    unknown = sum(_is_unknown(word, scored, speakers) for word in words)
+    return unknown / len(words) if words else 0.0
+
+
+def _is_unknown(word: str, scored: Sequence[ScoredMessage], speakers: frozenset[str]) -> bool:
+    terms = describe_text(word).terms
+    if not terms or any(terms <= describe_text(name).terms for name in speakers):
+        return False
+    if any(terms <= describe_text(each.message.content).terms for each in scored):
+        return False
+    return not find_named(word, speakers)
+
+
+def _is_time(word: str) -> bool:
+    return word.lower() in _TIMES
+
+
+def _weigh_speaker(features: MessageFeatures, weights: MessageFeatures) -> float:
+    """Return the part of a message's sum that depends on its speaker and its length."""
+    return (
+        weights.speaker * features.speaker
+        + weights.speaker_on_others * features.speaker_on_others
+        + weights.length * features.length
+    )

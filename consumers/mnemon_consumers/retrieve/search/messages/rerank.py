@@ -1,0 +1,90 @@
+"""Reranking of messages: a weighted sum of features, with fitted weights. No I/O, no clock."""
+
+import tomllib
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from operator import mul
+from typing import Final, NamedTuple
+
+from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
+from mnemon_consumers.retrieve.search.query.intent import QueryIntent
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
+
+WEIGHTS_FILE: Final = "weights.toml"
+"""Weights that `just fit-ranking` has fitted, beside this module."""
+
+
+class ScoredMessage(NamedTuple):
+    """A message with its features and their weighted sum."""
+
+    score: float
+    message: VisibleMessage
+    features: MessageFeatures
+
+
+class RankedMessage(NamedTuple):
+    """A message and its score; `parts` has the components, which add up to the score."""
+
+    message: VisibleMessage
+    score: float
+    parts: dict[str, float]
+
+
+def score_messages(
+    candidates: Mapping[str, FusedCandidate],
+    around: Surroundings,
+    intent: QueryIntent,
+    statistics: TermStatistics,
+    matches: Mapping[int, float],
+) -> list[ScoredMessage]:
+    """Return the found messages and their neighbours with scores, best first; of equals, the newer first.
+
+    The difference between two scores is the logarithm of how much more likely the better message is to be
+    the answer: the weights maximise the likelihood of a softmax over all messages.
+
+    Args:
+        candidates: what the search found, by event id.
+        around: the messages of `candidates` that may be shown, and their neighbours.
+        intent: the query.
+        statistics: rarity of the tenant's words.
+        matches: how well the tokens of each message match the query's, 0 to 1, by log position.
+    """
+    weights = load_weights()
+    scored = [
+        ScoredMessage(sum(map(mul, weights, features)), message, features)
+        for message, features in extract_features(candidates, around, intent, statistics, matches)
+    ]
+    scored.sort(key=lambda each: (-each.score, -each.message.seq))
+    return scored
+
+
+def list_best(scored: Sequence[ScoredMessage], limit: int) -> list[RankedMessage]:
+    """Return the first messages with the parts of their scores; near-duplicates of one speaker only once."""
+    weights = load_weights()
+    return [
+        RankedMessage(message, score, _list_parts(features, weights))
+        for score, message, features in list_distinct(scored, _get_speech, limit)
+    ]
+
+
+def _get_speech(scored: ScoredMessage) -> tuple[Hashable, str]:
+    return describe_source(scored.message), scored.message.content
+
+
+def _list_parts(features: MessageFeatures, weights: MessageFeatures) -> dict[str, float]:
+    return {
+        name: weight * value
+        for name, weight, value in zip(MessageFeatures._fields, weights, features, strict=True)
+        if value
+    }
+
+
+@cache
+def load_weights() -> MessageFeatures:
+    """Return the weight of each feature."""
+    document = tomllib.loads((files(__package__) / WEIGHTS_FILE).read_text(encoding="utf-8"))
+    return MessageFeatures(**document["weights"])

@@ -1,0 +1,1 @@
+"""Snapshots: a user's memory as it was at a former moment."""

@@ -1,1 +1,0 @@
-"""Configuration for Prometheus and Grafana: scrape configurations, alert rules, a dashboard."""

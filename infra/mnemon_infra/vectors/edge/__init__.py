@@ -1,0 +1,1 @@
+"""Qdrant Edge, the embedded vector engine."""

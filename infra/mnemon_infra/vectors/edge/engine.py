@@ -1,0 +1,315 @@
+"""Qdrant Edge: the embedded engine, with data in a folder that only this process has open."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    FieldCondition,
+    Filter,
+    HasIdCondition,
+    IdfParams,
+    MatchValue,
+    PayloadSelector,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    Record,
+    ScrollRequest,
+    SearchParams,
+    SparseVector,
+)
+from qdrant_edge import Point as EdgePoint
+
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.process.data_folder import FolderInUse, lock_folder, replace_file
+from mnemon_infra.process.request_priority import yield_to_requests
+from mnemon_infra.vectors.edge.folder_swap import settle_swap, swap_folders, undo_swap
+from mnemon_infra.vectors.edge.shard import WRITTEN_AT_ONCE, Shard, require_room, translate_errors
+from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
+from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
+from mnemon_infra.vectors.port import (
+    PAGE,
+    Collection,
+    IdFilter,
+    Point,
+    PointHit,
+    PointPage,
+    StoredPoint,
+    VectorsInUse,
+    VectorsLost,
+)
+
+_PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
+
+
+class Edge:
+    """The vectors of one folder of the embedded engine; see `VectorStore`."""
+
+    def __init__(self, shards: Mapping[Collection, Shard]) -> None:
+        self._shards = shards
+
+    def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
+        """Use other shards from now on."""
+        self._shards = shards
+
+    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
+        shard = self._shards[collection]
+        shard.tenants.update(point.owner[0] for point in points)
+        for start in range(0, len(points), WRITTEN_AT_ONCE):
+            await shard.write([_point(point) for point in points[start : start + WRITTEN_AT_ONCE]])
+
+    async def search(
+        self,
+        collection: Collection,
+        owner: Owner,
+        queries: Sequence[Dense | Sparse],
+        limit: int,
+        where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
+    ) -> list[list[PointHit]]:
+        shard = self._shards[collection]
+        within = _within(owner, where, ids)
+        # An IDF over one tenant visits each of its points; a tenant that is alone needs no filter.
+        alone = shard.tenants <= {owner[0]}
+        corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
+        requests = [
+            QueryRequest(
+                limit=limit,
+                query=_query(query),
+                filter=within,
+                with_payload=_PAYLOAD,
+                params=corpus if isinstance(query, Sparse) else None,
+            )
+            for query in queries
+        ]
+        with translate_errors():
+            found = shard.engine.query_batch(QueryBatchRequest(requests))
+        return [
+            [PointHit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found
+        ]
+
+    async def wait_until_optimised(self) -> None:
+        for shard in self._shards.values():
+            await shard.wait_until_optimised()
+
+    async def require_present(self) -> None:
+        for shard in self._shards.values():
+            if shard.is_lost:
+                raise VectorsLost(shard.folder)
+
+    async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
+        which = [] if ids is None else [HasIdCondition(set(ids))]
+        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        await self._shards[collection].remove(within)
+
+    async def scroll(
+        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
+    ) -> AsyncIterator[Sequence[StoredPoint]]:
+        within, offset = _within(owner, where), None
+        while True:
+            request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
+            with translate_errors():
+                page, offset = self._shards[collection].engine.scroll(request)
+            if page:
+                yield [StoredPoint(cast("UUID", record.id), record.payload or {}) for record in page]
+            if offset is None:
+                return
+            await yield_to_requests()
+
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> PointPage:
+        await yield_to_requests()
+        within = _within(owner, None) if owner else None
+        request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
+        with translate_errors():
+            records, following = self._shards[collection].engine.scroll(request)
+        points = [
+            restore_point(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records
+        ]
+        return PointPage(points, cast("UUID | None", following))
+
+    async def count(self, collection: Collection, owner: Owner | None = None) -> int:
+        request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
+        with translate_errors():
+            return self._shards[collection].engine.count(request)
+
+
+class _OpenFolder:
+    """A folder that this process has open, with the number of its users in the process."""
+
+    def __init__(self, folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
+        self.users = 0
+        self._folder = folder
+        self._embedding_metadata = embedding_metadata
+        settle_swap(folder)
+        with ExitStack() as failing:
+            failing.enter_context(lock_vectors(folder))
+            require_room(folder)
+            _claim(folder, embedding_metadata)
+            shards = self._loaded(failing)
+            self._ends = failing.pop_all()
+        self._shards = shards
+        self.vectors = Edge(shards)
+
+    async def exchange(self, to: Path) -> None:
+        """Swap the folder for another one, and answer from the new one."""
+        for shard in self._shards.values():
+            await shard.rest()
+        # No await from here on: readers see either the old shards or the new ones.
+        with ExitStack() as failing:
+            failing.enter_context(lock_vectors(to))
+            _claim(to, self._embedding_metadata)
+            swap_folders(self._folder, to)
+            with ExitStack() as undoing:
+                undoing.callback(undo_swap, self._folder, to)
+                shards = self._loaded(failing)
+                undoing.pop_all()
+            former, self._ends = self._ends, failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+        former.close()
+
+    def renew(self) -> None:
+        """Open the folder again with its remaining content."""
+        former = self._ends
+        former.close()
+        with ExitStack() as failing:
+            failing.enter_context(lock_vectors(self._folder))
+            _claim(self._folder, self._embedding_metadata)
+            shards = self._loaded(failing)
+            self._ends = failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+
+    def close(self) -> None:
+        """Close the shards and unlock the folder."""
+        self._ends.close()
+
+    def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
+        shards = {}
+        with translate_errors():
+            for collection in Collection:
+                shards[collection] = Shard(self._folder / collection, self._embedding_metadata.dimension)
+                ends.callback(shards[collection].close)
+        return shards
+
+
+_opened: dict[Path, _OpenFolder] = {}
+
+
+@asynccontextmanager
+async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> AsyncIterator[Edge]:
+    """Open the vectors of a folder, which is created if absent. All callers in a process share the vectors.
+
+    Raises:
+        VectorsInUse: another process has the folder open.
+        VectorsOutdated: another model made the vectors in the folder.
+        VectorsUnavailable: the engine cannot read the folder.
+    """
+    folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
+    if folder in _opened:
+        _claim(folder, embedding_metadata)
+    else:
+        _opened[folder] = _OpenFolder(folder, embedding_metadata)
+    opened = _opened[folder]
+    opened.users += 1
+    try:
+        yield opened.vectors
+    finally:
+        opened.users -= 1
+        if not opened.users:
+            del _opened[folder]
+            opened.close()
+
+
+async def swap_open_folder(folder: Path, to: Path) -> None:
+    """Replace a folder that this process has open by another one, while searches continue.
+
+    Writers must pause during the swap. Then the former folder is at `folder_swap.former_path`.
+
+    Raises:
+        VectorsUnavailable: the swap failed; nothing has changed.
+        VectorsInUse: another process has the other folder open.
+        VectorsOutdated: another model made the vectors of the other folder.
+    """
+    await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
+
+
+def reopen_folder(folder: Path) -> None:
+    """Open a folder of this process again after it was deleted; missing collections are empty.
+
+    Raises:
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.
+    """
+    _opened[folder.resolve()].renew()
+
+
+@contextmanager
+def lock_vectors(folder: Path) -> Iterator[None]:
+    """Lock the folder against other processes for the duration of the block.
+
+    Raises:
+        VectorsInUse: another process holds the lock.
+    """
+    try:
+        with lock_folder(folder):
+            yield
+    except FolderInUse as error:
+        raise VectorsInUse(
+            f"{error}. The embedded vector engine serves one process: run index, dedupe and retrieve "
+            "together in it, or set MNEMON_QDRANT_URL to a Qdrant server, which serves any number"
+        ) from None
+
+
+def _claim(folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
+    record = folder / RECORD
+    if record.exists():
+        embedding_metadata.require(
+            EmbeddingMetadata.parse(record.read_text(encoding="utf-8")), f"the vectors in {folder}"
+        )
+    else:
+        replace_file(record, embedding_metadata.model_dump_json() + "\n")
+
+
+def _is(field: str, value: str | int) -> FieldCondition:
+    return FieldCondition(field, match=MatchValue(value))
+
+
+def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+    tenant, user = owner
+    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    if ids is None:
+        return Filter(must=[*fields])
+    named = HasIdCondition(set(ids.ids))
+    return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
+
+
+def _point(point: Point) -> EdgePoint:
+    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+    if point.dense is not None:
+        vectors[DENSE] = point.dense.tolist()
+    return EdgePoint(point.id, vectors, build_payload(point))
+
+
+def _vectors(record: Record) -> dict[str, Any]:
+    return cast("dict[str, Any]", record.vector)
+
+
+def _query(query: Dense | Sparse) -> Query:
+    if isinstance(query, Sparse):
+        return Query.Nearest(_sparse(query), using=SPARSE)
+    return Query.Nearest(query.tolist(), using=DENSE)
+
+
+def _sparse(vector: Sparse) -> SparseVector:
+    return SparseVector(list(vector.indices), list(vector.values))

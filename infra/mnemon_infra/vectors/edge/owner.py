@@ -1,0 +1,262 @@
+"""Requests to the Edge owner, the only process that can open the folder of the embedded engine."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+import nats.errors
+import numpy as np
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.process.gate import Gate
+from mnemon_infra.vectors.edge.engine import swap_open_folder
+from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore, VectorsUnavailable
+
+log = structlog.get_logger("vectors")
+
+_SUBJECT: Final = "changed.vectors.holder"
+"""Prefix of the subjects of the Edge owner, which mnemon's own processes may use, but no bot."""
+
+_EXCHANGED: Final = "changed.vectors.all.exchanged"
+
+MOST: Final = 64
+"""Maximum number of points of a page, which takes the event loop about a millisecond."""
+
+_MOST_BYTES: Final = 400_000
+_TIMEOUT: Final = 20.0
+"""Maximum seconds to wait for an answer, and for running writes to end."""
+
+LEASE: Final = 60.0
+"""Seconds after which paused writers continue, even if the process that paused them has not finished."""
+
+
+class PointMessage(msgspec.Struct, array_like=True):
+    """A point in the format in which processes exchange points."""
+
+    id: bytes
+    owner: tuple[str, str]
+    payload: dict[str, Any]
+    indices: bytes
+    values: bytes
+    dense: bytes | None
+
+
+class OwnerReply(msgspec.Struct):
+    """A reply of the Edge owner."""
+
+    error: str | None = None
+    points: list[PointMessage] = []
+    following: bytes | None = None
+    counts: dict[str, int] = {}
+
+
+class OwnerRequest(msgspec.Struct):
+    """A request to the Edge owner."""
+
+    collection: str = ""
+    begin: bytes | None = None
+    most: int = MOST
+    to: str = ""
+
+
+class EdgeOwner:
+    """Client of the Edge owner for other processes."""
+
+    def __init__(self, connection: Client) -> None:
+        self._connection = connection
+
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = MOST) -> PointPage:
+        """Return points, as `VectorStore.page` does; a page may be shorter than requested.
+
+        Raises:
+            VectorsUnavailable: the Edge owner does not answer.
+        """
+        asked = OwnerRequest(collection, begin.bytes if begin else None, most)
+        answer = await self._ask("page", asked)
+        return PointPage(
+            [_decode_point(each) for each in answer.points],
+            UUID(bytes=answer.following) if answer.following else None,
+        )
+
+    async def counts(self) -> Mapping[str, int]:
+        """Count the points of each collection.
+
+        Raises:
+            VectorsUnavailable: the Edge owner does not answer.
+        """
+        return (await self._ask("counts", OwnerRequest())).counts
+
+    async def pause(self) -> None:
+        """Pause the owner's writers until `take` is called, for at most `LEASE` seconds.
+
+        Raises:
+            VectorsUnavailable: the Edge owner does not answer, or running writes take too long.
+        """
+        await self._ask("pause", OwnerRequest())
+
+    async def take(self, folder: Path) -> None:
+        """Swap the owner's folder for another one, and let the owner's writers continue.
+
+        Raises:
+            VectorsUnavailable: the Edge owner does not answer, or the swap failed.
+        """
+        await self._ask("take", OwnerRequest(to=str(folder)))
+
+    async def _ask(self, verb: str, request: OwnerRequest) -> OwnerReply:
+        try:
+            reply = await self._connection.request(
+                f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(request), timeout=_TIMEOUT + 5
+            )
+        except nats.errors.Error as error:
+            raise VectorsUnavailable(
+                f"the Edge owner does not answer: {error!r}. Check that it runs this version of mnemon"
+            ) from error
+        answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
+        if answer.error is not None:
+            raise VectorsUnavailable(answer.error)
+        return answer
+
+
+@asynccontextmanager
+async def serve_requests(
+    connection: Client, vectors: VectorStore, folder: Path, gate: Gate
+) -> AsyncIterator[None]:
+    """Answer other processes' requests for this process's vectors, for the duration of the block.
+
+    Args:
+        connection: connection to NATS.
+        vectors: the vectors of the folder.
+        folder: the live folder.
+        gate: the gate that all writers pass; it counts a swap that has replaced the points.
+    """
+    lease: asyncio.TimerHandle | None = None
+
+    async def page(request: OwnerRequest) -> OwnerReply:
+        begin = UUID(bytes=request.begin) if request.begin else None
+        found = await vectors.page(Collection(request.collection), begin, min(request.most, MOST))
+        return _fit_page(found)
+
+    async def counts(request: OwnerRequest) -> OwnerReply:
+        return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
+
+    async def pause(request: OwnerRequest) -> OwnerReply:
+        nonlocal lease
+        if lease:
+            lease.cancel()
+        lease = asyncio.get_running_loop().call_later(LEASE, gate.open)
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                await gate.close()
+        except TimeoutError:
+            lease.cancel()
+            gate.open()
+            return OwnerReply(error="running writes did not end in time: try again")
+        return OwnerReply()
+
+    async def take(request: OwnerRequest) -> OwnerReply:
+        if gate.is_open:
+            return OwnerReply(error="the pause of writers ended before the swap: try again")
+        try:
+            await swap_open_folder(folder, Path(request.to))
+            gate.count_exchange()
+            log.info("vectors swapped", folder=request.to)
+        finally:
+            if lease:
+                lease.cancel()
+            gate.open()
+        return OwnerReply()
+
+    verbs = {"page": page, "counts": counts, "pause": pause, "take": take}
+    subscriptions = [
+        await connection.subscribe(f"{_SUBJECT}.{verb}", cb=_build_handler(answer))
+        for verb, answer in verbs.items()
+    ]
+    try:
+        yield
+    finally:
+        for subscription in subscriptions:
+            await subscription.unsubscribe()
+        gate.open()
+
+
+@asynccontextmanager
+async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
+    """Listen for swaps of a server's collections by other processes, for the duration of the block."""
+
+    async def heard(message: Msg) -> None:
+        gate.count_exchange()
+
+    subscription = await connection.subscribe(_EXCHANGED, cb=heard)
+    try:
+        yield
+    finally:
+        await subscription.unsubscribe()
+
+
+async def announce_swap(connection: Client) -> None:
+    """Notify all writers of a swap of a server's collections.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    await connection.publish(_EXCHANGED)
+    await connection.flush()
+
+
+def _build_handler(
+    answer: Callable[[OwnerRequest], Awaitable[OwnerReply]],
+) -> Callable[[Msg], Awaitable[None]]:
+    async def handle(message: Msg) -> None:
+        try:
+            said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
+        except Exception as error:
+            log.exception("vector request of another process failed")
+            said = OwnerReply(error=f"the Edge owner failed: {error}")
+        await message.respond(msgspec.msgpack.encode(said))
+
+    return handle
+
+
+def _fit_page(page: PointPage) -> OwnerReply:
+    """Return as much of a page as fits into a message."""
+    points: list[PointMessage] = []
+    size = 0
+    for point in page.points:
+        written = _encode_point(point)
+        size += sum(map(len, (written.indices, written.values, written.dense or b"")))
+        if points and size > _MOST_BYTES:
+            return OwnerReply(points=points, following=written.id)
+        points.append(written)
+    return OwnerReply(points=points, following=page.following.bytes if page.following else None)
+
+
+def _encode_point(point: Point) -> PointMessage:
+    return PointMessage(
+        point.id.bytes,
+        point.owner,
+        dict(point.payload),
+        np.asarray(point.sparse.indices, dtype="<u4").tobytes(),
+        np.asarray(point.sparse.values, dtype="<f4").tobytes(),
+        None if point.dense is None else point.dense.astype("<f4").tobytes(),
+    )
+
+
+def _decode_point(written: PointMessage) -> Point:
+    dense = written.dense
+    return Point(
+        UUID(bytes=written.id),
+        written.owner,
+        written.payload,
+        Sparse(
+            np.frombuffer(written.indices, dtype="<u4").tolist(),
+            np.frombuffer(written.values, dtype="<f4").tolist(),
+        ),
+        None if dense is None else np.frombuffer(dense, dtype="<f4").astype(np.float32),
+    )

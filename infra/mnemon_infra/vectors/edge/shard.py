@@ -1,0 +1,296 @@
+"""One collection in the embedded engine: writes, flushes, and optimisation as it grows.
+
+The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so a
+call in a thread would block the loop too, after waiting for the lock. Calls are kept short instead, and
+another process (`optimizer`) does long work on a copy.
+"""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import structlog
+from qdrant_edge import (
+    EdgeShard,
+    FacetRequest,
+    Filter,
+    Point,
+    UpdateOperation,
+)
+
+from mnemon_infra.process.data_folder import replace_file
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
+from mnemon_infra.process.request_priority import yield_to_requests
+from mnemon_infra.process.sparse_copy import copy_sparse_file
+from mnemon_infra.vectors.edge.collection_config import create_shard
+from mnemon_infra.vectors.layout import TENANT
+from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
+
+log = structlog.get_logger("vectors")
+
+_FLUSH_AFTER = 5.0  # seconds
+_ORGANISE_AFTER = 4_000  # points
+_MOST_MISSED = 10_000  # points; above this, writers that can wait do so
+WRITTEN_AT_ONCE = 128
+"""Maximum number of points of one write: about two milliseconds of the event loop."""
+
+
+def require_room(folder: Path, needed: int = 0) -> None:
+    """Check that the disk has room: a write to a mapped file on a full disk would kill this process.
+
+    Args:
+        folder: a folder on the disk.
+        needed: free bytes that are needed in addition to the reserve of every disk.
+
+    Raises:
+        VectorsUnavailable: the disk is full.
+        VectorsLost: the folder was deleted.
+    """
+    try:
+        free = read_free_bytes(folder)
+    except FileNotFoundError:
+        raise VectorsLost(folder) from None
+    if free < LEAST + needed:
+        raise VectorsUnavailable(
+            f"the disk of {folder} is full, {format_megabytes(free)} are left: make room on the disk"
+        )
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise `VectorsUnavailable` for errors of the engine that may be temporary."""
+    try:
+        yield
+    except Exception as error:
+        # The engine raises no more specific exception.
+        if type(error) is Exception and str(error).startswith("Service runtime error"):
+            raise VectorsUnavailable(str(error)) from error
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    """Writes and removals since a copy was made, which the optimised copy lacks.
+
+    Only ids are kept, and the points are read from the engine later: a rebuild writes so many points
+    meanwhile that copies of the points would fill the memory.
+    """
+
+    written: set[int | UUID | str] = field(default_factory=set)
+    removals: list[UpdateOperation] = field(default_factory=list)
+
+
+class Shard:
+    """A collection in a folder, whose file `current` names the subfolder that the engine has open.
+
+    Attributes:
+        folder: the folder of the collection.
+        engine: the open engine; every optimisation replaces it.
+        tenants: the tenants whose points the shard has, or has had since it was opened.
+    """
+
+    def __init__(self, folder: Path, dimension: int | None) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self._current = folder / "current"
+        name = self._current.read_text(encoding="utf-8") if self._current.exists() else None
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != name:
+                shutil.rmtree(entry, ignore_errors=True)  # left by a killed process
+        if name:
+            self._path = folder / name
+            self.engine = EdgeShard.load(str(self._path))
+        else:
+            self._path = folder / uuid4().hex
+            self.engine = create_shard(self._path, dimension)
+            replace_file(self._current, self._path.name)
+        tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
+        self.tenants = {str(hit.value) for hit in tenants}
+        vectors = 1 if dimension is None else 2
+        info = self.engine.info()
+        self._unorganised = vectors * info.points_count - info.indexed_vectors_count
+        self._missed: _Missed | None = None
+        self._writing = asyncio.Lock()
+        self._flushing: asyncio.TimerHandle | None = None
+        self._organising: asyncio.Task[None] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the subfolder that the engine has open was deleted or replaced."""
+        try:
+            return not self._path.is_dir() or self._current.read_text(encoding="utf-8") != self._path.name
+        except FileNotFoundError:
+            return True
+
+    async def write(self, points: Sequence[Point]) -> None:
+        """Add or replace a few points, after waiting work on the event loop.
+
+        Raises:
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+        """
+        async with self._turn():
+            self.engine.update(UpdateOperation.upsert_points(list(points)))
+            if self._missed is not None:
+                self._missed.written.update(point.id for point in points)
+        self._unorganised += len(points)
+        if self._organising is None and self._due():
+            self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
+
+    async def remove(self, which: Filter) -> None:
+        """Remove points, after waiting work on the event loop.
+
+        Raises:
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+        """
+        removal = UpdateOperation.delete_points_by_filter(which)
+        async with self._turn():
+            self.engine.update(removal)
+            if self._missed is not None:
+                self._missed.removals.append(removal)
+
+    async def wait_until_optimised(self) -> None:
+        """Wait for a running optimisation if its copy lacks many points."""
+        if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
+            await asyncio.wait([self._organising])
+
+    async def rest(self) -> None:
+        """Stop all background work and flush to disk; searches continue.
+
+        Raises:
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+        """
+        if self._organising:
+            self._organising.cancel()
+            await asyncio.wait([self._organising])
+        if self._flushing:
+            self._flushing.cancel()
+            self._flushing = None
+        require_room(self._path)
+        with translate_errors():
+            self.engine.flush()
+
+    def close(self) -> None:
+        """Release the folder. Background work ends in the next iterations of the event loop."""
+        if self._flushing:
+            self._flushing.cancel()
+        if self._organising:
+            self._organising.cancel()
+        # A folder that was moved has been flushed before.
+        with suppress(VectorsUnavailable), translate_errors():
+            require_room(self._path)
+            self.engine.flush()
+        self.engine.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Hold the lock of writers for a short piece of work, and schedule a flush after it."""
+        await yield_to_requests()
+        async with self._writing:
+            require_room(self._path)
+            with translate_errors():
+                yield
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
+
+    def _flush(self) -> None:
+        # The write-ahead log keeps the writes of a killed process. A flush keeps that log short, and only
+        # flushed writes survive a power cut.
+        self._flushing = None
+        try:
+            require_room(self._path)
+            with translate_errors():
+                self.engine.flush()
+        except VectorsUnavailable as error:
+            log.warning("vector flush failed", collection=self.folder.name, error=str(error))
+
+    def _due(self) -> bool:
+        new = self._unorganised
+        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 3
+
+    async def _keep_organised(self) -> None:
+        try:
+            while self._due():
+                await self._organise()
+        except VectorsUnavailable as error:
+            log.warning(
+                "vector optimisation failed, searches are slower",
+                collection=self.folder.name,
+                error=str(error),
+            )
+        except Exception:
+            log.exception("vector optimisation failed, searches are slower", collection=self.folder.name)
+        finally:
+            self._organising = None
+
+    async def _organise(self) -> None:
+        """Optimise a copy in another process, add later writes, and replace the engine by the copy."""
+        former, draft = self._path, self.folder / uuid4().hex
+        try:
+            async with self._writing:
+                self._unorganised = 0
+                require_room(former, 2 * _measure_bytes(former))
+                with translate_errors():
+                    self.engine.flush()
+                await asyncio.to_thread(shutil.copytree, former, draft, copy_function=copy_sparse_file)
+                self._missed = _Missed()
+            await _optimise_folder(draft)
+            async with self._writing:
+                await self._switch_to(draft, self._missed)
+        finally:
+            self._missed = None
+            unused = former if self._path == draft else draft
+            await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
+
+    async def _switch_to(self, draft: Path, missed: _Missed) -> None:
+        """Bring an optimised copy up to date and replace the engine by the copy.
+
+        Removals go first, because a point may have been written again after its removal.
+        """
+        with translate_errors():
+            fresh = EdgeShard.load(str(draft))
+        try:
+            for removal in missed.removals:
+                with translate_errors():
+                    fresh.update(removal)
+                await yield_to_requests()
+            written = iter(missed.written)
+            while some := list(islice(written, WRITTEN_AT_ONCE)):
+                with translate_errors():
+                    there = self.engine.retrieve(some, with_payload=True, with_vector=True)
+                    points = [Point(each.id, each.vector or {}, each.payload) for each in there]
+                    fresh.update(UpdateOperation.upsert_points(points))
+                await yield_to_requests()
+            replace_file(self._current, draft.name)
+        except BaseException:
+            fresh.close()
+            raise
+        former, self.engine, self._path = self.engine, fresh, draft
+        former.close()
+
+
+def _measure_bytes(folder: Path) -> int:
+    """Return the bytes of a folder on disk, without the holes in files of the engine."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+async def _optimise_folder(folder: Path) -> None:
+    program = Path(__file__).with_name("optimizer.py")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", str(program), str(folder)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise VectorsUnavailable(said.decode(errors="replace").strip()[-500:] or str(process.returncode))
