@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_infra.process.gate import Gate
-from mnemon_infra.vectors.edge import owner
+from mnemon_infra.vectors.edge import owner as edge_owner
 from mnemon_infra.vectors.edge.owner import EdgeOwner, serve_requests
 from mnemon_infra.vectors.port import VectorsUnavailable
 
@@ -18,7 +18,7 @@ LEASE = 0.5
 async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
     connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner, "LEASE", LEASE)
+    monkeypatch.setattr(edge_owner, "LEASE", LEASE)
     gate, loop = Gate(), asyncio.get_running_loop()
     async with serve_requests(connection, cast("Any", None), tmp_path, gate):
         owner = EdgeOwner(connection)
@@ -35,7 +35,7 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
 async def test_writers_resume_when_a_pause_exceeds_its_lease(
     connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(edge_owner, "_TIMEOUT", 0.2)
     gate = Gate()
     async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.enter():
         with pytest.raises(VectorsUnavailable, match="did not end in time"):
