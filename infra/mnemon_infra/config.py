@@ -42,8 +42,8 @@ class Deployment(BaseSettings):
     qdrant_api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server.")
     qdrant_ca: Path | None = Field(
         default=None,
-        description="File with the certificates that sign the Qdrant server's. Default: the certificate "
-        "authorities of gRPC.",
+        description="File with the certificate of the authority that signed the Qdrant server's certificate. "
+        "Default: the certificate authorities of gRPC.",
     )
     vectors_folder: Path | None = Field(
         default=None,
@@ -97,7 +97,7 @@ class Deployment(BaseSettings):
         default=0.3,
         gt=0,
         le=60,
-        description="Maximum delay of a request to the proxy of the gateway by memory, in seconds.",
+        description="Maximum wait of a request to the gateway's proxy for memory, in seconds.",
     )
 
     database_dsn: str | None = Field(
@@ -176,7 +176,7 @@ class Deployment(BaseSettings):
     erasure_register: str | None = Field(
         default=None,
         description="Folder, or bucket such as s3://bucket/prefix, that gets an entry for each erasure. "
-        "Default: none, a restore cannot know erasures after its backup.",
+        "Default: none, so a restore cannot repeat erasures that came after its backup.",
     )
     admin_token: SecretStr | None = Field(
         default=None,

@@ -16,8 +16,8 @@ MOVED: Final = "Mnemon-Moved"
 """Header of an event of a tenant that moved here from another deployment: `<position>:<time>:<event id>`.
 
 Position and time are those of the other log, the time in nanoseconds since 1970; the id is empty if the body
-has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header dates and names its
-own events, as it may by `sent_at` and `id`.
+has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header sets the time
+and the id of its own events, which it may do with `sent_at` and `id` too.
 """
 
 
@@ -62,7 +62,7 @@ class Delivery(NamedTuple):
 
     @classmethod
     def from_message(cls, message: Msg) -> Self:
-        """Return the delivery in the reply subject that the server wrote.
+        """Convert a message that a consumer received; the reply subject has its position and time.
 
         nats-py's `metadata` returns the same values in five times the time, and every message passes here.
         """
@@ -90,7 +90,9 @@ class Delivery(NamedTuple):
 
 
 def restore_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the time at which the log stored an event: of a restored event, the original one.
+    """Return the time at which the log stored an event, in nanoseconds since 1970.
+
+    For a restored event, the time is that of the log from which it was restored.
 
     Args:
         headers: headers of the message.
@@ -102,9 +104,9 @@ def restore_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: 
 
 
 def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the time of an event: of one that moved here, the time at which the other log stored it.
+    """Return the time of an event as `restore_time`; for an event that moved here, its time in the other log.
 
-    Arguments as of `restore_time`.
+    Arguments and unit are those of `restore_time`.
     """
     moved = parse_moved(headers)
     return restore_time(headers, sequence, nanoseconds) if moved is None else moved.at
@@ -122,7 +124,7 @@ def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
 
 
 def read_message_id(headers: Mapping[str, str]) -> str | None:
-    """Return the header that names an event: for an event that moved here, the one that it had before."""
+    """Return `Nats-Msg-Id` of an event; for an event that moved here, the id that it had before the move."""
     moved = parse_moved(headers)
     return headers.get("Nats-Msg-Id") if moved is None else moved.event_id
 

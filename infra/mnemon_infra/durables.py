@@ -31,8 +31,8 @@ MAX_COMPACTIONS: Final = 16
 """Maximum number of conversations that a process compacts at once, each with a database connection."""
 
 DEFERRING: Final = 1_000_000
-"""`max_ack_pending` of consumers that delay messages of some users, so that these do not block other
-users.
+"""`max_ack_pending` of consumers that delay messages of some users, so that these messages do not block
+other users.
 """
 
 

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 from mnemon_contracts.subjects import Address, Owner
 
 AT_ONCE: Final = 8
-"""Maximum number of requests of one user that are in work at the same time.
+"""Maximum number of requests of one user that a process handles at the same time.
 
 Further requests of the user wait for these; requests of other users do not.
 """
 
 BURST: Final = 1.0
-"""Seconds of a tenant's rate that the tenant may use at once after a pause."""
+"""After a pause, a tenant may send the requests of this many seconds at once."""
 
 TENANTS: Final = 100_000
 """Maximum number of tenants whose rate is counted. With more tenants, all counts start again at 0."""
@@ -61,7 +61,10 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def refusal(self, address: Address) -> str | None:
-        """Return the reason to refuse a request, or None if the request is admitted and counted."""
+        """Return the reason to refuse a request; None admits the request.
+
+        An admitted request counts toward the tenant's rate.
+        """
         bounds = self._bounds(address.tenant)
         in_hand = self._in_hand.get(address.owner)
         if in_hand and in_hand.number >= bounds.per_user:

@@ -27,7 +27,10 @@ _failing_since: dict[str, float] = {}
 
 
 def measure_failures(name: str) -> float:
-    """Return the seconds for which every batch of a durable has failed in this process; 0 if one ended."""
+    """Return the seconds for which every batch of a durable has failed in this process.
+
+    A time below `FAILURE_SECONDS` counts as 0.
+    """
     since = _failing_since.get(name)
     seconds = 0.0 if since is None else time.monotonic() - since
     return seconds if seconds >= FAILURE_SECONDS else 0.0
@@ -37,8 +40,8 @@ class BatchProcessor:
     """Processes the batches of one durable in this process.
 
     Args:
-        durable: the durable.
-        handle: handles a batch; if it raises, the error is logged and the whole batch retried.
+        durable: the durable that the batches come from.
+        handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
         dead_limit: maximum number of dead letters within a minute; beyond it the server pauses the durable.
     """
 
@@ -62,6 +65,7 @@ class BatchProcessor:
             _failing_since.setdefault(self._name, time.monotonic())
             log.exception(
                 "delivery batch failed, retrying",
+                consumer=self._name,
                 messages=len(messages),
                 seq=deliveries[0].sequence,
                 to_seq=deliveries[-1].sequence,

@@ -41,13 +41,13 @@ _running: set["Broker"] = set()
 
 
 def list_disconnected() -> list[str]:
-    """Return the names of running brokers' connections that are down now."""
+    """Return the names of the connections of running brokers that are down now."""
     connections = [broker.connection for broker in _running]
     return [connection.options["name"] for connection in connections if not connection.is_connected]
 
 
 def get_newest_received() -> LogPosition | None:
-    """Return the newest event of the log that the consumers of this process have received."""
+    """Return the newest event of the log that this process has received; None before the first."""
     received = [broker.newest_received for broker in _running if broker.newest_received]
     return max(received, default=None)
 
@@ -60,8 +60,8 @@ class Broker:
     Args:
         deployment: the servers to connect to.
         name: name of the connection on the server, after `mnemon-`.
-        on_gap: called when core messages may have been missed: after a reconnect, or when this process was
-            too slow to take them.
+        on_gap: called when messages of core NATS may have been missed: after a reconnect, or when this
+            process was too slow to take them.
 
     Attributes:
         connection: the connection to NATS, inside `connect`.
@@ -112,7 +112,7 @@ class Broker:
 
         Args:
             durable: the durable, which must exist on the server.
-            handle: handles a batch; if it raises, the error is logged and the whole batch retried.
+            handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
         """
         self.durables.append(durable)
         processor = BatchProcessor(durable, handle, self._deployment.dead_limit)
@@ -153,7 +153,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
-        """Connect; the subscribers do not run yet. On exit, send all pending messages."""
+        """Connect, but do not run the subscribers yet. On exit, send all pending messages."""
         self.connection = await self._faststream.connect()
         self.stream_context = self.connection.jetstream()
         try:
@@ -167,8 +167,8 @@ class Broker:
         """Run the subscribers for the duration of the block.
 
         The server has all subscriptions when the block begins, and the current batches are finished when it
-        ends. Within the block, a deleted durable is created again, and a durable that this process does not
-        read any more is subscribed to again.
+        ends. Within the block, a deleted durable is created again, and the process subscribes again to a
+        durable whose readers have stalled.
         """
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()
@@ -240,7 +240,7 @@ async def confirm_subscriptions(connection: Client) -> None:
 
 
 def _security(login: dict[str, Any]) -> NatsSecurity | None:
-    """Return the arguments of `login` as FastStream's security object."""
+    """Convert the result of `parse_login` for FastStream; None if it has neither credentials nor TLS."""
     context = login.get("tls")
     if "user_credentials" in login:
         return NatsCredentials(login["user_credentials"], ssl_context=context)

@@ -9,8 +9,8 @@ async def publish_all(connection: Client, messages: Sequence[tuple[str, bytes]])
     """Publish messages without headers, as (subject, body), in one write.
 
     nats-py's `publish` checks and counts each message and decides whether to flush, which takes a fifth of
-    the time that `persist` spends on a message. These subjects need no check: they come from the server or
-    from `contracts`.
+    the time that `persist` spends on a message. The subjects need no check, because they come from the server
+    or from `contracts`.
 
     Raises:
         nats.errors.Error: the connection is closed, or its buffer of messages to send is full.

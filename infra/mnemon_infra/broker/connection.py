@@ -62,7 +62,7 @@ OPTIONS: Mapping[str, Any] = {
 
 
 def split_servers(url: str) -> list[str]:
-    """Return the servers of a comma-separated list."""
+    """Return the addresses in a comma-separated list of servers."""
     return [server.strip() for server in url.split(",") if server.strip()]
 
 
@@ -70,7 +70,7 @@ async def connect(url: str, *, name: str) -> Client:
     """Connect, after a check that a server answers. The connection reconnects for ever.
 
     Raises:
-        BrokerUnreachable: no server answers the check.
+        BrokerUnreachable: no server that mnemon can use answers.
     """
     patches.apply()
     await check_server(url)
@@ -81,7 +81,7 @@ async def connect_deployment(deployment: Deployment, *, name: str) -> Client:
     """Connect to a deployment's servers, like `connect`.
 
     Raises:
-        BrokerUnreachable: no server is configured, or no server answered the first time.
+        BrokerUnreachable: no server is configured, or no server that mnemon can use answers.
     """
     return await connect(require_servers(deployment), name=name)
 
@@ -129,7 +129,9 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
 
 
 async def check_server(url: str) -> None:
-    """Check that a server answers: a connection that reconnects for ever would wait for an absent server.
+    """Check that a server that mnemon can use answers.
+
+    Without this check, a connection that reconnects for ever would wait for an absent server.
 
     Raises:
         BrokerUnreachable: no server answers.
@@ -161,7 +163,7 @@ async def check_server(url: str) -> None:
         needed = ".".join(map(str, MINIMUM_VERSION))
         raise BrokerTooOld(
             f"NATS server {version} is too old: mnemon needs {needed} or newer. "
-            f"Upgrade the server at {redact_address(url)}; its streams stay"
+            f"Upgrade the server at {redact_address(url)}; its streams are kept"
         )
 
 
@@ -172,12 +174,12 @@ def is_too_old(version: str) -> bool:
 
 
 def redact_address(url: str) -> str:
-    """Return an address without user, password and token, fit for messages and logs."""
+    """Return an address with `***` in place of user, password and token, for messages and logs."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
-    """Return the error for a failed attempt to connect, from the first of its failures."""
+    """Return the error for a failed attempt to connect, with the text of its first failure."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):

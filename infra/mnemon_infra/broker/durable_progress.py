@@ -15,7 +15,8 @@ from mnemon_infra.durables import ACK_WAIT
 STALL_SECONDS: Final = 10.0
 """Seconds without a delivery after which readers count as stalled while messages wait.
 
-A reader requests messages every 4 seconds at most: `IDLE_WAIT`, `STATUS_WAIT` and twice the longest linger.
+A reader requests messages at least every 4 seconds: the sum of `IDLE_WAIT`, `STATUS_WAIT` and twice the
+longest linger.
 """
 
 STANDSTILL_SECONDS: Final = 3 * ACK_WAIT
@@ -24,7 +25,10 @@ are delivered again after `ACK_WAIT`, and retries wait up to 30 seconds.
 """
 
 APPLIED: Final = frozenset({"persist", "index"})
-"""Durables with an applied position that requests wait for. Others delay messages of some users for long."""
+"""Durables whose standstill is measured. Requests wait for the applied positions of these durables.
+
+Other durables may retry the messages of some users for long, which holds back the applied position.
+"""
 
 
 class _Mark(NamedTuple):
@@ -33,18 +37,18 @@ class _Mark(NamedTuple):
 
 
 class DurableProgress:
-    """Times since which durables have had messages and made no progress."""
+    """Measures for how long durables have had messages and made no progress."""
 
     def __init__(self) -> None:
         self._delivered: dict[str, _Mark] = {}
         self._applied: dict[str, _Mark] = {}
 
     def observe(self, infos: Iterable[ConsumerInfo], now: float | None = None) -> None:
-        """Take the figures of all durables; those that are absent are forgotten.
+        """Record the server's figures of all durables. A durable that is not among them is forgotten.
 
         Args:
             infos: the server's figures.
-            now: seconds of the monotonic clock; None reads it.
+            now: seconds of the monotonic clock; None reads the clock.
         """
         at = time.monotonic() if now is None else now
         readable = [info for info in infos if not info.paused]
@@ -62,21 +66,21 @@ class DurableProgress:
         }
 
     def measure_stall(self, name: str, now: float | None = None) -> float:
-        """Return the seconds for which messages have waited and none was delivered; 0 without a stall."""
+        """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`."""
         return _measure(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:
-        """Return the seconds for which an applied position has stood still; 0 without a standstill."""
+        """Return the seconds for which an applied position has stood still; 0 below `STANDSTILL_SECONDS`."""
         return _measure(self._applied.get(name), now, STANDSTILL_SECONDS)
 
 
 def get_applied_position(info: ConsumerInfo) -> int:
-    """Return the position up to which a durable has ended every message."""
+    """Return the stream position up to which a durable has handled every message; 0 before the first."""
     return info.ack_floor.stream_seq if info.ack_floor else 0
 
 
 async def compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
-    """Return the age in seconds of the oldest message that a consumer has not ended; 0 without one.
+    """Return the age in seconds of the oldest message that a consumer has not handled; 0 if there is none.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -95,7 +99,10 @@ async def compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInf
 async def _load_stored_time(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """Return the time of a stream's first message on a pattern from a position on; None if absent."""
+    """Return the time at which the server stored the first message of a pattern at a position or beyond.
+
+    The time is in seconds since 1970; None if there is no such message.
+    """
     try:
         found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:

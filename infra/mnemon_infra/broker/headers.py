@@ -1,4 +1,4 @@
-"""Text in headers of messages."""
+"""Conversion of texts to values of message headers."""
 
 LIMIT = 2000
 

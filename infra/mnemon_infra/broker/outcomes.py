@@ -21,10 +21,14 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
-"""Seconds before the next delivery, by number of deliveries; the last value holds for all later ones."""
+"""Seconds to wait after the first delivery, the second and so on; the last value holds for all further ones.
+"""
 
 LONGEST_SUBJECT = 3000
-"""Maximum bytes of a subject that its dead letter's subject repeats; a server command has at most 4096."""
+"""Maximum bytes of an original's subject within the subject of its dead letter.
+
+The server accepts at most 4096 bytes for the line of the protocol that has the subject.
+"""
 
 HEADROOM = 1024
 """Maximum bytes that nats-py adds to the headers of a message."""
@@ -32,7 +36,7 @@ HEADROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Outcome: the effect of the message is durable, or the message has no effect, because of `reason`."""
+    """Outcome: the message is handled. `reason` says why it has no effect; None if its effect is stored."""
 
     reason: str | None = None
 
@@ -62,12 +66,12 @@ ACK = Ack()
 
 
 def compute_retry_delay(deliveries: int) -> float:
-    """Return the seconds to wait after a number of deliveries."""
+    """Return the seconds to wait before a message that was delivered so many times is delivered again."""
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
 def count_outcomes(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
-    """Count outcomes by the words of `mnemon_infra.telemetry.metrics`."""
+    """Count outcomes by their words in metrics, such as `applied`."""
     applied = outcomes.count(ACK)
     if applied == len(outcomes):  # the usual case, which costs one comparison per outcome
         return {"applied": applied}
@@ -75,7 +79,7 @@ def count_outcomes(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
 
 
 def name_outcome(outcome: DeliveryOutcome) -> str:
-    """Return the word for one outcome."""
+    """Return the word for an outcome in metrics and traces."""
     match outcome:
         case Ack(reason):
             return "applied" if reason is None else "nothing"
@@ -118,7 +122,12 @@ async def _store_dead_letter(
     try:
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # the message must stay, whatever the error is
-        log.warning("dead letter store failed, retrying", seq=delivery.sequence, error=repr(error))
+        log.warning(
+            "dead letter store failed, retrying",
+            consumer=consumer,
+            seq=delivery.sequence,
+            error=repr(error),
+        )
         await message.nak(compute_retry_delay(delivery.deliveries))
         return
     metrics.DEAD_LETTERS.add(consumer, outcome.reason)

@@ -21,7 +21,7 @@ PAUSE = 0.5
 """Seconds before a fetch is retried after a closed connection or an unavailable service."""
 
 IDLE_WAIT = 1.0
-"""Seconds that an idle consumer waits for a message, and after which it notices a change of its server."""
+"""Seconds for which an idle consumer waits for a message before it asks the server again."""
 
 STATUS_WAIT = 1.0
 """Seconds to wait after a request has expired for its last messages or its final status."""
@@ -121,7 +121,7 @@ async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int
 
 
 async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109
-    """Take a message that has arrived already straight from the queue.
+    """Return the next message; one that has arrived already is taken straight from the queue.
 
     nats-py spends a uuid4, a task and a `wait_for` on each message: without them a fetch is 2.3 times as
     fast.
@@ -179,9 +179,10 @@ def _text(value: bytes) -> str:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Write bytes that are not UTF-8 as `%%FF`, which no id in a subject can contain.
+    """Return text such as `%%FF` in place of bytes that are not UTF-8, and the position after these bytes.
 
-    Different bytes give different texts: if two ids became one, the second event would be lost.
+    No id in a subject can contain `%%`. Different bytes give different texts: if two ids became one, the
+    second event would be lost.
     """
     assert isinstance(error, UnicodeDecodeError)
     return "".join(f"%%{byte:02X}" for byte in error.object[error.start : error.end]), error.end
@@ -195,9 +196,9 @@ _MESSAGE: Final = re.compile(rb"\AMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t
 _MESSAGE_WITH_HEADERS: Final = re.compile(
     rb"\AHMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)[ \t]+(\d+)\r\n"
 )
-"""First lines of messages in the protocol.
+"""Pattern of the first line of a message with headers in the NATS protocol.
 
-nats-py's own patterns end a subject at a vertical tab or a form feed, which servers accept within a subject.
+nats-py's own pattern ends a subject at a vertical tab or a form feed, which servers accept within a subject.
 nats-py then closes the connection for good at the rest of the line.
 """
 

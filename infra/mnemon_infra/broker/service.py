@@ -50,7 +50,7 @@ class Refusal(Exception):
 
     @classmethod
     def from_error(cls, error: AskError) -> Self:
-        """Return the refusal with an error."""
+        """Return a refusal that has `error` as its reply."""
         refusal = cls(error.code, error.message)
         refusal.error = error
         return refusal
@@ -60,7 +60,7 @@ VerbReply = Reply | bytes
 """A reply, or its JSON."""
 
 VerbHandler = Callable[[Address, bytes], VerbReply | Coroutine[Any, Any, VerbReply]]
-"""Returns a reply at once, or a coroutine if it has to wait for something. Raises `Refusal`."""
+"""Returns the reply to a request, or a coroutine if the reply has to wait for a server. Raises `Refusal`."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class _VerbEndpoint:
 
     @property
     def name(self) -> str:
-        """Name in the lists of stock tools."""
+        """Name of the endpoint in tools such as `nats service`."""
         return self.verb if self.version == 1 else f"{self.verb}-v{self.version}"
 
 
@@ -103,7 +103,7 @@ class AskService:
         name: name of the service.
         version: version of the service.
         admission: limits of requests.
-        find_absence: returns the error for a request of a tenant that is not here; None for all others.
+        find_absence: returns the error for a tenant that this deployment does not serve; None for others.
     """
 
     broker: Broker
@@ -142,7 +142,10 @@ class AskService:
 
     @asynccontextmanager
     async def complete_requests(self) -> AsyncIterator[None]:
-        """Wait for pending requests when the block ends. End the block after the subscribers have stopped."""
+        """Wait for pending requests when the block ends, for at most `GRACEFUL_TIMEOUT` seconds.
+
+        End the block after the subscribers have stopped.
+        """
         try:
             yield
         finally:
@@ -185,7 +188,7 @@ class AskService:
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)
             except Exception as error:
-                await self._send(asked, _build_error_reply(error))
+                await self._send(asked, _build_error_reply(endpoint.verb, error))
                 return
             if isinstance(reply, VerbReply):
                 await self._send(asked, reply)
@@ -206,7 +209,7 @@ class AskService:
                 try:
                     reply = await pending
                 except Exception as error:
-                    reply = _build_error_reply(error)
+                    reply = _build_error_reply(pending_request.endpoint.verb, error)
                 await self._send(pending_request, reply)
 
     async def _send(self, pending_request: _PendingRequest, reply: VerbReply) -> None:
@@ -298,13 +301,13 @@ def _describe_unknown_verb(address: Address) -> str:
     return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
 
 
-def _build_error_reply(error: Exception) -> ErrorReply:
+def _build_error_reply(verb: str, error: Exception) -> ErrorReply:
     match error:
         case Refusal():
             return ErrorReply(error=error.error)
         case InvalidBody() | InvalidSubject():
             return ErrorReply(error=AskError(code="bad_request", message=str(error), retryable=False))
-    log.error("request failed", exc_info=error)
+    log.error("request failed", verb=verb, exc_info=error)
     return ErrorReply(
         error=AskError(
             code="internal",

@@ -38,7 +38,7 @@ Query = Callable[[Connection], Awaitable[QueryResult]]
 """A coroutine function that reads from a connection."""
 
 _KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-"""Keepalive settings in seconds: a connection that only listens notices a lost server within 25 s."""
+"""Keepalive settings: a connection that only listens notices a lost server within 25 seconds."""
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
@@ -59,7 +59,7 @@ class DatabaseRefused(Exception):
 
 
 class DatabaseNotConfigured(Exception):
-    """Neither DATABASE_URL nor PG_HOST is set."""
+    """Neither `DATABASE_URL` nor any `PG_*` variable is set."""
 
 
 def is_storable(identifier: str) -> bool:
@@ -75,8 +75,8 @@ def query(
 ) -> Callable[QueryArguments, Query[QueryResult]]:
     """Turn a coroutine function into one that takes all arguments but the connection, and returns a `Query`.
 
-    `Database.run_query` runs the query, and runs it again if the connection is lost: arguments must not be
-    iterators.
+    `Database.run_query` runs the query, and runs it again if the connection is lost. So no argument may be an
+    iterator, which the first run would use up.
     """
 
     @wraps(function)

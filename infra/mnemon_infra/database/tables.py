@@ -155,7 +155,7 @@ conversation_erasures = _event(
     _flag("is_settled", "Log, dead letters and triggers are purged too"),
     Index("conversation_erasures_newest", "up_to"),
 )
-"""Conversations that were erased. Each row also implies the starts of its conversation."""
+"""Conversations that were erased. For each span of such a row, the table `starts` has a row too."""
 
 # The tables below are not projections: they hold the work in progress of `extract`. If they are lost,
 # `extract` rebuilds them from the log: answers and submissions are known from their events, other windows are

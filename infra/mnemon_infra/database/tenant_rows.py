@@ -37,7 +37,7 @@ COMPARED_TABLES: Final = tuple(
 
 @query
 async def list_tenant_users(connection: Connection, tenant: str) -> list[str]:
-    """Return the users of a tenant that have rows, in order."""
+    """Return the users of a tenant that have rows, sorted by id."""
     parts = SQL(" UNION ").join(
         SQL("SELECT user_id FROM {} WHERE tenant = %(tenant)s").format(Identifier(table))
         for table in COMPARED_TABLES

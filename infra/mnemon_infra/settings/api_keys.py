@@ -1,7 +1,7 @@
-"""Keys for the HTTP gateway: their form, their checks, and the bucket that has them.
+"""Keys for the HTTP gateway: creation, storage in a bucket, and checks.
 
-A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the SHA-256 of the secret: the
-secret has 256 random bits, so that a slow hash would protect nothing.
+A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the SHA-256 of the secret. A slow
+hash would add no protection, because the secret has 256 random bits.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Scope = Literal["read", "write", "erase"]
 ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
 
 CACHE_SECONDS: Final = 5.0
-"""Seconds for which a process keeps an accepted key. A revoked key works for so long at most."""
+"""Seconds for which a process keeps an accepted key. A revoked key is accepted for at most this long."""
 
 CACHED_KEYS: Final = 10_000
 TIMEOUT: Final = 5.0
@@ -40,7 +40,7 @@ _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
 
 
 class ApiKey(Contract):
-    """The stored part of a key."""
+    """A key as it is stored, without its secret."""
 
     id: Identifier = Field(description="Id of the key: its part that is no secret.")
     tenant: Identifier = Field(description="Tenant of the key.")
@@ -65,7 +65,7 @@ class ApiKeysNotProvisioned(Exception):
 def issue_key(
     tenant: str, scopes: Sequence[str] = ALL_SCOPES, user: str | None = None, name: str | None = None
 ) -> IssuedKey:
-    """Create a key.
+    """Create a key, which `ApiKeys.add` stores. Without `user`, the key is for all users of the tenant.
 
     Raises:
         mnemon_contracts.base.InvalidBody: the tenant, the user or the name is invalid.
@@ -87,7 +87,7 @@ class ApiKeys:
     """The keys of a deployment.
 
     Args:
-        bucket: the bucket, see `open_api_keys`.
+        bucket: the bucket that `open_api_keys` opens.
     """
 
     def __init__(self, bucket: KeyValue) -> None:
@@ -95,7 +95,7 @@ class ApiKeys:
         self._accepted: TTLCache[str, ApiKey] = TTLCache(CACHED_KEYS, CACHE_SECONDS)
 
     async def add(self, key: ApiKey) -> None:
-        """Store a key.
+        """Store a new key, so that the gateway accepts it.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -129,7 +129,7 @@ class ApiKeys:
         return sorted(found, key=lambda key: (key.created_at, key.id))
 
     async def find(self, text: str) -> ApiKey | None:
-        """Return the key that a client sent; None for a wrong or revoked key.
+        """Return the stored part of the key that a client sent; None if the key is wrong or revoked.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -161,7 +161,7 @@ class ApiKeys:
 
 
 async def open_api_keys(connection: Client) -> ApiKeys:
-    """Open the bucket.
+    """Open the bucket of keys.
 
     Raises:
         ApiKeysNotProvisioned: the bucket is absent.

@@ -73,7 +73,9 @@ class DeadLimit:
         try:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
-            log.warning("consumer pause failed, too many dead letters", error=repr(error))
+            log.warning(
+                "consumer pause failed, too many dead letters", consumer=self._consumer, error=repr(error)
+            )
             return
         self._paused_until = now + PAUSE
         ((reason, count),) = Counter(reason for _, reason in self._recent).most_common(1)
@@ -83,14 +85,17 @@ class DeadLimit:
             letters=len(self._recent),
             within_seconds=WINDOW,
             commonest_reason=reason,
-            of_this_reason=count,
-            goes_on_at=until,
+            letters_of_this_reason=count,
+            resumes_at=until,
             next_step=f"mnemon dead list --consumer {self._consumer}",
         )
 
 
 async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
-    """Return whether a paused consumer made a dead letter about `PAUSE` seconds before the end of its pause.
+    """Return whether `DeadLimit` paused a consumer until this time.
+
+    The server keeps no reason for a pause, but `DeadLimit` pauses a consumer soon after its newest letter. So
+    the pause of `PAUSE` seconds must have begun within `WINDOW` seconds of that letter.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -34,7 +34,7 @@ class Letter:
 
     `id` is the letter's position among dead letters. `stream` and `sequence` are the stream and the position
     of the original; "" and 0 if the original is in no stream. `left_out` names the parts of the original that
-    had no room in the letter; the log still has those parts of an event.
+    had no room in the letter. If the original is an event, the log still has these parts.
     """
 
     id: int
@@ -96,7 +96,7 @@ class LetterFilter:
 async def read_letters(
     connection: Client, letter_filter: LetterFilter, after: int = 0
 ) -> AsyncGenerator[Letter, None]:
-    """Yield the letters beyond a position that match the filter, oldest first.
+    """Yield the letters with ids above `after` that match the filter, oldest first.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
@@ -110,7 +110,7 @@ async def read_letters(
 
 
 async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
-    """Yield the subjects of all dead letters.
+    """Yield each subject in the stream of dead letters once.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

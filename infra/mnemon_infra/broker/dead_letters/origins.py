@@ -18,7 +18,7 @@ class Letters:
 
     Attributes:
         by: the number of letters, by consumer and reason.
-        of_log: for each consumer, the log positions of its letters, each with the reason.
+        of_log: for each consumer, the log positions of the events in its letters, each with the reason.
     """
 
     by: Counter[tuple[str, str]] = field(default_factory=Counter)

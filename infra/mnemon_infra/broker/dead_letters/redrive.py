@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subje
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
-"""Returns whether the projections contain an event, for example after a later replay of the log;
+"""Returns whether the projections contain an event, for example since a replay of the log;
 None if that is unknown."""
 
 TIMEOUT: Final = 5.0
@@ -35,14 +35,17 @@ position in the log.
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """Result of a redrive: the original will be handled again; `sequence` is the position of its new copy."""
+    """Result of a redrive: the original will be handled again.
+
+    `sequence` is the position of the message that was published for it.
+    """
 
     sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyApplied:
-    """Result of a redrive: a newer mnemon had applied the event already, so only the letter was removed."""
+    """Result of a redrive: the projections had the event already, so only the letter was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,10 @@ async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied)
 async def _redrive_event(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> GivenBack | AlreadyApplied | Kept:
-    """Move the event to the end of the log.
+    """Publish the event again, at the end of the log.
 
-    The event leaves its former position: if it stayed there, a replay of the log after the fix would apply it
-    before later events whose effects users have already seen.
+    An event that `persist` rejected is removed from its former position: if it stayed there, a replay of the
+    log after the fix would apply it before later events whose effects users have already seen.
     """
     original = await find_original(connection, letter)
     if original is None:
@@ -131,7 +134,7 @@ async def _redrive_event(
 
 async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
     if letter.left_out:
-        return Kept(f"the letter lacks {letter.left_out} of the trigger, which exceeded its maximum size")
+        return Kept(f"the letter lacks {letter.left_out} of the trigger, which had no room in it")
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
@@ -140,9 +143,11 @@ async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Ke
 
 
 async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kept:
-    """Request the window of the letter once more."""
+    """Publish a trigger that makes `extract` request the letter's window from a model again."""
     if not letter.is_given_up or letter.owner is None:
-        return Kept("the log has the proposed facts of the answer, and only the letter has the other facts")
+        return Kept(
+            "the answer was read: the log has the facts that were proposed, and only this letter has the rest"
+        )
     try:
         window = decode_given_up(letter.body)
     except InvalidBody:
@@ -155,7 +160,10 @@ async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kep
 
 
 def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
-    """Return the headers that the bot sent, with the event's id if that came from the position."""
+    """Return the headers that the bot sent.
+
+    If the event's id came from its position, the headers get this id, because the position changes.
+    """
     sent = original.headers or {}
     # The other headers of NATS applied to the first publish only.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-") and name != MOVED}

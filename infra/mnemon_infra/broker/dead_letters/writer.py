@@ -31,9 +31,9 @@ async def store_letter(
         consumer: the consumer that stores the letter.
         subject: subject of the event that reports the failure in the log.
         dead: the reason and the error.
-        letter: the body, JSON; if it is too large for the server, its longest text is cut.
+        letter: the fields of the body; if the body is too large for the server, its longest text is cut.
         letter_id: identity of the letter.
-        model: provider and model that gave the answer.
+        model: provider and model that gave the answer; None without an answer.
 
     Raises:
         nats.errors.Error: it is unknown whether the letter is stored.

@@ -107,10 +107,10 @@ class Authorization:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the file; return an authorization without users if the file is absent.
+        """Read a file of users; if the file is absent, return an authorization without users.
 
         Raises:
-            NotOurs: the file was not written by `text`.
+            NotOurs: the file was not written by `mnemon auth`.
         """
         try:
             said = path.read_text(encoding="utf-8")
@@ -131,15 +131,15 @@ class Authorization:
         """Parse the text of a file.
 
         Raises:
-            ValueError: the text was not written by `text`.
+            ValueError: the text is not one that the method `text` returns.
         """
         return cls(json.loads(text[text.index(_HEAD) + len(_HEAD) :]))
 
     def add_tenants(self, others: "Authorization") -> list[str]:
-        """Add the tenants of others that have no login here, with their passwords and limits.
+        """Add the tenants of `others` that have no login here, with their passwords and limits.
 
         Returns:
-            The users of the added logins.
+            The user names of the added logins.
         """
         added = [name for name in others._accounts if name != ACCOUNT and name not in self._accounts]
         self._accounts.update({name: others._accounts[name] for name in added})
@@ -232,13 +232,16 @@ class NotOurs(Exception):
 
 
 def anybody() -> str:
-    """Return a configuration without logins for the same account, so that streams need not move later."""
+    """Return a server configuration that needs no login.
+
+    Clients use the account of the logins, so that streams need not move when logins are added later.
+    """
     accounts = {ACCOUNT: _main_account() | {"users": [{"user": "anybody"}]}}
     return f"{_HEAD}{json.dumps(accounts)}\nno_auth_user: anybody\n"
 
 
 def quoted(text: str) -> str:
-    """Quote a text as JSON without escaped letters, because nats-server cannot read these."""
+    """Return a text as a JSON string without escaped letters, which nats-server cannot read."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -22,7 +22,7 @@ async def list_paused(connection: Client) -> list[PausedConsumer]:
     """List the consumers that are paused now.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there are no streams.
+        nats.errors.Error: the server does not answer, or a stream is absent.
     """
     stream_context = connection.jetstream()
     return [

@@ -29,7 +29,7 @@ CONFIRM_SECONDS = 2.0
 """Seconds before a change of the log is checked again: a new leader may still apply its last events."""
 
 _NO_STREAM = 10059
-"""nats-server's code for an absent stream; an absent consumer has another code."""
+"""Error code of nats-server for an absent stream; an absent consumer has another code."""
 
 _NEXT_STEP = (
     "if the stream was deleted, first restore its newest backup (`mnemon restore`). In a new "
@@ -82,17 +82,19 @@ async def watch_durables(
     resubscribe: Callable[[DurableConsumer], Awaitable[None]],
     get_newest: Callable[[], LogPosition | None],
 ) -> None:
-    """Check every `CHECK_INTERVAL` seconds that the consumers exist and are read, and repair both.
+    """Check the consumers every `CHECK_INTERVAL` seconds.
 
-    A subscriber that pulls from an absent consumer retries without an error, and never recovers. The streams
-    of triggers and of dead letters are created again too, but not the log: its positions would start at 1
-    again, and rows have those positions already. If the log was replaced by another or by an older one, this
-    process ends.
+    A consumer that is absent is created, and a consumer that is not read is subscribed to again.
+
+    A subscriber that pulls from an absent consumer retries without an error, and never recovers. The
+    streams of triggers and of dead letters are created again too, but not the log: its positions would start
+    at 1 again, and rows have those positions already. If the log was replaced by another or by an older one,
+    this process ends.
 
     Args:
         connection: an open connection.
         durables: the consumers; without any, the function returns at once.
-        resubscribe: subscribes this process to a durable again, whose readers have stalled.
+        resubscribe: subscribes this process again to a durable whose readers have stalled.
         get_newest: returns the newest event of the log that this process has received.
     """
     stream_context = connection.jetstream()
@@ -176,7 +178,7 @@ async def compare_log(
         newest: the newest event that this process has received, which may be newer than `former`.
 
     Returns:
-        The state, None if the log does not exist; and the sentence, None if the log has what it had.
+        The state, or None if the log does not exist; and the sentence, or None if no event is lost.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -194,7 +196,7 @@ async def compare_log(
 
 
 def _describe_log_change(former: LogReading, now: LogReading) -> str | None:
-    """Return a sentence about a log that lacks events of a former state; None if it has all."""
+    """Return a sentence about a log that lacks events of a former state; None if it lacks none."""
     if not now.is_another_than(former):
         return None
     if now.created != former.created:
@@ -243,7 +245,11 @@ async def _repair_stalled(
 
 
 async def _recreate_absent(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
-    """Create absent streams and consumers; return the server's figures of those that were there."""
+    """Create absent streams, except the log, and absent consumers.
+
+    Returns:
+        The server's figures of the consumers that existed.
+    """
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
         if await _last_position(stream_context, stream) is None:
@@ -253,7 +259,7 @@ async def _recreate_absent(connection: Client, durables: Sequence[DurableConsume
 
 
 async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
-    """Create the consumers that are absent; return the server's figures of the others.
+    """Create the consumers that are absent; return the server's figures of the other consumers.
 
     A subscriber would create an absent consumer itself, with nats-py's defaults instead of its filter and its
     limits.

@@ -1,7 +1,7 @@
 """Raising of a log's last position, so that its next events have positions that another log has not used.
 
-Ids of derived events contain positions. After a move, an id that is made here must not be one that was made
-there.
+Ids of derived events contain positions. After a move, the new deployment must not make an id that the old one
+has made.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,13 @@ PURGED_AT_ONCE: Final = 20_000
 async def raise_last_position(connection: Client, above: int, progress: Callable[[int, int], None]) -> int:
     """Write and remove fillers until the log's last position is `above` or higher. Return their number.
 
-    A killed call is repeated: it removes the fillers, and their subject from the stream.
+    If the process is killed, repeat the call: it removes the fillers that are left, and takes their subject
+    from the stream.
 
     Args:
         connection: connection of an operator.
-        above: the position.
-        progress: receives the reached position and the last one.
+        above: the position to reach.
+        progress: called with the position reached so far, and with `above`.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses.

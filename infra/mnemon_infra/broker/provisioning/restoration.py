@@ -35,7 +35,9 @@ PAUSE: Final = 0.5
 SETTINGS_STREAM: Final = f"KV_{SETTINGS}"
 
 _DUPLICATE_WINDOW: Final = 0.1
-"""Seconds for which the server recognises an id during a restore, the minimum: copies in the log share an id.
+"""Duplicate window of the log in seconds during a restore; the server takes no less.
+
+Copies of an event share its id, and a restore has to write them all.
 """
 
 _DUPLICATE_ID: Final = 10201
@@ -74,7 +76,7 @@ class ExactMessage(NamedTuple):
     body: bytes
 
     def encode_headers(self, others: Mapping[str, str] | None = None) -> bytes:
-        """Return the header block of the protocol."""
+        """Return these headers and `others` as a header block of the NATS protocol."""
         lines = "".join(f"{name}: {value}\r\n" for name, value in {**self.headers, **(others or {})}.items())
         return f"NATS/1.0\r\n{lines}\r\n".encode()
 
@@ -84,7 +86,7 @@ FILLER: Final = ExactMessage(FILLER_SUBJECT, {}, b"")
 
 
 class RestoreState(NamedTuple):
-    """How far a restore into the log has come.
+    """Progress of a restore into the log.
 
     Attributes:
         last: last position that is written.
@@ -183,7 +185,7 @@ async def release_log(connection: Client, mark: str) -> None:
 async def write_entries(
     connection: Client, bucket: str, messages: Sequence[ExactMessage], replicas: int
 ) -> None:
-    """Write entries of a bucket, oldest first; entries of an interrupted call are not repeated.
+    """Write the entries of a bucket, oldest first, except those that an interrupted call has written.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -206,7 +208,7 @@ class ExactWriter:
         self._bytes = 0
 
     async def write(self, message: ExactMessage) -> None:
-        """Write a message at the next position, together with those before it that wait.
+        """Add a message for the next position to the batch; a batch that is full is stored first.
 
         Raises:
             ForeignEvent: another client wrote to the log.
@@ -226,7 +228,7 @@ class ExactWriter:
             self._ids.add(event_id)
 
     async def flush(self) -> None:
-        """Write the messages that wait.
+        """Store the messages of the batch.
 
         Raises:
             ForeignEvent: another client wrote to the log.
@@ -344,6 +346,6 @@ async def _require_no_settings(connection: Client) -> None:
         return
     if info.state.last_seq:
         raise LogNotEmpty(
-            "the servers have settings, and the backup has others: delete the bucket (nats kv del settings), "
-            "or restore into other servers"
+            "the servers have settings already: delete the bucket (nats kv del settings), or restore into "
+            "other servers"
         )

@@ -217,7 +217,7 @@ async def _reconcile_bucket(
 async def _update_stream(
     stream_context: JetStreamContext, actual: StreamConfig, desired: StreamConfig, change: bool
 ) -> list[str]:
-    """Return the differences; with `change`, update the stream."""
+    """Return the differences of `actual` and `desired`; if `change` is true, update the stream too."""
     stated = _stated_fields(desired)
     difference = _list_differences(stated, actual.as_dict())
     if difference and change:

@@ -16,10 +16,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
 
 async def read_applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
-    """Return the log position up to which a consumer has ended every event: applied, skipped or dead.
+    """Return the log position up to which a consumer has handled every event: applied, skipped or dead.
 
-    The position is the floor of the consumer's acknowledgements, over any number of processes: it may lag
-    behind events that are applied already, and never runs ahead of them. An absent consumer has position 0.
+    The position is the `ack_floor` of the consumer, for all its processes. Some events beyond the position
+    may be handled already. An absent consumer has position 0.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -92,7 +92,7 @@ class AppliedPosition:
         return self._noticed > self.value
 
     def notice(self, seq: int) -> None:
-        """Note that an event at this position was written."""
+        """Note that the log has an event at this position, and let `wait_for` ask the server at once."""
         self._noticed = max(self._noticed, seq)
         self._change.set()
 

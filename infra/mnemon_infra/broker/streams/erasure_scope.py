@@ -62,7 +62,10 @@ class ErasureScope(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ErasedUser:
-    """Erasure of a user: all that lies below a log position, or was stored before a time."""
+    """Erasure of a user: the events below a log position, and the events with a source below it.
+
+    A message without a log position, such as a trigger, is erased if it was stored before `at`.
+    """
 
     owner: Owner
     below: int
@@ -145,8 +148,8 @@ class ErasedConversation:
             about = Delivery(letter.subject, letter.body, None, LOG, letter.sequence, 1, 0)
             return self.removes(about)
         if letter.kind == "answer":
-            about_stretch = _parse_window(letter)
-            conversation, begins = about_stretch.get("conversation"), about_stretch.get("from_seq")
+            window = _parse_window(letter)
+            conversation, begins = window.get("conversation"), window.get("from_seq")
             return isinstance(begins, int) and self.removes_window(str(conversation), begins)
         return letter.at < self.at and _parse_trigger_conversation(letter) == self.conversation
 
@@ -180,7 +183,7 @@ class ErasedConversation:
 
 
 class Erasures(NamedTuple):
-    """Erasures of a user, purged or not yet purged: of everything below a position, and of conversations."""
+    """Erasures of a user that the log records: of everything below a position, and of conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()

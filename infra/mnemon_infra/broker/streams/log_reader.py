@@ -22,7 +22,7 @@ from mnemon_infra.broker.patches import parse_header_lines
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id, read_original_time
 
 TAIL_LIMIT = 500
-"""Maximum number of a user's events that are read beyond the projections."""
+"""Maximum number of a user's events that are read beyond the applied position."""
 
 PAGE = 256
 """Maximum number of events in one answer."""
@@ -95,7 +95,7 @@ def _is_cluster(connection: Client) -> bool:
 
 
 async def _read_next(connection: Client, pattern: str, after: int) -> Delivery | None:
-    """Return the next event of a subject pattern from the leader of the log."""
+    """Return the next event of a subject pattern from the leader of the log; None if there is none."""
     try:
         return await _ask_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
     except NotFoundError:
@@ -113,7 +113,7 @@ async def read_delivery(connection: Client, position: int) -> Delivery:
 
 
 async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
-    """Ask the leader without nats-py's own function, which truncates the time to microseconds."""
+    """Return an event from the leader of the log; nats-py would truncate its time to microseconds."""
     subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
     reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
     answer = json.loads(reply.data)
@@ -206,7 +206,7 @@ def parse_delivery(message: Msg) -> Delivery:
 def nanoseconds_of(stamp: str) -> int:
     """Convert a time of the server to nanoseconds since 1970.
 
-    A difference of a microsecond would make another row of the same event.
+    No digit may be lost: a time that differs by a microsecond makes a different row of the same event.
     """
     seconds = int(datetime.fromisoformat(stamp).replace(microsecond=0).timestamp())
     fraction = stamp.partition(".")[2].removesuffix("Z")

@@ -86,7 +86,7 @@ async def _open(connection: Client, pattern: str, after: int, headers_only: bool
 
 
 class _Arrivals:
-    """Messages that a consumer of the log sends; further ones are requested when all have been sent."""
+    """Messages from a consumer of the log. When all requested messages have arrived, more are requested."""
 
     def __init__(self, connection: Client, consumer: ConsumerInfo) -> None:
         self._connection = connection

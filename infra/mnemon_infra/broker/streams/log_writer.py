@@ -20,7 +20,7 @@ log = structlog.get_logger("broker")
 StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
-"""Maximum number of attempts to store an event that was paid for."""
+"""Maximum number of attempts to store an event that a paid model call has produced."""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
@@ -29,7 +29,7 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """An event for the log. Its id makes a repeated attempt harmless.
+    """An event for the log. Within its duplicate window, the log stores an id once: a retry is harmless.
 
     Attributes:
         traceparent: the trace that the event belongs to; None takes the trace of the writer.
@@ -50,7 +50,7 @@ class Appended:
 
 
 async def retry_store(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
-    """Store an event that was paid for, with retries, so that a short outage of the log loses nothing.
+    """Store an event with retries, so that a short outage of the log does not waste a paid model call.
 
     Args:
         store: stores the event; a repeated attempt must be harmless.
@@ -71,7 +71,7 @@ async def retry_store(store: Callable[[], Awaitable[StoredT]], pause: float) -> 
 
 def _log_retry(state: RetryCallState) -> None:
     error = state.outcome and state.outcome.exception()
-    log.warning("event publish failed, retrying", error=repr(error))
+    log.warning("event publish failed, retrying", attempt=state.attempt_number, error=repr(error))
 
 
 async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
@@ -94,9 +94,10 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 
 
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
-    """Append groups of events to the log, each group of at most `BATCH` events as a whole or not at all.
+    """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
-    Many small groups go in one batch: the log stores them in the time of one group.
+    There is one exception: if the log has an event of a group already, the rest of that group is stored event
+    by event. Many small groups go in one batch: the log stores them in the time of one group.
 
     Raises:
         nats.errors.Error: it is unknown which events are stored.

@@ -1,4 +1,4 @@
-"""Removal of the messages in an erasure's scope from all streams, for good, and a count of the rest."""
+"""Removal of the messages in an erasure's scope from all streams, for good, and a count of those left."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Maximum number of messages on a page, and of those that one call of `purge_messages` removes."""
+"""Maximum number of messages that one request reads, and that one call of `purge_messages` removes."""
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
@@ -71,8 +71,8 @@ def _add_erasure(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: 
 async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     """Remove the events, dead letters and triggers in the scope of an erasure.
 
-    The server overwrites each message on the disk, which takes 5 to 20 ms: the text of a message that is only
-    purged stays on the disk.
+    Events and dead letters are deleted one by one, in 5 to 20 ms each: the server overwrites a deleted
+    message on the disk, but not a purged one.
 
     Returns:
         True if all messages are removed. False after `AT_ONCE` messages, so that other work proceeds; then

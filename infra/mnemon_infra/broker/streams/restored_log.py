@@ -13,7 +13,10 @@ UNFINISHED: Final = "mnemon-restore"
 """Key in the metadata of `LOG` while a restore writes it; the value identifies the backup."""
 
 RESTORED: Final = "mnemon-restored"
-"""Key in the metadata of `LOG` after a restore; the same value, which ends with the restored position."""
+"""Key in the metadata of `LOG` after a restore; the value is that of `UNFINISHED`.
+
+The value ends with a colon and the last restored position.
+"""
 
 FILLER_SUBJECT: Final = "restore.filler"
 """Subject of the messages that a restore puts at positions without an event, and removes at its end.

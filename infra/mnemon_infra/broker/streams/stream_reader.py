@@ -26,7 +26,7 @@ PAGE: Final = 1000
 """Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes of a page, which are more than those of the largest message."""
+"""Maximum bytes of a page. The largest message has fewer."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
@@ -146,8 +146,9 @@ async def find_moved_position(
 ) -> int:
     """Return the log position as of a moment for a tenant that moved here later.
 
-    Its events are at later positions than the times of the log tell. The result is the position of its last
-    event before the moment, found by bisection; before its first event, it is below all of its events.
+    The log has the tenant's events at later positions than events of other tenants from the same time. The
+    result is the position of the tenant's last event before the moment, found by bisection. If the moment is
+    before the tenant's first event, the result is below all of the tenant's events.
 
     Args:
         connection: connection to the server.
@@ -155,7 +156,7 @@ async def find_moved_position(
         moment: the moment.
         position: position of the last event of the log before the moment.
         first: position of the first event that moved here.
-        last: position of the last one.
+        last: position of the last event that moved here.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -194,7 +195,7 @@ async def count_messages_from(connection: Client, stream: str, position: int) ->
 
 
 async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
-    """Create an ephemeral consumer, which keeps the place of this reader on the server."""
+    """Create an ephemeral consumer, which keeps the place of a reader on the server; return its state."""
     config = ConsumerConfig(
         ack_policy=AckPolicy.NONE,
         mem_storage=True,

@@ -13,7 +13,10 @@ log = structlog.get_logger("broker")
 
 
 async def read_trace(connection: Client, position: int) -> str | None:
-    """Return the trace of the event at a log position; None without tracing or without such an event."""
+    """Return the trace of the event at a log position.
+
+    None without tracing, without such an event, or if the server does not answer.
+    """
     if not tracing.is_on():
         return None
     try:

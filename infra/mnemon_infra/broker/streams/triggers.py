@@ -1,4 +1,4 @@
-"""Triggers that name users with new messages, many users in one trigger."""
+"""Triggers that name users with new messages, many users in each, or a window to request once more."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -38,12 +38,12 @@ A user's next message names the user again.
 async def publish_user_triggers(
     connection: Client, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
-    """Publish a trigger that names users, by tenant and user, each with the position of the last message.
+    """Publish triggers that name users, by tenant and user, each with the position of the last message.
 
-    The function does not wait until the trigger is stored: the server handles the messages of a connection in
+    The function does not wait until a trigger is stored: the server handles the messages of a connection in
     order, so it handles the trigger before the acknowledgements that follow. Only a server that dies at this
-    moment loses the trigger; then the user's next message names the user again, or the next round of
-    consumers that work in rounds finds the user.
+    moment loses the trigger; then the user's next message names the user again, or the next scan of the
+    consumer finds the user.
 
     Raises:
         nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
@@ -66,7 +66,7 @@ async def list_waiting(connection: Client, pattern: str) -> list[str]:
 
 
 def encode_users(users: Iterable[tuple[str, str]]) -> bytes:
-    """Encode the body of a trigger."""
+    """Encode the body of a trigger that names users, by tenant and user."""
     return msgspec.json.encode({"users": list(users)})
 
 
@@ -83,7 +83,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
 
 
 def given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
-    """Return the subject of the trigger for one window.
+    """Return the subject of the trigger that requests one window again.
 
     Each window has a subject of its own, because the stream keeps one message of each subject.
     """

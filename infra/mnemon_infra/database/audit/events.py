@@ -30,7 +30,7 @@ class RowDeviation(NamedTuple):
         seq: the log position of the event.
         stored: the log position that its row names; None without a row.
         differs: the columns whose values differ from the event.
-        is_gone: True if the content is removed.
+        is_gone: True if the row no longer has its content.
     """
 
     seq: int
@@ -81,7 +81,7 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of every `every`-th user, always the same users; 1 takes all users, 0 takes no user."""
+    """A sample of one user in `every`, always the same users; 1 takes all users, 0 takes no user."""
 
     every: int = 1
 
@@ -175,7 +175,7 @@ def _encode_place(row: MessageRow | MemoryRow) -> bytes:
 
 
 async def load_erasures(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
-    """Load the erasures of users and of their conversations."""
+    """Load the erasures of users and of their conversations; every user has an entry, which may be empty."""
     users = list(dict.fromkeys(owners))
 
     async def query(connection: Connection) -> dict[Owner, Erasures]:

@@ -12,7 +12,7 @@ from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
 from mnemon_infra.database.projections.sweep import (
-    is_below_floor,
+    is_below_watermark,
     is_memory_gone,
     is_message_gone,
     is_summary_gone,
@@ -66,7 +66,7 @@ _MEMORIES = Lookup(
     )
 )
 _SUMMARY = Lookup(
-    select(is_below_floor(parameter("of_conversation", str), parameter("begins", int)).label("is_below"))
+    select(is_below_watermark(parameter("of_conversation", str), parameter("begins", int)).label("is_below"))
 )
 
 
@@ -104,7 +104,7 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return the summaries whose content was removed although they do not begin below a floor."""
+    """Return the summaries whose content was removed although no watermark lies above their first message."""
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

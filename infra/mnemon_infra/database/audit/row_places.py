@@ -63,7 +63,7 @@ async def _aggregate(database: Database, function: LiteralString, up_to: int) ->
 
 
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
-    """Return the rows that are left of erased users and erased conversations."""
+    """Return the rows up to a log position that are left of erased users and erased conversations."""
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})
         found = await cursor.fetchall() + await list_rows_of_erased_conversations(connection, up_to)

@@ -40,7 +40,10 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
 class StoredErasure(NamedTuple):
-    """A stored erasure of a conversation; `is_settled` once log, dead letters and triggers are purged."""
+    """A stored erasure of a conversation.
+
+    `is_settled` is true once log, dead letters and triggers are purged too.
+    """
 
     erased: ErasedConversation
     is_settled: bool
@@ -119,7 +122,7 @@ _POSITIONS: Final = Statement(
 
 
 async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
-    """Apply the stored conversation erasures of these users: insert starts and delete the covered rows."""
+    """Apply the stored conversation erasures of users: insert a start for each span, and delete rows."""
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:
         await cursor.executemany(_INSERT_STARTS, parameters)
@@ -171,7 +174,10 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def load_spans(
     connection: Connection, owner: Owner, conversation: str, up_to: int
 ) -> tuple[list[tuple[int, int]], int | None]:
-    """Return the spans of a conversation below a log position, and its last start that discards."""
+    """Return the spans of a conversation below a log position, and the position of one of its starts.
+
+    That start is the last one that discards earlier messages; None without such a start.
+    """
     parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
     begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)
     return sorted(zip(begins, ends, strict=True)), discarded

@@ -1,4 +1,4 @@
-"""Rows that the erasure of a user or of a conversation covers: counts, deletion, and batches that hold them.
+"""Rows that the erasure of a user or of a conversation covers: counts, deletion, and batches of windows.
 
 Consumers write to the live generation only. In all other generations, functions of this module apply the
 erasures.
@@ -135,7 +135,7 @@ async def release_windows(database: Database, erased: Erased) -> None:
 
 
 async def mark_settled(database: Database, erased: Erased) -> None:
-    """Record that log, dead letters and triggers are purged too; a later erasure stays unsettled."""
+    """Record that log, dead letters and triggers are purged. A later erasure stays unsettled."""
     statements, parameters = _bind(erased)
     async with database.transaction() as connection:
         await statements.settle.execute_each(connection, [parameters])
@@ -189,7 +189,7 @@ async def _count_in_schemas(
 
 @asynccontextmanager
 async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
-    """Yield the schemas of all other generations, within the open transaction.
+    """Yield the schemas of all generations that are not live, within the open transaction.
 
     At the end the search path leads to the connection's own generation again.
     """
@@ -203,7 +203,10 @@ async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
 async def _choose_existing(
     connection: Connection, schema: str, statements: Mapping[str, Statement]
 ) -> list[Statement]:
-    """Return the statements on projections that exist in a generation: an older generation lacks some."""
+    """Set the search path to a generation, and return the statements on projections that exist there.
+
+    An older generation lacks some projections.
+    """
     await _set_search_path(connection, schema)
     cursor = await connection.execute(
         "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",

@@ -167,7 +167,7 @@ async def lock_for_writing(
     Args:
         connection: connection in a transaction that writes events.
         erased: rows of the events that erase users.
-        others: True if the transaction applies other erasures too.
+        others: True if the transaction also applies erasures of conversations.
     """
     await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:
@@ -208,8 +208,8 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain some words, in the schemas of all generations.
 
-    No column with content is sampled, unless an operator has changed that, or a generation comes from an
-    earlier version.
+    PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
+    created the generation.
     """
     cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
     return sum([row[0] async for row in cursor])
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return those of the event ids of a user that have rows."""
+    """Return those of a user's `event_ids` that have rows."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

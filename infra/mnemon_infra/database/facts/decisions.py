@@ -33,9 +33,9 @@ class BatchCounts:
     """Counts of batches; a batch counts once for each of its users.
 
     Attributes:
-        intended: number of batches.
+        intended: number of all batches.
         open: number of batches that have neither completed nor failed.
-        oldest: age of the oldest open batch.
+        oldest: age of the oldest open batch; None without an open batch.
         ended: number of ended batches, by event name.
         answered: number of answered windows, by outcome.
     """
@@ -90,7 +90,7 @@ _ANSWERED: Final = """
 async def find_undecided_proposals(
     database: Database, proposals: Sequence[ProposalRecord]
 ) -> list[ProposalRecord]:
-    """Return the proposals that have no projected decision."""
+    """Return the proposals for which the projections have no decision."""
     left = list(proposals)
     async with open_long_read(database) as connection:
         for lookup in (_BY_ID, _BY_PROPOSAL):
@@ -112,7 +112,8 @@ async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, 
         up_to: the last log position that counts.
 
     Returns:
-        Decisions by event name, and for each proposal with several decisions the position of the last.
+        The number of decisions by event name, and the position of the last decision on each proposal that has
+        several.
     """
     parameters = {"decisions": list(DECISIONS), "up_to": up_to}
     async with open_long_read(database) as connection:

@@ -132,7 +132,7 @@ _VERSIONS = Lookup(_select_versions())
 
 @query
 async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
-    """Return all facts of users, sorted by id, expired ones included: callers compare dates."""
+    """Return all facts of users, sorted by id, expired facts included: callers compare dates."""
     found = await _FACTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [_make_facts(rows) for rows in found]
 

@@ -25,7 +25,8 @@ async def find_events_from_conversation(
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
 
-    A fact that has another source too, was confirmed elsewhere, or was changed by hand, is left out.
+    A fact that has another source too, was confirmed in another conversation, or was changed by hand, is left
+    out.
 
     Args:
         connection: connection to NATS.
@@ -66,7 +67,7 @@ async def find_events_from_conversation(
 
 
 async def find_facts_from_below(connection: Client, owner: Owner, position: int) -> set[str]:
-    """Find the facts whose only sources are messages below a log position.
+    """Return the ids of the facts whose sources are all messages below a log position.
 
     A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is left out.
 

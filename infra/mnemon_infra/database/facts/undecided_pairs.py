@@ -20,11 +20,18 @@ _ENDED: Final = ("batch.completed", "batch.failed")
 
 
 PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
-"""The pairs that a batch asks about, by user and line."""
+"""The pairs that a batch asks about, by user and line number in the batch."""
 
 
 class OpenedPairs(NamedTuple):
-    """Pairs that dedupe left undecided when it wrote a fact; instances sort by log position."""
+    """Pairs that dedupe left undecided when it wrote a fact; instances sort by log position.
+
+    Attributes:
+        seq: log position of the event that wrote the fact.
+        fact_id: id of the fact.
+        version: id of that event.
+        undecided: ids of the facts that may say the same.
+    """
 
     seq: int
     fact_id: str
@@ -105,7 +112,7 @@ async def load_pair_records(
     Args:
         connection: connection to the generation.
         owners: the users.
-        batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
+        batch_id: the batch to be submitted; pairs that only this batch has recorded do not count as asked.
     """
     each = list(dict.fromkeys(owners))
     opened = await _OPENED.fetch_each(connection, [bind_owner(*one) for one in each])
@@ -126,7 +133,7 @@ async def load_pair_records(
 
 @query
 async def load_batch_pairs(connection: Connection, batch_id: str, owners: Iterable[Owner]) -> PairsByLine:
-    """Load the pairs that a batch asks about, by user and line."""
+    """Load the pairs that a batch asks about, by user and line number in the batch."""
     each = list(dict.fromkeys(owners))
     wanted = [bind_owner(*one) | {"of_batch": batch_id} for one in each]
     found = await _INTENDED.fetch_each(connection, wanted)

@@ -56,7 +56,10 @@ class Generation(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """True if no work is left for this generation."""
+        """True if rows and vectors have reached `up_to`, and no user is left to sweep.
+
+        The live and the former generation are always complete.
+        """
         if self.kind in ("live", "former"):
             return True
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
@@ -89,7 +92,7 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
-    """Describe the generation as of a position, which may have been dropped since it was listed."""
+    """Describe the generation as of a position; `reached` is None if the generation was dropped."""
     return await _describe(connection, name_of(live, "as of", position), "as of")
 
 

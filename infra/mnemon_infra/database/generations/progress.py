@@ -1,4 +1,4 @@
-"""Progress of a replay into a generation, recorded in its schema so that a swap moves both together.
+"""Progress of a replay into a generation, recorded in its schema so that a swap moves the record with it.
 
 Each generation but the live one has a record for its rows. The live generation has a record for its vectors
 only between the swap of its rows and the swap of its vectors: the record says that the swap of the vectors is
@@ -55,7 +55,7 @@ class ProgressRecord:
     async def create(
         self, connection: Connection, schema: str, *values: int | None, owners: Collection[Owner] = ()
     ) -> None:
-        """Create the record, with applied position, values of further columns, and users to sweep."""
+        """Create the record: `values` are the applied position and the values of the further columns."""
         await self._execute(connection, schema, "CREATE TABLE {replay} (reached bigint NOT NULL{further})")
         keys: LiteralString = "(tenant text, user_id text, PRIMARY KEY (tenant, user_id))"
         await self._execute(connection, schema, "CREATE TABLE {sweeps} " + keys)

@@ -41,11 +41,10 @@ class TablesBusy(DatabaseUnavailable):
 async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """Open a transaction during which no other one writes the live generation: writers wait for its end.
 
-    Readers are not blocked. After the wait, a writer uses the table that has the name by then, in the new
-    live generation after a swap.
+    Readers of projections do not wait. A writer that has waited writes the generation that is live by then.
 
     Raises:
-        TablesBusy: nothing is locked.
+        TablesBusy: other transactions hold the tables; this one has locked nothing.
         DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction() as connection:

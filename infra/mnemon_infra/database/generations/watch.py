@@ -22,7 +22,7 @@ _IDENTITY: Final = "SELECT current_schema()::regnamespace::oid::bigint"
 
 
 async def load_generation_identity(connection: Connection) -> int:
-    """Return an id of the generation that this connection reads: a rename moves the name, never the id."""
+    """Return an id of the generation that this connection reads. A swap changes its name, but not its id."""
     row = await (await connection.execute(_IDENTITY)).fetchone()
     assert row is not None
     return int(row[0])

@@ -68,7 +68,7 @@ async def load_documents(connection: Connection, owners: Sequence[Owner]) -> lis
 async def load_documents_by_id(
     connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[StoredDocument]]:
-    """Return each user's documents with these ids, with texts, sorted by id, without missing ones."""
+    """Return each user's documents with these ids, texts included, sorted by id; missing ids are left out."""
     parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     return [sorted(map(StoredDocument._make, rows)) for rows in found]

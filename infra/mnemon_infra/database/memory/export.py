@@ -15,7 +15,7 @@ from mnemon_infra.database.memory.user_memory import select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position, has_name
-from mnemon_infra.database.projections.sweep import is_below_floor
+from mnemon_infra.database.projections.sweep import is_below_watermark
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000
@@ -50,7 +50,7 @@ class ConversationChange(NamedTuple):
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
         event_id: id of the event; for `named`, id of the message.
         conversation: the conversation; None is the current one at that position.
-        discard_previous: the start removes everything before it.
+        discard_previous: True if the start removes everything before it.
     """
 
     seq: int
@@ -61,7 +61,7 @@ class ConversationChange(NamedTuple):
 
 
 class KeptMemory(NamedTuple):
-    """A memory event; `body` is the body of the event."""
+    """A memory event to export; `at` is the time of the event."""
 
     seq: int
     event_id: str
@@ -100,7 +100,7 @@ def _select_ranges() -> Select[Any]:
             has_name((*SUMMARIES, "window.answered")),
             memory_events.c.body.isnot(None),
             memory_events.c.seq <= _UP_TO,
-            ~is_below_floor(memory_events.c.conversation, from_seq),
+            ~is_below_watermark(memory_events.c.conversation, from_seq),
         )
         .order_by(to_seq, memory_events.c.seq)
     )
@@ -158,7 +158,7 @@ _MEMORIES: Final = """
     END
     ORDER BY seq
 """
-"""Facts with all their versions; endings of facts as bare events; current tasks and documents."""
+"""Selects the events of facts that have not ended, endings of facts, and current tasks and documents."""
 
 _FIELDS: Final = """
     SELECT seq, event_id, key, value FROM (
@@ -197,7 +197,7 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
 
 
 class ExportedMemory:
-    """The memory of one user as of one moment; its parts may be read side by side, each of them once."""
+    """The memory of one user as of one log position. Its parts may be read at the same time, each once."""
 
     def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:
         self._connection = connection
@@ -210,7 +210,7 @@ class ExportedMemory:
 
     async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
         """Yield summaries and answered windows, each with the position of the last message that it covers."""
-        async for to_seq, *row in self._rows("stretches", *_RANGES.compiled):
+        async for to_seq, *row in self._rows("ranges", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 
     async def stream_conversation_changes(self) -> AsyncGenerator[ConversationChange, None]:

@@ -16,7 +16,7 @@ class TenantScan(NamedTuple):
     Attributes:
         tenant: the tenant.
         begun_at: the time at which the scan began; None before the first scan.
-        reached: the last user that the scan has handled; None if the scan is complete.
+        reached: the last user that the scan has handled; None if the scan is complete, or none has begun.
     """
 
     tenant: str
@@ -78,7 +78,7 @@ async def load_scans(connection: Connection) -> list[TenantScan]:
 
 @query
 async def list_users_after(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
-    """Return the next users of a tenant in a stable order; "" starts with the first user."""
+    """Return the users of a tenant after `reached`, in a stable order; "" starts with the first user."""
     wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
     found = await _USERS.fetch(connection, **wanted)
     return [user for (user,) in found]

@@ -19,7 +19,7 @@ SLACK: Final = 8
 
 
 class ConversationSummary(NamedTuple):
-    """A summary that was not merged into another one, with its conversation; sorted by log position."""
+    """A summary that was not merged into another one; instances sort by log position."""
 
     seq: int
     id: str
@@ -50,9 +50,9 @@ _TO_SEQ = extract_position("to_seq")
 def _select_newest() -> Select[Any]:
     timeline = parts.select_timeline()
     conversation = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
-    lowest = parts.select_floor(timeline, parts.select_spans(timeline), conversation)
+    lowest = parts.select_watermark(timeline, parts.select_spans(timeline), conversation)
     place = (
-        select(conversation.label("conversation"), lowest.label("floor"))
+        select(conversation.label("conversation"), lowest.label("watermark"))
         .cte("place")
         .prefix_with("MATERIALIZED")
     )
@@ -65,7 +65,7 @@ def _select_newest() -> Select[Any]:
             events.c.conversation == place.c.conversation,
             events.c.event == name.c.name,
             events.c.body.isnot(None),
-            place.c.floor <= _TO_SEQ,
+            place.c.watermark <= _TO_SEQ,
         )
         .order_by(_TO_SEQ.desc())
         .limit(_AT_MOST + SLACK)
@@ -79,7 +79,7 @@ def _select_newest() -> Select[Any]:
             *(last.c[each] for each in ("item", "event_id", "seq", "at", "body")),
         )
         .select_from(place.join(name, true()).join(last, true()))
-        .where(place.c.floor <= extract_position("from_seq", last))
+        .where(place.c.watermark <= extract_position("from_seq", last))
         .cte("newest")
     )
     mergers = newest.alias("mergers")
@@ -95,16 +95,16 @@ def _select_newest() -> Select[Any]:
 
 def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
     timeline = parts.select_timeline()
-    cleared = parts.select_clear_floors(parts.select_spans(timeline))
-    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
+    cleared = parts.select_clear_watermarks(parts.select_spans(timeline))
+    watermark = func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0))
     from_seq = extract_position("from_seq")
 
     def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
-        """Select rows of summaries that no floor covers."""
+        """Select rows of summaries that do not begin below a watermark."""
         return (
             select(*columns)
             .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
-            .where(is_owned(events), has_name(names), events.c.body.isnot(None), floor <= from_seq)
+            .where(is_owned(events), has_name(names), events.c.body.isnot(None), watermark <= from_seq)
         )
 
     item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
@@ -131,7 +131,7 @@ _BY_ID = Lookup(_select_summaries(IS_WANTED))
 async def load_newest_summaries(
     connection: Connection, queries: Sequence[NewestMessagesQuery]
 ) -> list[list[StoredSummary]]:
-    """Return the newest summaries of conversations, oldest first."""
+    """Return the newest `limit` summaries of each requested conversation, oldest first."""
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
         for each in queries

@@ -70,7 +70,7 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class UserCounts:
-    """Counts of a user's visible messages, and the current conversation."""
+    """Counts of a user's visible messages and their conversations, and the current conversation."""
 
     conversation: str
     conversations: int
@@ -87,11 +87,11 @@ def _select_newest_messages() -> Select[Any]:
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
-    lowest = parts.select_floor(timeline, spans, conversation)
-    # Materialized: otherwise each of the two scans would derive the floor again.
-    floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
+    lowest = parts.select_watermark(timeline, spans, conversation)
+    # Materialized: otherwise each of the two scans would derive the watermark again.
+    watermark = select(lowest.label("seq")).select_from(chosen).cte("watermark").prefix_with("MATERIALIZED")
 
-    shown = and_(is_owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
+    shown = and_(is_owned(messages), messages.c.seq > watermark.c.seq, messages.c.role.isnot(None))
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
@@ -105,21 +105,21 @@ def _select_newest_messages() -> Select[Any]:
         # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
         .order_by(messages.c.conversation.desc(), messages.c.seq.desc())
         .limit(_AT_MOST)
-        .correlate(chosen, covered, floor)
+        .correlate(chosen, covered, watermark)
         for place in (messages.c.conversation == conversation, on_current)
     )
     both = union_all(*scans)
     newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
     fields = (newest.c[name] for name in StoredRow._fields)
     return select(conversation, *fields).select_from(
-        chosen.join(covered, true()).join(floor, true()).outerjoin(newest, true())
+        chosen.join(covered, true()).join(watermark, true()).outerjoin(newest, true())
     )
 
 
 def select_visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Select the visible messages of every conversation; the first column is the conversation."""
+    """Select the visible messages, which lie above all watermarks; the first column is the conversation."""
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
+    cleared = parts.select_clear_watermarks(spans)
     on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(messages.c.conversation, spans.c.conversation)
     return (
@@ -131,7 +131,7 @@ def select_visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Sele
             is_owned(messages),
             messages.c.role.isnot(None),
             messages.c.seq
-            > func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0)),
+            > func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0)),
         )
     )
 
@@ -187,7 +187,7 @@ _PROFILE = Lookup(_select_profile())
 async def load_newest_messages(
     connection: Connection, queries: Sequence[NewestMessagesQuery]
 ) -> list[ConversationView]:
-    """Return the newest messages of conversations."""
+    """Return the newest messages of each requested conversation, oldest first."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}

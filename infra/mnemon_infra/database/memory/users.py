@@ -108,14 +108,14 @@ _SOURCES = Lookup(_select_sources())
 
 @query
 async def list_tenants(connection: Connection, most: int) -> list[str]:
-    """Return the tenants whose users have any rows, in order."""
+    """Return the first `most` tenants whose users have any rows, sorted by id."""
     cursor = await connection.execute(_TENANTS, {"most": most})
     return [tenant for (tenant,) in await cursor.fetchall()]
 
 
 @query
 async def list_users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
-    """Return the users of a tenant whose id has a prefix, in order.
+    """Return the users of a tenant whose id has a prefix, sorted by id.
 
     Args:
         connection: connection to the generation.

@@ -33,7 +33,7 @@ class CountedConversation(NamedTuple):
 
 
 class MessageCount(NamedTuple):
-    """Number of consecutive messages; `from_seq` is the edge at which they begin."""
+    """Number of consecutive messages. `from_seq` is the edge at which they begin; 0 before the first edge."""
 
     from_seq: int
     messages: int
@@ -43,20 +43,20 @@ def _select_counts() -> Select[Any]:
     conversation = parameter("conversation", str)
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    lowest = parts.select_floor(timeline, spans, conversation).label("seq")
+    lowest = parts.select_watermark(timeline, spans, conversation).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
-    # Materialized: otherwise each of the two scans would derive floor and spans again.
+    # Materialized: otherwise each of the two scans would derive watermark and spans again.
     place = (
         select(lowest, select(all_spans).where(spans.c.conversation == conversation).scalar_subquery())
         .cte("place")
         .prefix_with("MATERIALIZED")
     )
-    floor, covered = place.c
+    watermark, covered = place.c
     edge = func.width_bucket(messages.c.seq, parameter("edges", list[int])).label("edge")
     counted = and_(
         is_owned(messages),
         messages.c.role.isnot(None),
-        messages.c.seq > floor,
+        messages.c.seq > watermark,
         messages.c.seq < parameter("below", int),
     )
     on_current = and_(

@@ -88,7 +88,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
 async def stream_messages(
     connection: ExternalConnection, schema: str
 ) -> AsyncGenerator[ExternalMessageRow, None]:
-    """Yield the messages of the layout `conversations`, by user and conversation, in order.
+    """Yield the messages of the layout `conversations`, by user and conversation, oldest first.
 
     Raises:
         ExternalChatsUnavailable: a table or a column is missing.
@@ -141,7 +141,7 @@ class ChatLogs:
         return bool({*_USER, *_SESSION} & {*self._logs})
 
     async def stream_questions(self) -> AsyncGenerator[QuestionRow, None]:
-        """Yield questions and answers, by user and session, in order."""
+        """Yield questions and answers, by user and session, oldest first."""
         joined: Composable = SQL("")
         if self._session and "id" in self._sessions:
             joined = SQL("LEFT JOIN {} AS s ON s.id::text = l.{}::text").format(
@@ -191,7 +191,7 @@ def _format_column(table: str, columns: Sequence[str], names: Sequence[str]) -> 
 async def _require_columns(
     connection: ExternalConnection, schema: str, table: str, names: Sequence[str]
 ) -> Sequence[str]:
-    """Return the columns of a table.
+    """Return all columns of a table, after a check that it has the columns `names`.
 
     Raises:
         ExternalChatsUnavailable: the table or a required column is missing.

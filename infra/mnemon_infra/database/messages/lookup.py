@@ -18,7 +18,7 @@ AROUND: Final = 2
 
 
 class MessageLookup(NamedTuple):
-    """A request for messages by event id, and for the surroundings of the first `anchor_count` messages."""
+    """A request for messages by event id, and for the messages around the first `anchor_count` of them."""
 
     tenant: str
     user: str
@@ -39,12 +39,12 @@ class VisibleMessage(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """Requested messages and their neighbours.
+    """Requested messages, and the messages around some of them.
 
     Attributes:
-        messages: the messages, by log position.
+        messages: all these messages, by log position.
         following: log position of the next message of the conversation, by log position of a message. Only
-            messages within `AROUND` messages of an anchor have an entry.
+            messages around one of the first `anchor_count` requested messages have an entry.
     """
 
     messages: dict[int, VisibleMessage]
@@ -56,10 +56,13 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 
 def _select_found() -> Select[Any]:
-    """Select the messages with the floors of their conversations, and the spans that give a conversation."""
+    """Select the messages with their conversations, and the watermarks of the conversations.
+
+    A message also has the span that it lies in, if the span is one of its conversation.
+    """
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
+    cleared = parts.select_clear_watermarks(spans)
     wanted = func.unnest(parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
@@ -81,25 +84,25 @@ def _select_found() -> Select[Any]:
         .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
         .subquery("placed")
     )
-    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
-    floored = (
-        select(placed, floor.label("floor"))
+    watermark = func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0))
+    marked = (
+        select(placed, watermark.label("watermark"))
         .outerjoin_from(placed, cleared, cleared.c.conversation == placed.c.conversation)
-        .subquery("floored")
+        .subquery("marked")
     )
     return select(
-        *floored.c[VisibleMessage._fields],
-        floored.c.floor,
-        func.coalesce(func.lower(floored.c.span), _END),
-        case((floored.c.span.is_(None), 0), else_=func.coalesce(func.upper(floored.c.span), _END)),
-    ).where(floored.c.seq > floored.c.floor)
+        *marked.c[VisibleMessage._fields],
+        marked.c.watermark,
+        func.coalesce(func.lower(marked.c.span), _END),
+        case((marked.c.span.is_(None), 0), else_=func.coalesce(func.upper(marked.c.span), _END)),
+    ).where(marked.c.seq > marked.c.watermark)
 
 
 def _select_neighbours() -> Select[Any]:
-    """Select the neighbours of a message, which name its conversation or lie on `-` within its span."""
+    """Select the messages next to a message: they name its conversation, or are on `-` within its span."""
     seq, conversation = parameter("seq", int), parameter("conversation", str)
-    lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
-    named = messages.c.conversation == conversation, parameter("floor", int), _END
+    lower = func.greatest(parameter("watermark", int), parameter("begun", int) - 1)
+    named = messages.c.conversation == conversation, parameter("watermark", int), _END
     on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
@@ -138,7 +141,7 @@ async def load_surroundings(connection: Connection, lookups: Sequence[MessageLoo
     found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     anchors = [
         {"of_tenant": each.tenant, "of_user": each.user}
-        | {"seq": row[0], "conversation": row[6], "floor": row[7], "begun": row[8], "ended": row[9]}
+        | {"seq": row[0], "conversation": row[6], "watermark": row[7], "begun": row[8], "ended": row[9]}
         for each, rows in zip(lookups, found, strict=True)
         for row in _choose_surrounded(each, rows)
     ]

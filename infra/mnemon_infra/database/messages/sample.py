@@ -14,7 +14,7 @@ FACTS: Final = 1000
 
 
 def _select_sample() -> Select[Any]:
-    """Select the first rows in index order: tables may be large, and ids are independent of the words."""
+    """Select the first rows in index order, as a cheap sample: ids do not depend on the words of a text."""
     tenant = parameter("of_tenant", str)
     said = (
         select(func.concat_ws(": ", messages.c.name, messages.c.content))
@@ -34,6 +34,6 @@ _SAMPLE = Lookup(_select_sample())
 
 @query
 async def load_sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
-    """Return at most a few thousand messages and facts of each tenant, in no particular order."""
+    """Return up to `MESSAGES` messages and `FACTS` facts of each tenant, in no particular order."""
     found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
     return [[text for (text,) in rows] for rows in found]

@@ -1,6 +1,6 @@
 """Oldest messages of each conversation that no summary, or no window of extraction, covers yet.
 
-Covered messages are not read: each conversation has a position above which everything is new.
+Covered messages are not read: each conversation has a position above which no message is covered.
 """
 
 from collections import Counter
@@ -45,8 +45,8 @@ class UncoveredQuery(NamedTuple):
         tenant: the tenant of the user.
         user: the user.
         at_most: maximum number of messages of each conversation.
-        up_to: the last log position. Positions above the applied position of `persist` are not settled: an
-            older message may still arrive before them.
+        up_to: the last log position to read. Above the applied position of `persist`, some messages may not
+            have rows yet.
         conversation: restricts the request to one conversation; None takes all of them.
     """
 
@@ -87,7 +87,7 @@ _FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
 def _select_furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
-    """Select the last position that events of these names cover above the floor, by one index lookup each."""
+    """Select the last position above the watermark that these events cover, by an index lookup per name."""
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
     furthest = (
         select(_TO_SEQ.label("seq"))
@@ -96,8 +96,8 @@ def _select_furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
             events.c.conversation == places.c.conversation,
             events.c.event == name.c.name,
             events.c.body.isnot(None),
-            places.c.floor <= _FROM_SEQ,
-            places.c.floor <= _TO_SEQ,
+            places.c.watermark <= _FROM_SEQ,
+            places.c.watermark <= _TO_SEQ,
         )
         .order_by(_TO_SEQ.desc())
         .limit(1)
@@ -152,11 +152,13 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
     """Select the position above which a conversation is not covered, with its spans above that."""
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
-    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(func.max(cleared.c.seq), 0))
+    cleared = parts.select_clear_watermarks(spans)
+    watermark = func.greatest(
+        parts.select_discard_watermark(timeline), func.coalesce(func.max(cleared.c.seq), 0)
+    )
     conversation = timeline.c.conversation
     places = (
-        select(conversation, floor.label("floor"))
+        select(conversation, watermark.label("watermark"))
         .outerjoin(cleared, cleared.c.conversation == conversation)
         .where(or_(_CONVERSATION.is_(None), conversation == _CONVERSATION))
         .group_by(conversation)
@@ -165,7 +167,7 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
     covered = func.coalesce(_select_covered(by, places), 0)
     # Materialized: otherwise the joined spans would derive the position again.
     begun = (
-        select(places.c.conversation, func.greatest(places.c.floor, covered).label("beyond"))
+        select(places.c.conversation, func.greatest(places.c.watermark, covered).label("beyond"))
         .cte("begun")
         .prefix_with("MATERIALIZED")
     )

@@ -2,7 +2,7 @@
 
 A user's *timeline* is every start of a conversation, in log order. The timeline cuts the log into *spans*: a
 message on `-` belongs to the conversation in whose span the message lies. A `cleared`, and a `started` that
-discards, is a *floor*: everything below a floor is removed, whenever it arrives.
+discards, is a *watermark*: everything below a watermark is removed, even if it arrives later.
 
 All query parts take the bind parameters that `bind_owner` returns.
 """
@@ -40,7 +40,7 @@ def bind_owner(tenant: str, user: str) -> dict[str, Any]:
 
 
 def is_owned(table: FromClause) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to the user."""
+    """Return the condition that a row belongs to the user of the bind parameters."""
     return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
 
 
@@ -85,14 +85,14 @@ def select_current(timeline: CTE) -> Any:
     return select(timeline.c.conversation).order_by(timeline.c.seq.desc()).limit(1).scalar_subquery()
 
 
-def select_discard_floor(timeline: CTE, *only: ColumnElement[bool]) -> Any:
-    """Select the floor of all conversations: the last start that discards, among those that match `only`."""
+def select_discard_watermark(timeline: CTE, *only: ColumnElement[bool]) -> Any:
+    """Select the watermark of all conversations: the last discarding start among those that match `only`."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
-def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
-    """Select the floor of each cleared conversation: its last clear, among the clears that match `only`."""
+def select_clear_watermarks(spans: CTE, *only: ColumnElement[bool]) -> CTE:
+    """Select the watermark of each cleared conversation: its last clear among those that match `only`."""
     place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
     return (
@@ -104,8 +104,10 @@ def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
     )
 
 
-def select_floor(timeline: CTE, spans: CTE, conversation: ColumnElement[str]) -> Any:
-    """Select the floor of one conversation; 0 if the conversation has no floor."""
-    floors = select_clear_floors(spans)
-    own_floor = select(floors.c.seq).where(floors.c.conversation == conversation).scalar_subquery()
-    return func.greatest(select_discard_floor(timeline), func.coalesce(own_floor, 0))
+def select_watermark(timeline: CTE, spans: CTE, conversation: ColumnElement[str]) -> Any:
+    """Select the watermark of one conversation; 0 if the conversation has none."""
+    watermarks = select_clear_watermarks(spans)
+    own_watermark = (
+        select(watermarks.c.seq).where(watermarks.c.conversation == conversation).scalar_subquery()
+    )
+    return func.greatest(select_discard_watermark(timeline), func.coalesce(own_watermark, 0))

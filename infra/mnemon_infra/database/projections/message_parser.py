@@ -1,7 +1,7 @@
 """Fast parser of `message.v1` for the hot path.
 
 `MessageV1` accepts every body that this parser accepts, with the same values; a property test checks that.
-Bodies that the parser rejects go to the contract, which decides, and reports errors in words for people.
+Bodies that the parser rejects go to the contract, which accepts or rejects them, and reports errors.
 """
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
@@ -19,7 +19,10 @@ class _ToolCall(msgspec.Struct):
 
 
 class ParsedMessage(msgspec.Struct):
-    """The fields that persist reads; PostgreSQL reads the others, which are only checked here."""
+    """The checked fields of a message.
+
+    Of these, `persist` reads `id` and `sent_at`; PostgreSQL reads the other fields from the body.
+    """
 
     role: Literal["user", "assistant", "tool", "system"]
     content: str
@@ -48,9 +51,9 @@ _decode = msgspec.json.Decoder(ParsedMessage).decode
 
 
 def parse_message(body: bytes) -> ParsedMessage | None:
-    """Parse a message; None if the contract has to decide.
+    """Parse a message; None if the contract `MessageV1` has to parse the body.
 
-    The contract decides on bodies that do not fit, and on bodies that PostgreSQL might reject: with U+0000,
+    These are bodies that do not match `ParsedMessage`, and bodies that PostgreSQL might reject: with U+0000,
     with bytes that are not UTF-8, or with numbers out of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:

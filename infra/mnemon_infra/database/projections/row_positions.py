@@ -30,7 +30,7 @@ _NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory
 
 @query
 async def find_newest_position(connection: Connection) -> int:
-    """Return the highest log position among recently written rows.
+    """Return the highest log position among recently written rows; 0 without rows.
 
     A few rows that were written earlier may have higher positions.
     """

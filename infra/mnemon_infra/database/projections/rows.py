@@ -67,7 +67,7 @@ class MemoryRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event of any other kind to write, with its table."""
+    """An event to write that is neither a message nor a memory event, with its table."""
 
     key: EventKey
     seq: int

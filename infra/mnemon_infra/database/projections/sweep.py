@@ -39,15 +39,15 @@ _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
 def is_message_gone() -> ColumnElement[bool]:
-    """Return the condition that a message lies below a floor."""
+    """Return the condition that a message lies below a watermark."""
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans, _APPLIED)
+    cleared = parts.select_clear_watermarks(spans, _APPLIED)
     place = select(spans.c.conversation).where(messages.c.seq.op("<@")(spans.c.span)).correlate(messages)
     conversation = func.coalesce(messages.c.conversation, place.scalar_subquery())
-    below_own_floor = exists().where(cleared.c.conversation == conversation, messages.c.seq < cleared.c.seq)
+    is_below_own = exists().where(cleared.c.conversation == conversation, messages.c.seq < cleared.c.seq)
     return or_(
-        messages.c.seq < parts.select_discard_floor(timeline, timeline.c.seq <= _UP_TO), below_own_floor
+        messages.c.seq < parts.select_discard_watermark(timeline, timeline.c.seq <= _UP_TO), is_below_own
     )
 
 
@@ -68,18 +68,18 @@ def is_memory_gone() -> ColumnElement[bool]:
     )
 
 
-def is_below_floor(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that a range of a conversation begins below a floor."""
+def is_below_watermark(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a range of a conversation begins below a watermark."""
     timeline = parts.select_timeline()
-    cleared = parts.select_clear_floors(parts.select_spans(timeline), _APPLIED)
-    below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
-    return or_(seq < parts.select_discard_floor(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
+    cleared = parts.select_clear_watermarks(parts.select_spans(timeline), _APPLIED)
+    is_below_own = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
+    return or_(seq < parts.select_discard_watermark(timeline, timeline.c.seq <= _UP_TO), is_below_own)
 
 
 def is_summary_gone() -> ColumnElement[bool]:
-    """Return the condition that a summary covers messages below a floor."""
+    """Return the condition that a summary covers messages below a watermark."""
     from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
-    return and_(has_name(SUMMARIES), is_below_floor(memory_events.c.conversation, from_seq))
+    return and_(has_name(SUMMARIES), is_below_watermark(memory_events.c.conversation, from_seq))
 
 
 def _clear_messages() -> Update:
@@ -130,7 +130,7 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
         user: the user to sweep.
         up_to: watermarks and endings above this log position are left for later; all events up to it must be
             applied. Otherwise a start that is applied later could put a message into another conversation
-            than the cleared one; and a removal may be a copy of an earlier removal.
+            than the cleared one, or a removal could turn out to be a copy of an earlier removal.
 
     Returns:
         The number of events that lost their content.
@@ -139,7 +139,10 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
 
 
 async def sweep_owners(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
-    """Sweep several users in one transaction, which takes a third of the time of separate sweeps."""
+    """Sweep several users in one transaction, which takes a third of the time of separate sweeps.
+
+    Arguments and result are those of `sweep_owner`.
+    """
     parameters = [bind_owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
     async with database.transaction() as connection:
         return sum([await statement.execute_each(connection, parameters) for statement in _SWEEPS])

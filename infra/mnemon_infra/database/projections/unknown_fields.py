@@ -18,8 +18,10 @@ _STORABLE: Final = TypeAdapter(JsonObject)
 _KNOWN_NAMES: Final = frozenset(
     name for event in EVENTS.values() for version in event.versions for name in version.model_fields
 )
-"""Fields of any event. Queries over several kinds of events read them, so that an event must not have one
-that its own contract lacks.
+"""Names of the fields of all events.
+
+Queries over several kinds of events read these fields, so a row must have none that the contract of its event
+lacks.
 """
 
 
@@ -49,7 +51,11 @@ def encode_body(event: Event, original: bytes) -> bytes:
 
 
 def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any]) -> bool:
-    """Add the unknown fields of a contract, and of those nested in it; return whether there are any."""
+    """Add to `known` the fields of `given` that a contract, or a contract nested in it, does not have.
+
+    Returns:
+        Whether any field was added.
+    """
     is_changed = False
     for name, field in given.items():
         if name not in type(value).model_fields:
@@ -68,7 +74,7 @@ def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any
 
 
 def _pair(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
-    """Pair a value, or each value of a list, with its two spellings."""
+    """Return the three arguments as a tuple in a list; for three lists, return a tuple for each place."""
     if isinstance(value, tuple) and isinstance(known, list) and isinstance(given, list):
         return list(zip(value, known, given, strict=False))
     return [(value, known, given)]

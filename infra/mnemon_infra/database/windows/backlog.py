@@ -16,7 +16,7 @@ class OpenBatches(NamedTuple):
     Attributes:
         state: `claimed`, `intended` or `submitted`.
         batches: number of batches.
-        lines: number of their lines in total.
+        lines: total number of their lines; a line is one request.
         age: time since the creation of the oldest batch.
     """
 

@@ -101,7 +101,7 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
     """Insert the batches that only their events record, each with its windows.
 
     Args:
-        database: the live generation; the log must be projected.
+        database: the live generation, which must contain all events of the log.
         deadline_of: returns the maximum duration of a batch of a tenant.
 
     Returns:

@@ -39,12 +39,12 @@ class StoredBatch:
         model: the provider's name of the model.
         state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
-        lines: number of lines of the batch.
+        lines: number of lines of the batch; a line is one request.
         created_at: the time of its creation.
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
         deadline_at: the time from which on unfinished windows are requested online.
-        error: the reason for its failure, or for a refused submission.
+        error: the reason for its failure, or for a refused submission; None without either.
     """
 
     batch_id: str
@@ -120,7 +120,10 @@ async def update_batch(
     provider_batch_id: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Record the new state of a batch."""
+    """Record the new state of a batch, and the time of the change.
+
+    None keeps the number of lines and the provider's id, and removes a former error.
+    """
     changed: dict[str, Any] = {
         "of_batch": batch.batch_id,
         "into": state,

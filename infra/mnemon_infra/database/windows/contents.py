@@ -24,9 +24,9 @@ _ATTEMPTS: Final = parameter("attempts", int)
 def _select_spoken() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    lowest = parts.select_floor(timeline, spans, _CONVERSATION)
-    # Materialized: otherwise each of the scans would derive the floor again.
-    floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
+    lowest = parts.select_watermark(timeline, spans, _CONVERSATION)
+    # Materialized: otherwise each of the scans would derive the watermark again.
+    watermark = select(lowest.label("seq")).cte("watermark").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
     its = (
         select((spans.c.span * stretch).label("span"))
@@ -36,7 +36,7 @@ def _select_spoken() -> Select[Any]:
 
     def scan(*place: ColumnElement[bool]) -> Select[Any]:
         columns = (messages.c[name] for name in SpokenRow._fields)
-        beyond = messages.c.seq > select(floor.c.seq).scalar_subquery()
+        beyond = messages.c.seq > select(watermark.c.seq).scalar_subquery()
         return select(*columns).where(is_owned(messages), messages.c.role.isnot(None), beyond, *place)
 
     named = scan(messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO)

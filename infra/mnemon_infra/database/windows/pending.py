@@ -114,7 +114,10 @@ async def count_waiting_windows(connection: Connection, now: datetime, at_most: 
 async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Return a tenant's windows that have been due longest, locked until the end of the transaction."""
+    """Lock and return the `at_most` windows of a tenant that have been due longest.
+
+    The locks last until the end of the transaction.
+    """
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
     return sorted(map(make_window, found))
 
@@ -141,7 +144,14 @@ async def lock_windows_of_users(
 async def list_online_users(
     connection: Connection, tenants: Iterable[tuple[str, bool]], now: datetime, at_most: int
 ) -> list[Owner]:
-    """Return users with due windows for online requests that no other transaction has locked."""
+    """Return users with due windows for online requests that no other transaction has locked.
+
+    Args:
+        connection: connection in a transaction.
+        tenants: each tenant with True for all windows, or False for only the windows that are marked online.
+        now: the current time; windows that are due by this time count as due.
+        at_most: maximum number of windows of each tenant.
+    """
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]

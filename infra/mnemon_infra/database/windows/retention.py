@@ -40,9 +40,9 @@ def _select_tenants(table: Table) -> Select[Any]:
 
 
 def _delete_windows() -> Delete:
-    """Delete answered windows, except the newest of each conversation, and windows of open batches.
+    """Delete answered windows, except the newest of each conversation and those of open batches.
 
-    The newest window says up to where its conversation was cut.
+    The newest window says up to which position its conversation was cut into windows.
     """
     later = windows.alias("later")
     has_later = exists().where(

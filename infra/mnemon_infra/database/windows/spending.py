@@ -107,7 +107,7 @@ async def sum_spending(connection: Connection, tenant: str, since: datetime) -> 
 
 @query
 async def sum_reserved(connection: Connection, tenant: str) -> float:
-    """Return the US dollars that a tenant's lines in open batches may cost."""
+    """Return the US dollars that a tenant's requests in open batches may cost."""
     (row,) = await _RESERVED.fetch(connection, of_tenant=tenant)
     return float(row[0])
 

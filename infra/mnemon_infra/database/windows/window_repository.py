@@ -18,7 +18,7 @@ class StoredWindow(NamedTuple):
     Attributes:
         attempts: number of failed attempts.
         batch_id: the batch that contains the window; None without a batch.
-        line: the line of the window in the batch; None without a batch.
+        line: line number of the window in the batch, from 0; None without a batch.
     """
 
     tenant: str
@@ -134,7 +134,7 @@ async def insert_windows(
 
 
 async def assign_to_batch(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
-    """Assign windows to a batch, each with its line."""
+    """Assign windows to a batch, each with its line number."""
     await _HOLD.execute_each(
         connection, [{**_bind_window(each), "batch": batch_id, "place": each.line} for each in taken]
     )
@@ -180,7 +180,7 @@ async def load_batch_windows(connection: Connection, batch_id: str) -> list[Stor
 async def load_windows_by_line(
     connection: Connection, batch_id: str, lines: Iterable[int]
 ) -> dict[int, StoredWindow]:
-    """Return the unanswered windows of some lines of a batch, by line."""
+    """Return the unanswered windows of some lines of a batch, by line number."""
     numbers = list(lines)
     wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
     found = await _OF_LINE.fetch_each(connection, wanted)
