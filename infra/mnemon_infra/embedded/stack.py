@@ -39,9 +39,7 @@ log = structlog.get_logger("embedded")
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 _NOTICED = 1.0
-"""Maximum seconds until this process notices the end of a server after the server's clients have noticed
-it.
-"""
+"""Maximum seconds between a client's error and the moment when this process notices that the server ended."""
 
 Started = TypeVar("Started")
 
@@ -123,7 +121,7 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Return whether a server has ended; its clients may notice the end a moment before this process."""
+        """Wait up to `_NOTICED` seconds until the count of ends exceeds `ends`. Return whether it does."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:
