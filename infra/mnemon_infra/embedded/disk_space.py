@@ -1,4 +1,4 @@
-"""Watch on free disk space: a full disk makes the system kill processes that write to mapped files."""
+"""Watch on free disk space: on a full disk, the system kills processes that write to mapped files."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ _STUCK = b"critical write error"
 
 
 class NoRoom(ServerFailed):
-    """The disk is full; the message names the folder and the next step."""
+    """The disk has too little free space for a start; the message names the folder and the next step."""
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(

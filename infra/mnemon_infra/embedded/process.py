@@ -166,7 +166,7 @@ class ServerProcess(ABC):
                 break
             except TimeoutError:
                 log.warning(
-                    "server did not stop, signalling it again",
+                    "server did not stop after a signal",
                     server=self.name,
                     signal=number.name,
                     waited_s=seconds,

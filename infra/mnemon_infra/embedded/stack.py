@@ -9,6 +9,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,7 +45,7 @@ _NOTICED = 1.0
 Started = TypeVar("Started")
 
 _RELEASE = 5.0
-"""Seconds in which the system releases the resources that a killed server shared."""
+"""Seconds for which a start is retried: a killed server's resources may not be free yet."""
 
 
 class Stack:
@@ -138,7 +139,7 @@ class Stack:
                 self._ends += 1
                 self._ended.notify_all()
             self._announce()
-            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_log_retry):
+            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=partial(_log_retry, server.name)):
                 with attempt:
                     await server.start()
             log.warning("server recovered", server=server.name)
@@ -228,7 +229,7 @@ async def _start(server: ServerProcess) -> None:
         wait=_BACKOFF,
         stop=patience,
         retry=retry_if_exception_type(ServerFailed),
-        before_sleep=_log_retry,
+        before_sleep=partial(_log_retry, server.name),
         reraise=True,
     ):
         with attempt:
@@ -264,6 +265,8 @@ async def _run_all(*tasks: Coroutine[Any, Any, None]) -> None:
         raise failures.exceptions[0] from None
 
 
-def _log_retry(state: RetryCallState) -> None:
+def _log_retry(server: str, state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    log.warning("server start failed, retrying", attempt=state.attempt_number, error=str(error))
+    log.warning(
+        "server start failed, retrying", server=server, attempt=state.attempt_number, error=str(error)
+    )
