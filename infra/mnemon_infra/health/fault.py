@@ -1,4 +1,4 @@
-"""Faults of a process or of a durable, each with its next step; the same words in `/readyz` and `status`."""
+"""Faults of a process or of a durable with their next steps, as `/readyz` and `mnemon status` show them."""
 
 from datetime import datetime
 from typing import Final, Literal, NamedTuple

@@ -71,7 +71,7 @@ _POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "e
 
 
 class ProcessProbe:
-    """Checks this process.
+    """Checks that the consumers of this process can work, and updates its gauges.
 
     Args:
         names: names of the consumers that the process runs.

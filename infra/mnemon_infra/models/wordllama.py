@@ -31,8 +31,8 @@ THRESHOLDS = Thresholds(
 
 95 % of the English pairs with a similarity of at least 0.66 are alike; no pair that differs reaches 0.72. No
 similarity separates Russian pairs that are alike from others, so similarity decides nothing in Russian. In a
-Russian search, facts that have nothing to do with the query reach 0.6, and right ones 0.48: words and
-concepts decide, and similarity orders only hits with the same words.
+Russian search, irrelevant facts reach a similarity of 0.6, and relevant ones only 0.48: words and concepts
+decide, and similarity orders only hits with the same words.
 
 The value of `answerable` costs at most 0.015 of recall@10 on each set of conversations of
 `just fit-answerability`.
@@ -126,6 +126,7 @@ class WordLlama:
 
         The result is the mean, over the query's tokens, of the cosine similarity to the most similar token of
         the text. Rare tokens weigh more.
+
         Source: Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized
         Late Interaction over BERT"; here the vectors are static. Only the first 1,500 characters of a text
         count. Without statistics, the general rarity of tokens applies.

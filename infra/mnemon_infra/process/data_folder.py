@@ -107,7 +107,7 @@ class Endpoints(BaseModel):
 
 
 def remove_stale_endpoints(data: Path) -> None:
-    """Remove the endpoints of a killed run, so that no script takes them for those of the next run.
+    """Remove the endpoints that a killed run left, so that no script takes them for those of the next run.
 
     Raises:
         FolderInUse: the run is still alive.

@@ -24,7 +24,7 @@ SWAP_DISTANCE: Final = 2000
 """Maximum events left to replay when writers are locked out; the replay then takes tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
-"""Maximum seconds to wait for the tables: work that asks a model locks tables that the swap moves."""
+"""Maximum seconds to wait for the locks of tables: work that waits for a model holds some of them."""
 
 
 class RebuildProgress(Protocol):
@@ -195,7 +195,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
 
 
 async def _change_nothing(connection: Connection, former: str) -> None:
-    """Do nothing: a swap of rows has no further change."""
+    """Do nothing: the default of `also` in `swap_row_generations`."""
 
 
 async def swap_row_generations(

@@ -58,10 +58,10 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The current settings: `value` has the default, and `get_settings` returns the settings of a tenant.
+    """The current settings: `value` has the general ones, and `get_settings` returns those of a tenant.
 
-    Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
-    entry is invalid, or no longer fits the default, has the default.
+    Both follow the bucket while `watched` is open. An invalid entry of the general settings is ignored. A
+    tenant whose entry is invalid, or contradicts the general settings, has the general settings.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return all settings in force: the default, and those of each tenant with settings of its own."""
+        """Return all settings in force: the general ones, and those of each tenant with its own."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
@@ -313,7 +313,7 @@ async def change_settings(
         connection: connection to the server.
         edit: makes the new document from the current one; called again if another writer has changed the
             settings.
-        tenant: the tenant whose settings change; None for the default.
+        tenant: the tenant whose settings change; None for the general settings.
 
     Returns:
         The revision that is in force now.

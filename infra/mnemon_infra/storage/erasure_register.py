@@ -24,7 +24,7 @@ FOLDER: Final = "erasures"
 
 
 class RegisterEntry(BaseModel):
-    """An erasure.
+    """An entry of the register, for one erasure.
 
     Attributes:
         event_id: id of the event of the erasure.

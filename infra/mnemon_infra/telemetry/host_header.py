@@ -1,4 +1,4 @@
-"""Checks of the header `Host`, against a site whose name resolves to this machine (DNS rebinding)."""
+"""Checks of the header `Host`, which prevent DNS rebinding: a site's name that resolves to this machine."""
 
 import ipaddress
 from urllib.parse import urlsplit

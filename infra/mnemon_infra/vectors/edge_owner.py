@@ -34,7 +34,7 @@ _TIMEOUT: Final = 20.0
 """Maximum seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
-"""Seconds after which paused writers continue if the process that paused them has not let them continue."""
+"""Maximum seconds for which another process can pause the writers."""
 
 
 class PointMessage(msgspec.Struct, array_like=True):

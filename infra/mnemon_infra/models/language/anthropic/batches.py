@@ -30,7 +30,7 @@ from mnemon_infra.models.language.port import (
 )
 
 SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind ours."""
+"""Tolerance for a provider's clock that is behind this machine's."""
 
 PAGE = 100
 """Maximum number of batches on one page of the list."""

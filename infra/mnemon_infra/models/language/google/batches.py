@@ -42,7 +42,7 @@ IN_MEMORY = 10_000_000
 PAGE = 100
 
 SKEW = timedelta(minutes=10)
-"""Tolerance for a difference between Google's clock and ours."""
+"""Tolerance for a difference between Google's clock and this machine's."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 

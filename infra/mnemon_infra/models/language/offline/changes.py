@@ -83,7 +83,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with the stems, slots and denial that the rules derive from its text."""
+    """A known fact, with its stems and slots, and whether it denies something or is about the user."""
 
     id: str
     stems: frozenset[int]
@@ -93,7 +93,7 @@ class KnownStatement:
 
     @classmethod
     def from_fact(cls, fact: PromptFact) -> "KnownStatement":
-        """Derive stems, slots and denial from a known fact."""
+        """Derive the attributes from the text of a known fact."""
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))

@@ -21,7 +21,7 @@ _parse: Final = import_module("re._parser").parse
 
 
 class PatternPrefilter:
-    """Finds the patterns that can match a text. A pattern without fragments counts as one for any text.
+    """Finds the patterns that can match a text. A pattern without fragments can match any text.
 
     Args:
         patterns: the patterns, compiled with `re.IGNORECASE`.

@@ -47,7 +47,7 @@ class LanguageRules(NamedTuple):
         rules: the rules in order; the first that matches a sentence applies.
         prefilter: the prefilter of the rules' patterns.
         opening: words without content at the beginning of a sentence.
-        joint: words before a clause within a sentence.
+        joint: words after which a clause may begin within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.

@@ -36,7 +36,7 @@ PAGE = 100
 """Number of batches on one page of the list, the maximum that OpenAI allows."""
 
 SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind ours."""
+"""Tolerance for a provider's clock that is behind this machine's."""
 
 NO_SUCH_PATH = (404, 405, 501)
 
