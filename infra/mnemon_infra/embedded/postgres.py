@@ -156,17 +156,20 @@ class Postgres(ServerProcess):
             raise ServerFailed(f"{program} failed: {output.decode(errors='replace').strip()}")
 
     def _postmaster(self) -> list[str]:
-        """Return the lines of postmaster.pid: process id, folder, start time, ..., status in the eighth."""
+        """Return the lines of postmaster.pid: the first is the process id, the eighth the status.
+
+        The list is empty if the file is absent.
+        """
         try:
             return [line.strip() for line in self._lock_path.read_text().splitlines()]
         except FileNotFoundError:
             return []
 
     def _remove_stale_lock(self) -> None:
-        """Remove the lock file of a killed server if its process id belongs to another process now.
+        """Remove the lock file of a killed server if its process id now belongs to another process.
 
-        In a container, process ids are few and recur soon. PostgreSQL would take the other process for a
-        server on this folder, and refuse to start.
+        PostgreSQL would take the other process for a server on this folder, and refuse to start. This is
+        common in containers, where processes get the same ids at each start.
         """
         with suppress(IndexError, ValueError):
             if psutil.pid_exists(int(self._postmaster()[0])) and not any(self.ours(self._lock_path)):
@@ -188,7 +191,7 @@ def _find_programs() -> Path:
 
 
 def _choose_socket_folder(home: Path) -> Path:
-    """Return the cluster's folder for the socket, or another one if its path is too long or needs quoting."""
+    """Return the socket's folder: `home`, or a temporary folder if `home` is too long or needs quoting."""
     path = str(home / f".s.PGSQL.{_SOCKET_PORT:05}")
     if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
         return home

@@ -116,7 +116,7 @@ class ServerProcess(ABC):
         return await self._process.wait()
 
     def ask_to_end(self) -> None:
-        """Send the gentlest signal without waiting. The stack restarts the server."""
+        """Send the first signal of `ending` and return at once. The stack then restarts the server."""
         if self._process and self._process.returncode is None:
             self._process.send_signal(self.ending[0][0])
 
@@ -133,10 +133,10 @@ class ServerProcess(ABC):
         yield from self.ours(self.pid_path)
 
     def ours(self, pid_path: Path) -> Iterator[psutil.Process]:
-        """Yield the process whose id is first in a file, if it still runs this program on this folder.
+        """Yield the process whose id is on the first line of a file, if it runs this program on this folder.
 
-        The id may belong to another process by now. Creation times do not identify a process: they move with
-        the clock.
+        The id may belong to another process by now. Program and arguments are compared, because the creation
+        time of a process changes when the clock is set.
         """
         with suppress(FileNotFoundError, ValueError, psutil.Error):
             process = psutil.Process(int(pid_path.read_text().partition("\n")[0]))
@@ -166,7 +166,7 @@ class ServerProcess(ABC):
                 break
             except TimeoutError:
                 log.warning(
-                    "server did not stop, signalling it again",
+                    "server did not stop after a signal",
                     server=self.name,
                     signal=number.name,
                     waited_s=seconds,
@@ -177,7 +177,7 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        """Return the reason for a failure from the server's log file; the last line may lack the reason."""
+        """Return the server's last fatal log line, else its last log line, with the path of the log file."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()
@@ -187,7 +187,7 @@ class ServerProcess(ABC):
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Return whether a process runs and is no zombie: in containers, some zombies are never reaped."""
+    """Return whether a process runs. A zombie does not count: in a container, it may never be reaped."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -9,6 +9,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,14 +40,12 @@ log = structlog.get_logger("embedded")
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 _NOTICED = 1.0
-"""Maximum seconds until this process notices the end of a server after the server's clients have noticed
-it.
-"""
+"""Maximum seconds between a client's error and the moment when this process notices that the server ended."""
 
 Started = TypeVar("Started")
 
 _RELEASE = 5.0
-"""Seconds in which the system releases the resources that a killed server shared."""
+"""Seconds for which a start is retried: a killed server's resources may not be free yet."""
 
 
 class Stack:
@@ -123,7 +122,7 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Return whether a server has ended; its clients may notice the end a moment before this process."""
+        """Wait up to `_NOTICED` seconds until the count of ends exceeds `ends`. Return whether it does."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:
@@ -140,7 +139,7 @@ class Stack:
                 self._ends += 1
                 self._ended.notify_all()
             self._announce()
-            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_log_retry):
+            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=partial(_log_retry, server.name)):
                 with attempt:
                     await server.start()
             log.warning("server recovered", server=server.name)
@@ -230,7 +229,7 @@ async def _start(server: ServerProcess) -> None:
         wait=_BACKOFF,
         stop=patience,
         retry=retry_if_exception_type(ServerFailed),
-        before_sleep=_log_retry,
+        before_sleep=partial(_log_retry, server.name),
         reraise=True,
     ):
         with attempt:
@@ -266,6 +265,8 @@ async def _run_all(*tasks: Coroutine[Any, Any, None]) -> None:
         raise failures.exceptions[0] from None
 
 
-def _log_retry(state: RetryCallState) -> None:
+def _log_retry(server: str, state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    log.warning("server start failed, retrying", attempt=state.attempt_number, error=str(error))
+    log.warning(
+        "server start failed, retrying", server=server, attempt=state.attempt_number, error=str(error)
+    )

@@ -94,7 +94,10 @@ async def _load_database_time(connection: Connection) -> float:
 
 
 def _compute_lead(theirs: float, asked_at: float, answered: float) -> float:
-    """Return the minimum seconds by which a clock is ahead, as it was read at some moment of the wait."""
+    """Return the seconds by which a clock is certainly ahead, negative if behind.
+
+    The clock was read between `asked_at` and `answered`; a time between the two counts as no difference.
+    """
     return max(0.0, theirs - answered) - max(0.0, asked_at - theirs)
 
 

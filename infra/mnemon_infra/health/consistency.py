@@ -32,7 +32,7 @@ LOOKED_BACK: Final = 200
 """Number of log positions before the applied position that are checked even if newer rows exist."""
 
 FROM_ROWS = frozenset({Collection.MEMORIES, Collection.SUMMARIES})
-"""Collections that the index sweep of a user fills from the rows alone."""
+"""Collections whose points the index sweep of a user can write again from rows, without the log."""
 
 
 class LogLost(Exception):
@@ -115,7 +115,7 @@ async def find_lost_collections(database: Database, vectors: VectorStore) -> lis
 
 
 async def list_owners_to_sweep(database: Database, collections: Iterable[Collection]) -> set[Owner]:
-    """Return the users whose index sweep fills some of these collections.
+    """Return the users with rows whose points an index sweep can write again to one of the collections.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -1,4 +1,4 @@
-"""Faults of a process or of a durable, each with its next step; the same words in `/readyz` and `status`."""
+"""Faults of a process or of a durable with their next steps, as `/readyz` and `mnemon status` show them."""
 
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
@@ -27,14 +27,14 @@ FaultKind = Literal[
 """Kinds of faults: those of a durable first, then those of a process and of its servers."""
 
 MOST_USED: Final = 0.95
-"""Share of JetStream's storage limit above which the storage counts as nearly full, as for a disk."""
+"""Share of JetStream's storage limit above which the storage counts as nearly full."""
 
 STORAGE_WAIT: Final = 1.0
-"""Maximum seconds for the server to tell the used storage: a login without the right gets no answer."""
+"""Maximum seconds to wait for the used storage; a login that may not ask gets no answer."""
 
 
 class Fault(NamedTuple):
-    """A fault.
+    """A reason for which a process or a durable does not work.
 
     Attributes:
         kind: the value of the label `fault` of the metric `mnemon_faults`.
@@ -73,7 +73,7 @@ async def describe_pause(connection: Client, durable: DurableConsumer, until: st
 
 
 def describe_known_pause(stream: str, name: str, until: str, *, by_dead_letters: bool) -> Fault:
-    """Describe a paused durable of which the cause is known."""
+    """Describe a durable that dead letters have paused, or else an operator."""
     if by_dead_letters:
         return Fault(
             "paused",
@@ -90,7 +90,7 @@ def describe_known_pause(stream: str, name: str, until: str, *, by_dead_letters:
 
 
 def describe_unread(name: str, consumer: str, pending: int) -> Fault:
-    """Describe a durable that no process reads, or whose readers have stalled a moment ago."""
+    """Describe a durable that no process reads."""
     return Fault(
         "unread",
         f"{pending:,} messages wait for {name}, which is not running",
@@ -100,7 +100,7 @@ def describe_unread(name: str, consumer: str, pending: int) -> Fault:
 
 
 def describe_stall(name: str, waiting: int, seconds: float) -> Fault:
-    """Describe a durable of which nothing is read."""
+    """Describe a durable whose messages wait without being delivered."""
     return Fault(
         "stalled",
         f"{name} has read nothing for {seconds:.0f} s, and {waiting:,} messages wait",
@@ -174,5 +174,5 @@ async def measure_storage(stream_context: JetStreamContext) -> float | None:
 
 
 def count_waiting(info: ConsumerInfo) -> int:
-    """Return the number of messages that a durable has not ended."""
+    """Return the number of messages that a durable has not delivered or that are not acknowledged."""
     return (info.num_pending or 0) + (info.num_ack_pending or 0)

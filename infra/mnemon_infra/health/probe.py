@@ -51,16 +51,16 @@ from mnemon_infra.vectors.port import Collection as Points
 from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
 
 CHECK_INTERVAL: Final = 1.0
-"""Seconds for which one check serves all clients."""
+"""Seconds for which the result of a check answers further requests."""
 
 COUNT_INTERVAL: Final = 60.0
 """Seconds between slow measurements: numbers of vectors, and sizes on the disk."""
 
 ANSWER_WAIT: Final = 4.0
-"""Maximum seconds for the servers to answer."""
+"""Maximum seconds for each server to answer."""
 
 STORAGE_PAUSE: Final = 600.0
-"""Seconds until the server is asked for the used storage again after it did not answer."""
+"""Seconds to wait before asking again for the used storage if the NATS server did not answer."""
 
 _BROKER_GAUGES: Final = (
     *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
@@ -71,7 +71,7 @@ _POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "e
 
 
 class ProcessProbe:
-    """Checks this process.
+    """Checks that the consumers of this process can work, and updates its gauges.
 
     Args:
         names: names of the consumers that the process runs.
@@ -171,7 +171,7 @@ class ProcessProbe:
         ]
 
     async def _check_log(self, stream_context: JetStreamContext) -> list[Fault]:
-        """Compare the log with the newest state that this process has seen."""
+        """Return a fault if the log was replaced or cut short since this process last read it."""
         now, change = await compare_log(stream_context, self._log, get_newest_received())
         if now is None:
             return []  # a fault of its own
@@ -207,7 +207,7 @@ class ProcessProbe:
         return [describe_storage(used)] if used is not None and used > MOST_USED else []
 
     def _check_disk(self) -> list[Fault]:
-        """Check the disk of the embedded vectors; `mnemon up` has all its data on it."""
+        """Return a fault if the disk is nearly full that has the folder of embedded vectors."""
         folder = self._deployment.vectors_folder
         if folder is None or not folder.parent.exists():
             return []

@@ -112,7 +112,7 @@ _GRAMS = Bm25(
 
 
 def _split_by_script(text: str) -> Iterator[tuple[Bm25, str]]:
-    """Split the words of a text by script, each with its encoder."""
+    """Yield each script's encoder with the words of the text in that script, in one string."""
     if text.isascii():
         yield _OTHERS, text
         return
@@ -130,7 +130,7 @@ def _split_by_script(text: str) -> Iterator[tuple[Bm25, str]]:
 def _split_grams(run: str) -> Iterator[str]:
     """Yield every pair of neighbouring characters, and every Chinese character.
 
-    A word segmenter would split a query differently from a text.
+    A word segmenter is not used, because it may split a query differently from a text.
     """
     yield from map("".join, pairwise(run))
     yield from HAN_CHARACTER.findall(run)

@@ -36,12 +36,12 @@ def weigh_query(text: str) -> Sparse:
 
 
 def add_to_query(words: Mapping[int, float]) -> Sparse:
-    """Return the weights of a query's words, given by the ids of their stems, and of their concepts."""
+    """Return the weights of a query's words and their concepts; `words` maps ids of stems to weights."""
     return _add_concepts(words, QUERY_WEIGHT)
 
 
 def find_concepts(terms: Iterable[int]) -> frozenset[int]:
-    """Return the concepts of words; words and concepts are given by their ids."""
+    """Return the ids of the concepts that words have; `terms` are the ids of the words' stems."""
     concepts_of = load_concepts()
     return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
 
@@ -58,7 +58,10 @@ def load_concepts() -> Mapping[int, frozenset[int]]:
 
 
 def _add_concepts(words: Mapping[int, float], share: float) -> Sparse:
-    """Add the concepts of the words, each with this share of the weight of its weightiest word."""
+    """Return the weights of words and of their concepts.
+
+    A concept weighs `share` times as much as its heaviest word.
+    """
     concepts_of = load_concepts()
     weights = dict(words)
     for term, weight in words.items():

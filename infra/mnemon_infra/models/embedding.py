@@ -46,11 +46,11 @@ class Thresholds:
     answerable: float | None = None
 
     def update_for(self, *, is_english: bool) -> float:
-        """Return the similarity above which a fact in this language is rewritten."""
+        """Return the similarity above which a newer fact rewrites an older one, in English or otherwise."""
         return self.update if is_english or self.update_other is None else self.update_other
 
     def trust_for(self, query: str) -> float:
-        """Return the share of a similarity that counts in a search with this query."""
+        """Return the share of a similarity that counts: `trust_other`, or 1 for a query in Latin script."""
         is_latin = 2 * len(_OTHER_LETTER.findall(query)) <= len(_LETTER.findall(query))
         return 1.0 if is_latin else self.trust_other
 

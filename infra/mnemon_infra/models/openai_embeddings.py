@@ -31,10 +31,10 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 """Dimensions of known models; for other models, the answer to the first request has the dimension."""
 
 TIMEOUT, RETRIES = 10.0, 3
-"""Maximum seconds of an attempt, and number of repetitions; the SDK waits as long as the server requests."""
+"""Maximum seconds of an attempt, and number of retries; before each, the SDK waits as the server requests."""
 
 REQUESTS = 4
-"""Maximum number of batches in flight. A query does not wait for them."""
+"""Maximum number of requests in flight for texts to store. Requests for queries are not limited."""
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 """Maximum bytes of a text, and maximum bytes and texts of a request.
@@ -46,7 +46,7 @@ NO_KEY = "none"
 """Key that is sent if no key is set: the SDK requires a key, but a private server may not."""
 
 SHORTEST = 200
-"""Maximum characters of the last attempt for a refused text; after a further refusal it gets no vector."""
+"""A refused text is halved until it has at most this many characters; if refused again, it gets no vector."""
 
 log = structlog.get_logger("embeddings")
 
@@ -66,7 +66,7 @@ class _EmbeddingEndpoint:
         self._model = model
 
     async def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text, of any length.
+        """Return the vectors of the texts, one row for each, not scaled to length 1.
 
         Raises:
             EmbeddingUnavailable: the endpoint does not answer, or its answer lacks a vector.
@@ -103,7 +103,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(f"{self._at} did not return a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
-        """Return the error for a refusal by this endpoint."""
+        """Return the error for a refusal; its message is the address of the endpoint, followed by `why`."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property
@@ -206,8 +206,11 @@ class OpenAIEmbeddings:
     ) -> None:
         """Embed a refused batch in halves, and a refused text by its first half, repeatedly.
 
-        So one refused text does not prevent the vectors of the others, and a text that is too long gets a
+        Thus a refused text does not keep the others from being embedded, and a text that is too long gets the
         vector of its beginning.
+
+        Raises:
+            EmbeddingRefused: a test text is refused too, so no text of the batch is the reason.
         """
         await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)
@@ -230,7 +233,7 @@ class _TextRefused(EmbeddingRefused):
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """Open the model for the duration of the block. A first request finds out an unknown dimension.
+    """Open the model for the duration of the block. If its dimension is unknown, a first request finds it.
 
     Raises:
         EmbeddingNotConfigured: the key is missing, or has characters that no request can carry.

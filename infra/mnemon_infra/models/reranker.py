@@ -22,10 +22,10 @@ TEXT_CHARACTERS: Final = 2_000
 """Maximum characters of the query and of each text that are sent."""
 
 ANSWER_BYTES: Final = 2 * 1024 * 1024
-"""Maximum size of an answer: 100 texts of 2,000 characters, which some servers repeat, and their scores."""
+"""Maximum bytes of an answer: 100 texts of 2,000 characters, which some servers repeat, and their scores."""
 
 LONGEST: Final = 10.0
-"""Maximum seconds of each step of a request; callers set a lower limit for the whole request."""
+"""Maximum seconds of each step of a request, such as the connection; callers limit the request as a whole."""
 
 _Format: TypeAlias = Literal["documents", "texts"]
 
@@ -194,13 +194,13 @@ def parse_scores(body: bytes, count: int) -> list[float]:
     try:
         answer = _ANSWER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise ValueError("it is no list of scores") from None
+        raise ValueError("no list of scores") from None
     results = answer.results if isinstance(answer, _Results) else answer
     scores = {
         each.index: each.score if each.relevance_score is None else each.relevance_score for each in results
     }
     if len(results) != count or scores.keys() != set(range(count)):
-        raise ValueError("it does not have one score for each text")
+        raise ValueError("not exactly one score for each text")
     numbers = [score for index in range(count) if (score := scores[index]) is not None]
     if len(numbers) != count:
         raise ValueError("a score is missing")

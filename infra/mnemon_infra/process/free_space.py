@@ -18,7 +18,7 @@ MOST_NEEDED: Final = 2 * 1024**3
 
 
 class DiskSpace(NamedTuple):
-    """Bytes of a disk: `free` is what users other than root may still write."""
+    """Bytes of a disk; `free` leaves out the space that is reserved for root."""
 
     free: int
     total: int
@@ -34,12 +34,12 @@ class DiskSpace(NamedTuple):
 
 
 def format_megabytes(count: int) -> str:
-    """Format bytes as megabytes."""
+    """Format a number of bytes in megabytes of 1,048,576 bytes, such as `12 MB`."""
     return f"{count / 1024 / 1024:.0f} MB"
 
 
 def read_free_bytes(folder: Path) -> int:
-    """Return the bytes that users other than root may still write to the disk of a folder."""
+    """Return the free bytes of the disk of a folder, without the space that is reserved for root."""
     return read_disk_space(folder).free
 
 

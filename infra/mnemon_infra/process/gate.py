@@ -9,8 +9,8 @@ class Gate:
     """A gate, which is open at first.
 
     Attributes:
-        exchanges: number of times that the object of the work was exchanged for another one, as far as this
-            process knows.
+        exchanges: number of times that this process has learned of a replacement of the object that the work
+            changes, such as a swap of vectors.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,15 @@ class Gate:
         return self._is_open.is_set()
 
     def count_exchange(self) -> None:
-        """Count an exchange. Callers that keep values of the former object compare the count."""
+        """Count a replacement of the object. A change of the count makes values kept from it invalid."""
         self.exchanges += 1
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[None]:
-        """Wait until the gate is open, then run the block as a piece of work. Do not nest blocks."""
+        """Wait until the gate is open, then run the block as a piece of work.
+
+        Do not enter a gate within its own block: if `close` is called in between, each waits for the other.
+        """
         while not self._is_open.is_set():
             await self._is_open.wait()
         self._inside += 1

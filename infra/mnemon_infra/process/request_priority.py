@@ -9,11 +9,11 @@ LONGEST_WAIT = 0.02
 """Maximum seconds that a piece of background work waits for requests."""
 
 REST = 0.003
-"""Seconds after an answer in which no background work begins: the client may ask again at once."""
+"""Seconds after an answer in which no background work begins, because the client may ask again at once."""
 
 
 class _Front:
-    """Requests that are being answered on one event loop, and the background work that waits for them."""
+    """State of one event loop: the requests that are being answered, and the end of the last one."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -59,10 +59,10 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait at most `LONGEST_WAIT` seconds while requests are answered, before each piece of background work.
+    """Wait until no request is being answered, for at most `LONGEST_WAIT` seconds.
 
-    One piece of work begins at a time; the next waits for requests that arrive meanwhile.
-    Otherwise all waiting work would begin at once, and the next request would wait for all of it.
+    Call this before each piece of background work. Pieces begin one after another, so that a request that
+    arrives meanwhile does not have to wait for all of them.
     """
     front = _front()
     async with front.turn:

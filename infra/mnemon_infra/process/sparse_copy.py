@@ -31,7 +31,7 @@ def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
 
 
 def _find_data(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each part of a file that is no hole."""
+    """Yield the offsets of begin and end of each part of a file that holds data."""
     size, end = os.fstat(file.fileno()).st_size, 0
     while end < size:
         try:

@@ -21,20 +21,20 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Maximum number of events left to replay when writers are locked out, which takes tenths of a second."""
+"""Maximum events left to replay when writers are locked out; the replay then takes tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
-"""Maximum seconds to wait for the tables: work that asks a model locks tables that the swap moves."""
+"""Maximum seconds to wait for the locks of tables: work that waits for a model holds some of them."""
 
 
 class RebuildProgress(Protocol):
     """Receiver of progress reports."""
 
     def at(self, reached: int, up_to: int) -> None:
-        """Report the position that is reached, and the last position."""
+        """Report progress: the log position reached, and the last one to replay."""
 
     def say(self, line: str) -> None:
-        """Report a line for an operator."""
+        """Show a line of text to an operator."""
 
 
 class RebuildBlocked(Exception):
@@ -125,9 +125,9 @@ async def open_row_generation(
 
     Args:
         place: connections of the rebuild.
-        kind: kind of the generation, which gives its name.
+        kind: kind of the generation, from which its name follows.
         progress: receives progress reports.
-        up_to: log position of a snapshot; None for the other kinds.
+        up_to: log position of a generation of the kind `as of`; None for the other kinds.
 
     Raises:
         RebuildBlocked: a schema of its name was not created by a rebuild.
@@ -181,7 +181,7 @@ def _generation_database(place: Site, schema: str) -> Database:
 
 
 async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> None:
-    """Bring a generation to the end of the log, or nearly so if more events keep coming.
+    """Replay the log into a generation, in rounds, until a round has at most `SWAP_DISTANCE` positions.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -195,7 +195,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
 
 
 async def _change_nothing(connection: Connection, former: str) -> None:
-    """Do nothing: a swap of rows has no further change."""
+    """Do nothing: the default of `also` in `swap_row_generations`."""
 
 
 async def swap_row_generations(
@@ -206,7 +206,7 @@ async def swap_row_generations(
 ) -> None:
     """Swap the live generation for another, in one transaction. No event is lost, and readers proceed.
 
-    Writers are locked out while the last events are replayed, and until the name leads to the new tables.
+    Writers are locked out while the last events are replayed and the schemas are renamed.
 
     Args:
         place: connections of the rebuild.

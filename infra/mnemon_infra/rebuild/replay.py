@@ -23,7 +23,7 @@ EVENTS_PER_PAGE: Final = 2000
 """Maximum number of events of a transaction: more events hardly save time and need more memory."""
 
 WRITERS: Final = 2
-"""Maximum number of pages that are written at the same time: one is parsed while another is stored."""
+"""Maximum number of pages in work: one is parsed while another is stored."""
 
 SWEEPERS: Final = 2
 """Maximum number of transactions that remove content at the same time."""
@@ -89,10 +89,9 @@ class Replay:
         await self._sweep_owners()
 
     async def apply_later_erasures(self) -> None:
-        """Apply erasures beyond the position reached, which this generation would otherwise miss.
+        """Apply erasures beyond the position reached. Call this once the generation replays no further.
 
-        Call this for a generation that replays no further. An erasure deletes rows in all generations, but
-        cannot delete rows that were read and not yet written.
+        An erasure deletes rows in all generations, but misses rows that a replay has read but not written.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.

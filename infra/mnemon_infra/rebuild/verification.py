@@ -17,7 +17,7 @@ MOST_DIFFERENCES: Final = 20
 """Maximum number of differences that are kept for display; all differences are counted."""
 
 MOST_COMPARISONS: Final = 10
-"""Maximum number of comparisons of a page that differs, while both generations change."""
+"""Maximum number of times that a page with differences is compared again, because generations change."""
 
 SETTLE_WAIT: Final = 20.0
 """Maximum seconds for `persist` to reach the end of the log, and to sweep."""
@@ -32,8 +32,8 @@ class RowVerification:
 
     Attributes:
         position: the log position up to which both generations were compared.
-        rows: rows of the live generation that were compared, by table.
-        counts: differences, by table.
+        rows: number of compared rows of the live generation, by table.
+        counts: number of differences, by table; tables without differences are absent.
         first: the first `MOST_DIFFERENCES` differences.
         is_settled: True if `persist` had reached the end of the log, and had no sweep left.
     """
@@ -65,7 +65,7 @@ class RowVerifier:
         self._verdict = RowVerification()
 
     async def verify(self) -> RowVerification:
-        """Compare all projections.
+        """Compare all projections, and return the result.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -124,7 +124,7 @@ class RowVerifier:
         self._verdict.is_settled = settled
 
     async def _replay_to_applied(self) -> None:
-        """Replay to the live generation's position and no further, because later events remove content."""
+        """Replay up to the live generation's applied position, because later events may remove content."""
         applied = await self._place.load_applied_position()
         await self._replay.replay_until(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)

@@ -79,7 +79,7 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; an empty document if the newest entry is not a document."""
+    """Return a tenant's own settings; an empty document if the newest entry is not valid."""
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)
@@ -133,8 +133,8 @@ class EntryOrigin(NamedTuple):
 
     Attributes:
         by: name of the connection that set the entry; None if the entry does not name a connection.
-        at: the time at which the entry was set, also where a restore has written the entry since; None
-            without a restore.
+        at: the time at which the entry was first set, if a restore has written it again since; otherwise
+            None.
     """
 
     by: str | None
@@ -142,7 +142,7 @@ class EntryOrigin(NamedTuple):
 
 
 async def read_origin(connection: Client, revision: int) -> EntryOrigin:
-    """Return the origin of an entry, from its headers.
+    """Return the origin of the entry with a revision, from its headers; empty if it is no longer kept.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -158,7 +158,7 @@ async def read_origin(connection: Client, revision: int) -> EntryOrigin:
 
 
 async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
-    """Return all kept entries of a key, oldest first, deletions included.
+    """Return the entries of a key that the bucket keeps, oldest first, deletions included.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -207,7 +207,7 @@ def parse_default(body: bytes | None) -> Document:
     """Parse a document of the general settings.
 
     Raises:
-        InvalidBody: the document cannot be in force.
+        InvalidBody: the document is not valid, or its settings contradict each other.
     """
     document = parse_document(body)
     resolve_settings(document)
@@ -215,7 +215,5 @@ def parse_default(body: bytes | None) -> Document:
 
 
 def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
-    """Log the reason why an entry is ignored."""
-    log.error(
-        "settings rejected as invalid, former settings stay", key=key, revision=revision, error=str(error)
-    )
+    """Log that an entry is ignored because it is not valid."""
+    log.error("settings entry ignored as invalid", key=key, revision=revision, error=str(error))

@@ -18,7 +18,7 @@ class InForce(NamedTuple):
 
     Attributes:
         values: value of every setting.
-        below: values that would hold if this tenant, or the general settings, had set nothing.
+        below: values without the tenant's own settings; without a tenant, the built-in defaults.
         sources: source of every setting.
         problem: the reason why the tenant's own settings are ignored; None if they are in force.
     """
@@ -30,7 +30,7 @@ class InForce(NamedTuple):
 
 
 async def read_effective(connection: Client, tenant: str | None = None) -> InForce:
-    """Return the settings in force, by their full names.
+    """Return the settings in force, by full name: a tenant's, or the general ones if `tenant` is None.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.

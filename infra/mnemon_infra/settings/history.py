@@ -52,7 +52,7 @@ class Revision:
 
 
 async def read_history(connection: Client, tenant: str | None = None) -> list[Revision]:
-    """Return the last 64 entries, oldest first.
+    """Return the last 64 entries of the general settings, or of a tenant's own, oldest first.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -83,7 +83,9 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
 
 
 async def read_in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
-    """Return the settings in force for a tenant at a former moment; None if they are not kept or not valid.
+    """Return the settings in force for a tenant at a former moment.
+
+    Return None if they are no longer kept, or are not valid in this version.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -118,7 +120,7 @@ async def _read_origins(connection: Client, entries: Sequence[KeyValue.Entry]) -
 
 
 async def roll_back_settings(connection: Client, revision: int, tenant: str | None = None) -> int:
-    """Set the document of a former revision again, and change nothing else.
+    """Set the settings of a former revision again, for all or for a tenant.
 
     Returns:
         The revision that is in force now.

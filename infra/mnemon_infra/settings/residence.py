@@ -19,8 +19,8 @@ ResidenceState = Literal["copying", "draining", "leaving", "moved", "arriving", 
 """State of a tenant in one deployment.
 
 - `copying`: events are copied to another deployment; everything works here.
-- `draining`: the same, and no request to a language model begins here.
-- `leaving`: requests are refused here for the seconds of the write pause.
+- `draining`: as `copying`, except that no request to a language model begins here.
+- `leaving`: the write pause; requests are refused here.
 - `moved`: requests are answered with the error `moved`.
 - `arriving`: events are copied here; nothing works here yet.
 - `here`: the tenant lives here after a move.
@@ -34,13 +34,13 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Residence of a tenant in one deployment.
 
     Attributes:
-        state: the state.
-        move_id: identifies the move.
+        state: the state, which says what works here.
+        move_id: id of the last move.
         peer: address of the other deployment's NATS servers, without a login.
         first: position of the first event that moved here; 0 if none did.
         last: position of the last event that moved here.
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
-        withheld: in that deployment, positions of late removals, which were not copied.
+        withheld: in the same deployment, positions of late events that remove content, and were not copied.
         pause: seconds of the write pause.
         is_confirmed: whether the move can no longer be reverted.
         is_returning: whether the move is being reverted.
@@ -59,22 +59,22 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_suspended(self) -> bool:
-        """True if no process here may decide or derive anything for the tenant."""
+        """True while no consumer here may decide or derive anything for the tenant."""
         return self.state in _SUSPENDED
 
     @property
     def is_ended(self) -> bool:
-        """True if neither the move nor its return will compare both deployments again."""
+        """True once the move is confirmed or reverted: the two deployments are not compared again."""
         return self.state in _ENDED and (self.is_confirmed or self.is_returning)
 
     @property
     def stops_models(self) -> bool:
-        """True if no request to a language model may begin here for the tenant."""
+        """True while no request to a language model may begin here for the tenant."""
         return self.is_suspended or self.state == "draining"
 
 
 class StoredResidence(NamedTuple):
-    """A residence, and the revision of its entry; 0 without an entry."""
+    """A residence, None without an entry; and the revision of the newest entry, 0 if there never was one."""
 
     residence: Residence | None
     revision: int
@@ -93,7 +93,7 @@ def parse_residence_tenant(key: str) -> str | None:
     """Return the tenant whose residence has this key; None for any other key.
 
     Raises:
-        mnemon_contracts.subjects.InvalidSubject: the key has not the spelling that `residence_key` gives.
+        mnemon_contracts.subjects.InvalidSubject: `residence_key` gives this key to no tenant.
     """
     return decode_token(key.removeprefix(_KEY)) if key.startswith(_KEY) else None
 
@@ -139,7 +139,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence,
 
 
 async def list_residences(connection: Client) -> dict[str, Residence]:
-    """Return the residences of all tenants that have ever moved.
+    """Return the residences of all tenants that have one, because they move or have moved.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.

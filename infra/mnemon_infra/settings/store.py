@@ -41,7 +41,7 @@ from mnemon_infra.settings.residence import Residence, parse_residence, parse_re
 log = structlog.get_logger("settings")
 
 PAUSE = 0.2
-"""Seconds before a server that has just come back is asked again."""
+"""Seconds before the bucket is read again after a failed attempt."""
 
 CHECK_INTERVAL = 5.0
 """Seconds between two checks that the bucket exists and that the watch on it is alive."""
@@ -50,7 +50,7 @@ ATTEMPTS = 50
 """Maximum number of attempts at a change, because other writers may change the same settings first."""
 
 BACK_OFF = 0.002
-"""Seconds by which the wait grows with each attempt, because a copy of the bucket may be behind."""
+"""Seconds by which the wait grows with each attempt, because the replica that answers may be behind."""
 
 
 class SettingsContended(Exception):
@@ -58,10 +58,10 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The current settings: `value` has the default, and `get_settings` returns the settings of a tenant.
+    """The current settings: `value` has the general ones, and `get_settings` returns those of a tenant.
 
-    Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
-    entry is invalid, or no longer fits the default, has the default.
+    Both follow the bucket while `watched` is open. An invalid entry of the general settings is ignored. A
+    tenant whose entry is invalid, or contradicts the general settings, has the general settings.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,10 @@ class LiveSettings:
         """Settings without extraction and compaction, each with the settings that they come from."""
 
     def get_settings(self, tenant: str) -> SettingsV1:
-        """Return the settings in force for a tenant; while it moves, without extraction and compaction."""
+        """Return the settings in force for a tenant.
+
+        While a move keeps requests to language models from beginning here, extraction and compaction are off.
+        """
         settings = self._of.get(tenant, self.value)
         residence = self._residences.get(tenant)
         return settings if residence is None or not residence.stops_models else self._stop(tenant, settings)
@@ -84,7 +87,7 @@ class LiveSettings:
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:
-        """Return whether nothing may be decided or derived for a tenant here, because it moves."""
+        """Return whether a move of the tenant suspends it: consumers here then derive nothing for it."""
         residence = self._residences.get(tenant)
         return residence is not None and residence.is_suspended
 
@@ -106,7 +109,7 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return all settings in force: the default, and those of each tenant with settings of its own."""
+        """Return all settings in force: the general ones, and those of each tenant with its own."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
@@ -175,7 +178,7 @@ class LiveSettings:
                 await asyncio.sleep(PAUSE)
 
     async def _catch_up(self, connection: Client, bucket: KeyValue) -> "_Watch":
-        """Load all entries of the bucket; the watcher brings later ones."""
+        """Load all entries of the bucket, and return a watch that yields later ones."""
         created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
         watcher = await bucket.watchall()
         try:
@@ -249,7 +252,7 @@ class _Watch(NamedTuple):
 
 
 async def _wait_for_loss(connection: Client, watch: _Watch) -> None:
-    """Return when the watched bucket was replaced or deleted, or when the server has dropped the watch."""
+    """Return once the watched bucket is replaced or deleted, or the server no longer has the watch."""
     assert watch.watcher._sub is not None
     while True:
         await asyncio.sleep(CHECK_INTERVAL)
@@ -310,7 +313,7 @@ async def change_settings(
         connection: connection to the server.
         edit: makes the new document from the current one; called again if another writer has changed the
             settings.
-        tenant: the tenant whose settings change; None for the default.
+        tenant: the tenant whose settings change; None for the general settings.
 
     Returns:
         The revision that is in force now.
@@ -342,7 +345,7 @@ async def change_settings(
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:
-    """Replace the default by these settings, with the same errors as `change_settings`.
+    """Replace the general settings by these. The function raises the same errors as `change_settings`.
 
     Returns:
         The revision of the settings.

@@ -24,7 +24,7 @@ FOLDER: Final = "erasures"
 
 
 class RegisterEntry(BaseModel):
-    """An erasure.
+    """An entry of the register, for one erasure.
 
     Attributes:
         event_id: id of the event of the erasure.
@@ -67,7 +67,7 @@ class ErasureRegister:
 
     @classmethod
     def open_configured(cls, deployment: Deployment) -> Self | None:
-        """Open the register of a deployment; None where none is configured.
+        """Open the register of a deployment; None if none is configured.
 
         Raises:
             StoreUnavailable: the location cannot be used.
@@ -118,5 +118,5 @@ class ErasureRegister:
 
 
 def _name_entry(owner: Owner, event_id: str) -> str:
-    """Return the name of an entry, which shows no id of a user."""
+    """Return the file name of an entry: a hash, so that the name shows no id of a user."""
     return f"{FOLDER}/{sha256(chr(0).join((*owner, event_id)).encode()).hexdigest()}.json"

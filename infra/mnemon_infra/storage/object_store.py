@@ -28,7 +28,7 @@ class StoreUnavailable(Exception):
 
 
 class ObjectStore(Protocol):
-    """Named files. A name is a relative path with `/`."""
+    """A store of named files. A name is a relative path with `/`."""
 
     location: str
 
@@ -50,7 +50,7 @@ class ObjectStore(Protocol):
         ...
 
     async def list_names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder of the store; empty if there are none.
+        """Return the names of the files in a folder of the store, sorted; empty if there are none.
 
         Raises:
             StoreUnavailable: the store cannot be read.
@@ -85,7 +85,7 @@ def open_object_store(location: str | Path) -> ObjectStore:
 
 
 class LocalStore:
-    """A folder that only this account can read."""
+    """Object store in a local folder, with files that only this account can read."""
 
     def __init__(self, folder: Path) -> None:
         self.location = str(folder)
@@ -122,12 +122,12 @@ class LocalStore:
         except OSError as error:
             where = error.filename or self.location
             raise StoreUnavailable(
-                f"{where} cannot be used: {error.strerror}. Make it usable, or name another folder"
+                f"{where} cannot be used: {error.strerror}. Correct the cause, or name another folder"
             ) from error
 
 
 def _replace_durably(path: Path, body: bytes) -> None:
-    """Replace a file. After the call, the new content is on the disk under the name."""
+    """Replace a file atomically, and return once a power cut can no longer undo that."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
@@ -147,7 +147,7 @@ def _replace_durably(path: Path, body: bytes) -> None:
 
 
 class BucketStore:
-    """A prefix of a bucket."""
+    """Object store in a bucket, with names below a prefix."""
 
     def __init__(self, location: str, store: "RemoteStore") -> None:
         self.location = location

@@ -33,7 +33,7 @@ PROBE_TIMEOUT: Final = 5.0
 """Maximum seconds for the event loop to answer a health probe."""
 
 _POLL: Final = 0.1
-"""Seconds within which the thread notices that it has to end."""
+"""Seconds between checks of the thread whether it has to end."""
 
 HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
 """Checks the process. Returns the reasons why the process cannot work; empty if it can."""
@@ -81,6 +81,8 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
 def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, look: HealthProbe) -> Sequence[str]:
     """Run a health probe on the event loop, from another thread.
 
+    Return the reasons of the probe; if it fails or does not end, return that as the only reason.
+
     Args:
         loop: the event loop.
         thread: identifier of the thread that runs the event loop.
@@ -105,7 +107,7 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, look: HealthProbe) 
 
 
 def _report_blocked_loop(thread: int) -> str:
-    """Set the metrics that the event loop cannot set now. Return the reason, with the place in the code."""
+    """Set the metrics for a blocked event loop, and log its stack. Return the fault with its next step."""
     metrics.READY.set(0)
     metrics.FAULTS.replace_series({("event_loop", ""): 1})
     frame = sys._current_frames().get(thread)
@@ -166,7 +168,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
                 self._json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing, because each probe would write a line."""
+        """Log nothing: otherwise each probe would write a line."""
 
     def _reasons(self, question: str, reasons: Sequence[str]) -> None:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK

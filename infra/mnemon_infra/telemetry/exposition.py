@@ -14,7 +14,7 @@ from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram, Metric
 
 
 class _Counted(Collector):
-    """Collector of all metrics of this process."""
+    """Collector of the metrics that mnemon counts in this process."""
 
     def collect(self) -> Iterable[Family]:
         for metric in list(Metric.all):
@@ -26,7 +26,7 @@ class _Counted(Collector):
 
 
 def build_registry() -> CollectorRegistry:
-    """Return a registry of all metrics that a process shows."""
+    """Return a registry of mnemon's metrics, and of those of process, platform and garbage collector."""
     shown = CollectorRegistry()
     ProcessCollector(registry=shown)
     PlatformCollector(registry=shown)
@@ -36,7 +36,7 @@ def build_registry() -> CollectorRegistry:
 
 
 def build_family(metric: Metric) -> Family:
-    """Convert a metric with all its time series."""
+    """Convert a metric with all its time series to the type of prometheus_client."""
     match metric:
         case Counter():
             counter = CounterMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))

@@ -1,4 +1,4 @@
-"""Checks of the header `Host`, against a site whose name resolves to this machine (DNS rebinding)."""
+"""Checks of the header `Host`, which prevent DNS rebinding: a site's name that resolves to this machine."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ def parse_host_name(host: str) -> str:
 
 
 def is_address_or_localhost(name: str) -> bool:
-    """Return whether a name is an IP address or `localhost`, which no other site can have."""
+    """Return whether a name is an IP address or `localhost`, which no site can register as its own name."""
     return name == "localhost" or _parse_address(name) is not None
 
 

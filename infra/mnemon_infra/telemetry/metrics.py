@@ -201,13 +201,13 @@ def start_counts(consumer: str) -> None:
 def count_batch(
     consumer: str, ends: Mapping[str, int], done: Sequence[Delivery], seconds: float, now: float
 ) -> None:
-    """Count a batch, which takes 50 µs for a thousand messages.
+    """Count a handled batch in the metrics of its consumer; a thousand messages take 50 µs.
 
     Args:
         consumer: the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
-        done: deliveries that will not be retried, in the order of the log.
-        seconds: number of seconds that the batch was in work.
+        done: deliveries that will not be retried, in the order of the log; their ages are counted.
+        seconds: duration of the batch.
         now: seconds since 1970.
     """
     BATCHES.observe(sum(ends.values()), consumer)

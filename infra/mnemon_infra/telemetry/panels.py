@@ -30,18 +30,18 @@ def _stat(title: str, expression: str, unit: str = "short", text: str = "") -> P
 
 
 def _rate(metric: str, by: str, where: str = "") -> PanelQuery:
-    """Return the rate of a counter, with a line for each combination of the labels in `by`."""
+    """Return a query for the rate of a counter, with a line for each combination of the labels in `by`."""
     return f"sum by ({by}) (rate({metric}{where}{_RATE}))", _called(by)
 
 
 def _seldom(metric: str, by: str, where: str = "") -> PanelQuery:
-    """Return the rate of a counter that may have no series for weeks; then the rate is 0."""
+    """Return a query for the rate of a counter, which is 0 while the counter has no time series."""
     expression, called = _rate(metric, by, where)
     return f"{expression} or on() vector(0)", called
 
 
 def _share(metric: str, by: str, where: str) -> PanelQuery:
-    """Return the share of a counter's rate that matches a condition."""
+    """Return a query for the part of a counter's rate, 0 to 1, whose labels match the condition `where`."""
     (of_that_kind, called), (all_of_it, _) = _rate(metric, by, where), _rate(metric, by)
     return f"{of_that_kind} / ({all_of_it} > 0)", called
 
@@ -61,7 +61,7 @@ def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") 
 
 
 def _most(expression: str, by: str) -> PanelQuery:
-    """Return one line for a gauge that has the same value in all processes."""
+    """Return a query for a gauge that has the same value in all processes, with one line for all."""
     return f"max by ({by}) ({expression})", _called(by)
 
 

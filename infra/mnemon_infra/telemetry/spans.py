@@ -45,17 +45,17 @@ class SpanFactory:
         return result.decision is Decision.RECORD_AND_SAMPLE
 
     def current(self) -> str | None:
-        """Return the `traceparent` of the current span."""
+        """Return the `traceparent` of the current span; None outside of a span."""
         return _format_traceparent(get_current_span())
 
     def logged(self) -> dict[str, str]:
-        """Return the ids of the current trace and span for a log line."""
+        """Return the ids of the current trace and span for a log line; empty outside of a span."""
         of = get_current_span().get_span_context()
         return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
 
     @contextmanager
     def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
-        """Trace the block as a span."""
+        """Trace the block as a span of the trace that `traceparent` names."""
         with self._tracer.start_as_current_span(name, _parse_context(traceparent), attributes=attributes):
             yield
 
@@ -68,9 +68,15 @@ class SpanFactory:
         together: int,
         times: tuple[float, float],
     ) -> None:
-        """Record a span for a consumer's handling of an event, in a batch of `together` events.
+        """Record how a consumer handled an event, as a span of the event's trace.
 
-        `times` are begin and end, in seconds since 1970.
+        Args:
+            traceparent: the trace of the event.
+            consumer: the durable.
+            delivery: the delivery of the event.
+            end: outcome of the delivery, in the words of `mnemon_infra.telemetry.metrics`.
+            together: number of events in the batch.
+            times: begin and end of the batch, in seconds since 1970.
         """
         if not int(traceparent[-2:], 16) & _SAMPLED:
             return
@@ -98,7 +104,7 @@ class SpanFactory:
         span.end(ended)
 
     def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
-        """Begin a span for a request of this verb."""
+        """Begin a span for a request; without a `traceparent`, the span begins a trace."""
         context = _parse_context(traceparent) if traceparent else Context()
         attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}
         return ServedSpan(self._tracer.start_span(f"ask {verb}", context, SpanKind.SERVER, attributes))

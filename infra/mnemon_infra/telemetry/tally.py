@@ -18,7 +18,7 @@ Values = tuple[str, ...]
 
 
 class Metric:
-    """A name, and the labels of its time series, each with all its allowed values."""
+    """A metric: its name, help text and labels; `labels` maps each label to its allowed values."""
 
     all: ClassVar[list["Metric"]] = []
 
@@ -44,7 +44,7 @@ class Counter(Metric):
         self.values: dict[Values, float] = {}
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Add 1, or `by`."""
+        """Add `by` to the time series with these values of the labels."""
         key = labels if labels in self.values else self.bounded(labels)
         self.values[key] = self.values.get(key, 0) + by
 
@@ -57,20 +57,20 @@ class Gauge(Metric):
         self.values: dict[Values, float] = {}
 
     def set(self, value: float, *labels: str) -> None:
-        """Set the current value."""
+        """Set the value of the time series with these values of the labels."""
         self.values[self.bounded(labels)] = value
 
     def replace(self, values: Mapping[str, float]) -> None:
-        """Set the current value for each value of the only label, and remove all other series."""
+        """Set the values of a gauge with one label, by value of the label; remove all other time series."""
         self.replace_series({(label,): value for label, value in values.items()})
 
     def replace_series(self, values: Mapping[Values, float]) -> None:
-        """Set the current value of each time series, and remove all other series."""
+        """Set the value of each given time series, and remove all others."""
         self.values = {self.bounded(labels): value for labels, value in values.items()}
 
 
 class Distribution:
-    """Numbers of observations below each bound, and the sum of all observed values."""
+    """Numbers of observations between neighbouring bounds, and the sum of all observed values."""
 
     __slots__ = ("counts", "total")
 
@@ -80,7 +80,7 @@ class Distribution:
 
 
 class Histogram(Metric):
-    """A distribution of sizes, as counts below some bounds."""
+    """A distribution of observed values for each time series, as counts between `bounds`."""
 
     def __init__(self, name: str, text: str, bounds: Sequence[float], **labels: Iterable[str]) -> None:
         super().__init__(name, text, **labels)
@@ -94,7 +94,7 @@ class Histogram(Metric):
         distribution.total += value
 
     def observe_ages(self, times: Sequence[float], now: float, *labels: str) -> None:
-        """Count the ages of many moments, in the time of a dozen observations.
+        """Observe the ages of many moments; this takes as long as a dozen calls of `observe`.
 
         Args:
             times: the moments in seconds, in order; a moment out of order is counted with its neighbours.

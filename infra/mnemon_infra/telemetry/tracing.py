@@ -79,25 +79,25 @@ def current_traceparent() -> str | None:
 
 
 def build_headers() -> dict[str, str]:
-    """Return the current trace as headers of a message."""
+    """Return the current trace as headers of a message; empty outside of a trace."""
     traceparent = current_traceparent()
     return {} if traceparent is None else {TRACEPARENT: traceparent}
 
 
 def build_log_fields() -> dict[str, str]:
-    """Return the current trace as fields of a log line."""
+    """Return the ids of the current trace and span as fields of a log line; empty outside of a trace."""
     return {} if _spans is None else _spans.logged()
 
 
 def build_event_log_fields(delivery: "Delivery") -> dict[str, str]:
-    """Return the trace of an event of the log as fields of a log line."""
+    """Return the id of the trace of an event as a field of a log line; empty if tracing is off."""
     traceparent = derive_traceparent(delivery)
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
 @contextmanager
 def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
-    """Trace the block as part of a trace; without a `traceparent`, run it untraced."""
+    """Run the block as a span of the trace that `traceparent` names; without one, run it untraced."""
     if _spans is None or traceparent is None:
         yield
         return
@@ -106,7 +106,7 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
 
 
 def derive_traceparent(delivery: "Delivery") -> str | None:
-    """Return the trace of an event of the log: the trace in its headers, else one derived from its position.
+    """Return the `traceparent` of an event: the one in its headers, else one derived from its position.
 
     Return None if tracing is off, and for a trigger without a trace, which may be about many events.
     """
@@ -147,14 +147,14 @@ class RequestTrace(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Headers for the reply."""
+        """Headers of the reply, which name the trace; empty if tracing is off."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def end(self, error: str | None) -> None:
-        """End the trace when the reply is made; `error` is the code of an error."""
+        """End the trace when the reply is made; `error` is the code of its error, None without one."""
 
 
 class _Untraced:
@@ -174,7 +174,7 @@ _UNTRACED: Final = _Untraced()
 
 
 def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
-    """Begin the trace of a request, as part of the trace that its headers name."""
+    """Begin to trace a request: in the trace that its headers name, else in a new one."""
     if _spans is None:
         return _UNTRACED
     traceparent = (received or {}).get(TRACEPARENT, "")

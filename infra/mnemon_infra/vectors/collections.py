@@ -75,7 +75,7 @@ async def has_collections(client: AsyncQdrantClient, schema: str) -> bool:
 
 
 async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
-    """Swap a schema's collections with the live ones, which become the former ones, in one step.
+    """Make the collections of the schema `to` the live ones, and the live ones the former ones, in one step.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -138,7 +138,7 @@ async def drop_collections(client: AsyncQdrantClient, schema: str) -> None:
 
 
 async def drop_all_generations(client: AsyncQdrantClient, schema: str) -> None:
-    """Remove the collections of a temporary schema and of all schemas whose names begin with its name.
+    """Remove all collections whose names begin with the name of a temporary schema and `_`.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -150,14 +150,14 @@ async def drop_all_generations(client: AsyncQdrantClient, schema: str) -> None:
 
 
 async def _read_aliases(client: AsyncQdrantClient) -> dict[str, str]:
-    """Return the collection of each alias."""
+    """Return the name of the collection behind each alias."""
     return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
 
 
 async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
-    """Return the names of a schema's collections.
+    """Return the names of a schema's collections; absent collections are left out.
 
-    Earlier versions, without aliases, named a collection by its schema alone.
+    A collection of an earlier version has no alias, and the name `<schema>_<collection>`.
     """
     there = {each.name for each in (await client.get_collections()).collections}
     named = await _read_aliases(client)

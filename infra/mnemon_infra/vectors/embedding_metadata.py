@@ -1,4 +1,4 @@
-"""Record of how the vectors were made. Vectors of different embedding models cannot be compared."""
+"""Record of the embedding model that made the vectors; those of different models cannot be compared."""
 
 from typing import Final, Self
 
@@ -14,7 +14,7 @@ RECORD: Final = "made_by.json"
 
 
 def split_model_name(text: str) -> tuple[str, str | None]:
-    """Split `provider/model`, or `provider` alone, into both parts."""
+    """Split `provider/model` into its parts; the model is None if the text is a provider alone."""
     provider, _, model = text.partition("/")
     return provider, model or None
 
@@ -25,7 +25,7 @@ class EmbeddingMetadata(BaseModel):
     Attributes:
         model: provider and model of the embedder.
         dimension: dimension of its vectors; None without an embedder.
-        terms: version of the term weights, `bm25.VERSION`; records of 0.1.0 have none.
+        terms: version of the term weights, `bm25.VERSION`; records of 0.1.0 lack it, which means 1.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -43,7 +43,11 @@ class EmbeddingMetadata(BaseModel):
             return None
 
     def require(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
-        """Check that this model made the recorded vectors; warn if their term weights are of another version.
+        """Check that this model made vectors; log a warning if their term weights have another version.
+
+        Args:
+            recorded: the record that is kept with the vectors; None if there is none.
+            place: the vectors, as messages name them.
 
         Raises:
             VectorsOutdated: another model made the vectors, or their model is not recorded.
@@ -59,16 +63,16 @@ class EmbeddingMetadata(BaseModel):
             )
         if recorded.terms != self.terms:
             log.warning(
-                "term weights of another version",
+                "vectors have term weights of another version",
                 vectors=place,
                 version=recorded.terms,
                 current=self.terms,
-                next_step="run `mnemon reindex`; until then, long texts rank too high",
+                next_step="run `mnemon reindex`; until then, searches find less and rank worse",
             )
 
     @property
     def setting(self) -> str:
-        """The settings that name this model."""
+        """The settings that choose this model, as arguments of `mnemon settings set`."""
         provider, model = split_model_name(self.model)
         return f"embedding.provider={provider}" + (f" embedding.model={model}" if model else "")
 

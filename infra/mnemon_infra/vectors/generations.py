@@ -19,11 +19,11 @@ from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512
-"""Bytes of a disk block, for the size of files with holes."""
+"""Bytes of a unit of `st_blocks`, which leaves out the holes of sparse files."""
 
 
 def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
-    """Return the deployment with the schema and the vectors folder of a generation.
+    """Return a copy of the deployment with the schema and the vectors folder of a generation.
 
     Raises:
         NameTooLong: the live generation's name is too long for a suffix.
@@ -76,7 +76,7 @@ async def has_vectors(deployment: Deployment) -> bool:
 
 
 async def drop_generation(deployment: Deployment) -> None:
-    """Remove the vectors of a generation that is not live; processes with an open folder can still read it.
+    """Remove the vectors of a generation that is not live. A process with its folder open can still read it.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -113,7 +113,7 @@ async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
     The live collections become the former ones.
 
     Raises:
-        VectorsUnavailable: the live collections are unchanged.
+        VectorsUnavailable: the server does not answer; the live collections are unchanged.
     """
     from mnemon_infra.vectors.collections import swap_collections
     from mnemon_infra.vectors.server import open_client
@@ -149,7 +149,7 @@ def is_folder_open(deployment: Deployment) -> bool:
 
 
 def settle_folder_swap(deployment: Deployment) -> None:
-    """Complete or roll back an interrupted swap of folders; no other process may be swapping them."""
+    """Complete or roll back an interrupted swap of folders. Call this while no process swaps the folders."""
     if deployment.vectors_folder and not deployment.qdrant_url:
         settle_swap(deployment.vectors_folder)
 
@@ -173,7 +173,7 @@ async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
 
 
 def measure_bytes(deployment: Deployment) -> int | None:
-    """Return the bytes of the vectors on this disk; None if they are not in a folder."""
+    """Return the bytes that the vectors take up on this disk; None if they are not in a folder."""
     folder = deployment.vectors_folder
     if deployment.qdrant_url or folder is None or not folder.exists():
         return None

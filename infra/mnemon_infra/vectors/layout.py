@@ -13,14 +13,14 @@ DENSE, SPARSE = "dense", "sparse"
 """Names of a point's vectors."""
 
 TENANT, USER = "tenant", "user"
-"""Indexed fields in addition to those of the payload."""
+"""Names of the stored fields that hold the owner of a point, in addition to its payload."""
 
 FULL_SCAN_POINTS = 2_000
-"""Maximum number of a user's points that the engine compares one by one; with more points it uses a graph."""
+"""Maximum points of a user that the engine compares one by one; for more points, it uses an HNSW graph."""
 
 
 def build_payload(point: Point) -> dict[str, Any]:
-    """Return the fields that the engine stores."""
+    """Return the fields that the engine stores with a point: its payload and its owner."""
     tenant, user = point.owner
     return {**point.payload, TENANT: tenant, USER: user}
 

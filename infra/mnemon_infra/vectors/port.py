@@ -38,7 +38,7 @@ class Point:
 
 
 class StoredPoint(NamedTuple):
-    """A stored point in the result of a scroll."""
+    """A stored point without its vectors, in the result of `VectorStore.scroll`."""
 
     id: UUID
     payload: Mapping[str, JsonValue]
@@ -103,11 +103,11 @@ class PointPages(Protocol):
     """A source of points in the order of their ids."""
 
     async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> PointPage:
-        """Return at most `most` points, from an id on."""
+        """Return at most `most` points, sorted by id, from the id `begin` on; None begins at the first."""
 
 
 class VectorStore(Protocol):
-    """Collections of points.
+    """A store of points, in collections.
 
     Every method raises `VectorsUnavailable` when the engine does not answer. Writes are visible to every
     request after the call has returned, and survive a kill; a power cut may lose the last seconds.
@@ -140,9 +140,9 @@ class VectorStore(Protocol):
         """
 
     async def wait_until_optimised(self) -> None:
-        """Wait until most writes are optimised; until then the writes take up memory.
+        """Wait until most writes are optimised, because writes take up memory until then.
 
-        Call this in writers that write without pause and that no request waits for.
+        Call this between writes that follow each other without pause, if no request waits for them.
         """
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
@@ -158,7 +158,10 @@ class VectorStore(Protocol):
     def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[StoredPoint]]:
-        """Yield the points of the owner whose payload fields match, page by page, in no particular order."""
+        """Yield the owner's points, page by page, in no particular order.
+
+        `where` has the values that fields of the payload must have; None yields all points of the owner.
+        """
 
     async def page(
         self,
@@ -167,7 +170,10 @@ class VectorStore(Protocol):
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        """Return at most `most` stored points from an id on, of one owner or of all owners."""
+        """Return at most `most` points, sorted by id, from the id `begin` on; None begins at the first.
+
+        The points are those of `owner`, or of all users for None.
+        """
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        """Count the points of one owner or of all owners."""
+        """Return the number of points of a user, or of all users for None."""

@@ -1,7 +1,7 @@
 """Recovery of vectors that are deleted while this process has them open.
 
-On deleted files, the embedded engine continues: searches find the old points, and writes are lost. A Qdrant
-server refuses requests about a deleted collection.
+The embedded engine does not notice that its files were deleted: searches find the old points, and writes are
+lost. A Qdrant server refuses requests about a deleted collection.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ SERVER_CHECK_INTERVAL = 5.0
 async def recover_lost_vectors(
     vectors: VectorStore, folder: Path, gate: Gate, refill: Callable[[], Awaitable[int]]
 ) -> AsyncIterator[None]:
-    """Reopen and refill the folder whenever it was deleted, for the duration of the block.
+    """Reopen and refill a folder of vectors each time that it is deleted, for the duration of the block.
 
     Args:
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: the gate that all writers pass; it counts each replacement of the points.
+        gate: the gate that all writers pass; it is closed while the folder is opened again, and counts that.
         refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 
@@ -67,7 +67,7 @@ async def recover_lost_vectors(
 async def recover_lost_collections(
     vectors: VectorStore, recover: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """Recover collections whenever they were deleted from a server, for the duration of the block.
+    """Recover collections each time that some are deleted from a server, for the duration of the block.
 
     Args:
         vectors: the vectors of the server.
@@ -89,7 +89,7 @@ async def recover_lost_collections(
 async def _recover_losses(
     vectors: VectorStore, interval: float, recover: Callable[[VectorsLost], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """Check every `interval` seconds that the vectors are present, for the duration of the block."""
+    """Check every `interval` seconds whether vectors are lost, and recover them, while the block runs."""
 
     async def look_after() -> None:
         while True:

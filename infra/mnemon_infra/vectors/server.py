@@ -82,7 +82,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def _describe_fault(code: grpc.StatusCode, details: str) -> str:
-    """Return a message with the next step."""
+    """Return a message for an error of gRPC, with the next step."""
     if code in _REFUSED:
         return f"Qdrant refuses the API key: {details}. Check MNEMON_QDRANT_API_KEY"
     if code is grpc.StatusCode.NOT_FOUND:
@@ -94,7 +94,7 @@ def _describe_fault(code: grpc.StatusCode, details: str) -> str:
 
 
 def alias_of(schema: str, collection: Collection) -> str:
-    """Return the alias that all processes use; a swap assigns the alias to another collection."""
+    """Return the alias by which processes address a collection; a swap gives it to another collection."""
     return f"{schema}.{collection}"
 
 

@@ -10,7 +10,7 @@ from mnemon_infra.config import Deployment
 
 
 class TemporaryVectors(NamedTuple):
-    """Where a temporary run keeps its vectors.
+    """Vector engine of a temporary run.
 
     Attributes:
         engine: name and version of the engine, such as `qdrant 1.19.0` or `edge 0.9.0`.
@@ -23,10 +23,10 @@ class TemporaryVectors(NamedTuple):
 
 @asynccontextmanager
 async def reserve_vectors(named: Deployment, purpose: str) -> AsyncIterator[TemporaryVectors]:
-    """Reserve collections of a run's own if a Qdrant server is named, and drop them at the end of the block.
+    """Choose the vector engine of a temporary run, and drop the run's collections at the end of the block.
 
-    The server may be a production server: the names of the run's collections begin with a unique prefix, and
-    no others are read or written.
+    If the environment names a Qdrant server, the run uses it, even in production: the names of the run's
+    collections begin with a unique prefix, and no others are read or written.
 
     Args:
         named: the deployment that the environment names.

@@ -27,7 +27,10 @@ IN_PLACE = 20
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Vector store and embedder; without an embedder, points have words only. All writers pass the `gate`."""
+    """Vector store and embedder; without an embedder, points have no dense vectors.
+
+    All writers pass the `gate`.
+    """
 
     vectors: VectorStore
     embedder: Embedder | None
@@ -58,7 +61,7 @@ def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) 
 
 @asynccontextmanager
 async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterator[VectorIndex]:
-    """Open the vectors for the duration of the block.
+    """Open vector store and embedder for the duration of the block.
 
     Raises:
         mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
@@ -66,7 +69,7 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
         mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors.
         mnemon_infra.vectors.port.VectorsUnavailable: the Qdrant server does not answer.
         mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing.
-        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.
     """
     async with open_embedder(settings, deployment) as model:
         name, dimension = _describe_model(model)
@@ -78,7 +81,7 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
 async def open_index_as_of(
     deployment: Deployment, position: int, live: VectorIndex
 ) -> AsyncIterator[VectorIndex]:
-    """Open the vectors as of a former log position, for searches with the embedder of the live ones.
+    """Open the vectors as of a former log position, for searches with the embedder of `live`.
 
     The function raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
     """
@@ -88,7 +91,7 @@ async def open_index_as_of(
 
 
 async def create_absent_collections(deployment: Deployment, live: VectorIndex) -> None:
-    """Create the absent collections of a Qdrant server for the embedder of the live ones.
+    """Create absent collections of the deployment on its Qdrant server, for the embedder of `live`.
 
     The function raises the same errors as `mnemon_infra.vectors.engines.open_vectors`.
     """
@@ -104,15 +107,15 @@ def _describe_model(model: Embedder | None) -> tuple[str, int | None]:
 async def build_points(
     vector_index: VectorIndex, items: Sequence[SearchableItem], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
-    """Make the points of searchable items.
+    """Return the points of searchable items, in their order.
 
     Args:
         vector_index: the vector index whose embedder makes the dense vectors.
         items: the searchable items.
-        meanings: known dense vectors, by text, which the embedder does not have to make again.
+        meanings: dense vectors that are known, by text; the embedder makes the others.
 
     Raises:
-        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.
     """
     if len(items) <= IN_PLACE:
         sparse = [concepts.weigh_document(each.words) for each in items]

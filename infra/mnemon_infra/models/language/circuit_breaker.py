@@ -1,6 +1,6 @@
 """Circuit breaker for language models: a model that refuses or does not answer gets no requests for a while.
 
-Requests wait, so that no request is lost.
+Requests wait meanwhile, and none is lost.
 """
 
 import time
@@ -38,21 +38,24 @@ LONGEST_PAUSE: Final = 300.0
 """Maximum pause in seconds, even if the provider requests a longer one."""
 
 REPORTED_FOR: Final = 600.0
-"""Seconds after which a failed model without requests is no longer reported: no settings name it by then."""
+"""Seconds after the pause for which a model without further requests is reported as failing.
+
+No settings name such a model any more.
+"""
 
 _Key = tuple[Provider, str | None]
 
 
 class FailingModel(NamedTuple):
-    """A model whose requests have failed since a moment.
+    """A model whose last request failed, or that cannot be opened.
 
     Attributes:
         provider: the provider of the model.
         model: the provider's name of the model, if known.
         setting: the name in the settings; None for the provider's default.
-        error: the reason, without key or content.
+        error: the reason for the last failure, without key or content.
         is_refused: True if the model cannot answer before the cause is corrected; False if it may recover.
-        since: the time at which the failures began.
+        since: the time of the first failure since the last answer, or since `is_refused` changed.
     """
 
     provider: str
@@ -84,7 +87,7 @@ class CircuitBreaker:
         return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
 
     async def open_model(self, provider: Provider, name: str | None) -> LanguageModel | None:
-        """Return a provider's model; None if the model is paused."""
+        """Return a provider's model; None if it is paused, or if it is not configured, which pauses it."""
         if self.measure_pause(provider, name):
             return None
         try:
@@ -99,7 +102,7 @@ class CircuitBreaker:
         return None if self.measure_pause(provider, name) else model
 
     def record_answer(self, provider: Provider, name: str | None) -> None:
-        """Record an answer: the model no longer counts as failing."""
+        """Record an answer of a model, which then no longer counts as failing."""
         self._failed.pop(self._key(provider, name), None)
         self._failing.pop(self._key(provider, name), None)
 
@@ -115,7 +118,7 @@ class CircuitBreaker:
         self._pause_model(key, min(pause, LONGEST_PAUSE), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
-        """Return the key of a model; the provider's default model has one key, with and without its name."""
+        """Return the key of a model. The provider's default model has one key, for its name and for None."""
         return self._usual.get((provider, name), (provider, name))
 
     def _record_failing(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:

@@ -14,11 +14,11 @@ NO_KEY: Final = "none"
 """Key that is sent if no key is set: the SDKs require a key, but a private server may not."""
 
 MOST_TOKENS: Final = 10**9
-"""Maximum number of tokens of one call that is accepted as true."""
+"""Largest number of tokens of one call that is recorded, even if a provider reports a larger one."""
 
 
 class PromptMessage(NamedTuple):
-    """A message in a prompt; `at` is in the time zone that the user is shown."""
+    """A message in a prompt; `at` is in the time zone in which the user sees times."""
 
     seq: int
     role: Role
@@ -28,7 +28,7 @@ class PromptMessage(NamedTuple):
 
 
 class PromptFact(NamedTuple):
-    """A known fact in a prompt; `saved_at` is in the time zone that the user is shown."""
+    """A known fact in a prompt; `saved_at` is in the time zone in which the user sees times."""
 
     id: str
     text: str
@@ -45,7 +45,7 @@ class ModelRequest:
             it.
         text: the variable part; it contains `messages` and `known`, written for a model.
         messages: the messages to read, oldest first; if `compact` merges summaries, the earlier summaries.
-        known: facts that are known already.
+        known: the user's facts that are kept already.
         schema: JSON Schema of the answer; None for plain text.
         most_tokens: maximum number of tokens of the answer.
     """
@@ -86,7 +86,7 @@ class ModelAnswer:
     Attributes:
         text: the unchanged text; with a schema, usually JSON.
         usage: tokens of the call, as far as the provider says.
-        is_cut: True if the answer ended because the tokens ran out.
+        is_cut: True if the answer ended because it reached the maximum number of tokens.
         problem: the reason why the answer has no text, without any content of request or answer.
         is_refused: True if the model, or a filter of the provider, refuses to answer.
     """
@@ -108,15 +108,15 @@ class BatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class LineFailed:
-    """A request without an answer.
+    """The outcome of a line of a batch that has no answer.
 
     Attributes:
         error: the reason, without content.
-        is_refused: True if the provider refuses the line. The reason may lie outside the request; an online
-            request shows that.
-        is_adapted: True if further requests have another form, which may be enough for them to succeed.
+        is_refused: True if the provider refuses the line. Send the request online to learn whether the
+            request is the reason.
+        is_adapted: True if further requests are sent in another form, with which the line may succeed.
         is_unasked: True if the batch was cancelled or has expired before it reached the line.
-        usage: usage of the call that showed whether the request is the reason.
+        usage: tokens of a test request that was sent to find the reason; None without one.
     """
 
     error: str
@@ -127,7 +127,7 @@ class LineFailed:
 
 
 class BatchResult(NamedTuple):
-    """A line of a batch, answered or not."""
+    """The outcome of one line of a batch."""
 
     line_id: str
     outcome: ModelAnswer | LineFailed
@@ -186,7 +186,7 @@ class BatchApi(Protocol):
         """Yield the results of an ended batch in any order; lines without a readable id are left out."""
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch; harmless if it has ended."""
+        """Cancel a batch, unless it has ended."""
 
 
 class LanguageModel(Protocol):
@@ -238,11 +238,11 @@ class ModelRefused(ModelUnavailable):
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, for example because it is too long; it takes others.
+    """The provider will never take this request, for example because it is too long, but takes others.
 
     Attributes:
         error: the provider's description; `add_explanation` adds it without the request's content.
-        usage: usage of another call, which showed that the request is the reason; None without such a call.
+        usage: tokens of the test request that showed that this request is the reason; None without one.
     """
 
     def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
@@ -251,7 +251,10 @@ class RequestRefused(Exception):
         self.usage = usage
 
     def add_explanation(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
-        """Return the refusal with the provider's description, without the content of the request."""
+        """Return the refusal with the provider's description, from which the request's content is removed.
+
+        `usage` is that of the test request.
+        """
         said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 

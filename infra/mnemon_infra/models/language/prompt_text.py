@@ -12,7 +12,7 @@ NAME_BEGINNING: Final = 100
 
 
 def join_instructions(instructions: str, own: str | None) -> str:
-    """Append a tenant's instructions to mnemon's; both together form the prefix that providers cache."""
+    """Return mnemon's instructions, followed by a tenant's own; providers cache both as the prefix."""
     return f"{instructions}\nFurther instructions\n\n{own}\n" if own else instructions
 
 
@@ -23,19 +23,22 @@ def shorten_name(name: str | None) -> str | None:
 
 
 def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
-    """Return a long text's first and last characters, with a mark between them."""
+    """Return the first `beginning` and the last `ending` characters of a text, with `[...]` between them.
+
+    A text that is not longer is returned whole.
+    """
     if len(text) <= beginning + ending:
         return text
     return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
 
 
 def format_time(message: PromptMessage) -> str:
-    """Format the time of a message with date, time and weekday, so that models can resolve "next Friday"."""
+    """Format a message's date, time and weekday, from which a model can resolve "next Friday"."""
     return f"[{message.at:%Y-%m-%d %H:%M} {WEEKDAYS[message.at.weekday()]}]"
 
 
 def format_speech(message: PromptMessage) -> str:
-    """Format a message with its speaker."""
+    """Return the role, name and text of a message; further lines of the text are indented."""
     speaker = f"{message.role} ({message.name})" if message.name else message.role
     # Continuation lines are indented, so that they cannot pass for the beginning of another message.
     text = "\n   ".join(message.text.splitlines())

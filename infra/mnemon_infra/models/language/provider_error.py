@@ -16,7 +16,7 @@ _ENCODED = re.compile(r"\S*(?:[\\%&*]|sk-|AIza|Bearer)\S*|\S{41,}")
 
 _GAPS = re.compile(r"\.\.\.(?:[^\w.]*\.\.\.)+")
 _IN_A_ROW: Final = 3
-"""Number of consecutive words of the user's text that count as its content and are removed."""
+"""Number of consecutive words that, if the user's text has them too, are removed from a message."""
 
 _OF_ERRORS: Final = frozenset(
     _WORD.findall(
@@ -33,7 +33,7 @@ _OF_ERRORS: Final = frozenset(
 
 
 class ProviderError(NamedTuple):
-    """An error as the provider sends it. No part of the error may be shown unchanged."""
+    """An error as the provider sends it. Its fields may repeat a user's text: show only `describe`."""
 
     code: object = None
     param: object = None
@@ -69,8 +69,7 @@ def remove_content(message: str, instructions: str, text: str) -> str:
     Args:
         message: the provider's message.
         instructions: mnemon's instructions, which the message may repeat.
-        text: a user's text, which the result must not repeat; words that could come from the text are
-            removed.
+        text: a user's text; words of the message that could come from it are removed.
     """
     message = _ENCODED.sub(LEFT_OUT, message[: 10 * LONGEST])
     words, asked = (_WORD.findall(each.casefold()) for each in (message, text))

@@ -52,7 +52,7 @@ class LanguageModels:
 
 
 class _Bounded:
-    """A model whose calls wait for a free slot; batches do not wait."""
+    """A model whose online calls are counted in metrics and wait for a free slot."""
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider
@@ -101,7 +101,7 @@ async def open_language_models(deployment: Deployment) -> AsyncIterator[Language
 
 
 async def _import_provider(provider: Provider) -> None:
-    """Import a provider's package in another thread: it takes a second or two, and a bot may be waiting."""
+    """Import a provider's package in another thread, because that takes one or two seconds."""
     try:
         await asyncio.to_thread(import_module, f"{__package__}.{provider}.model")
     except ImportError as error:

@@ -19,7 +19,7 @@ from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT,
 
 
 def create_shard(path: Path, dimension: int | None) -> EdgeShard:
-    """Create and open an empty shard; None as `dimension` creates a shard for words only."""
+    """Create and open an empty shard. Without a `dimension`, its points have no dense vectors."""
     dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
     compared_kilobytes = max(1, FULL_SCAN_POINTS * (dimension or 0) * 4 // 1024)
     shard = EdgeShard.create(

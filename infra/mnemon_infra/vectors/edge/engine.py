@@ -54,7 +54,7 @@ class Edge:
         self._shards = shards
 
     def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
-        """Use other shards from now on."""
+        """Read and write other shards from now on."""
         self._shards = shards
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -145,7 +145,7 @@ class Edge:
 
 
 class _OpenFolder:
-    """A folder that this process has open, with the number of its users in the process."""
+    """A folder that this process has open; `users` counts the callers of `open_edge` that use it."""
 
     def __init__(self, folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
         self.users = 0
@@ -180,7 +180,7 @@ class _OpenFolder:
         former.close()
 
     def renew(self) -> None:
-        """Open the folder again with its remaining content."""
+        """Close the folder, and open it again with the content that is left."""
         former = self._ends
         former.close()
         with ExitStack() as failing:
@@ -235,7 +235,7 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
 async def swap_open_folder(folder: Path, to: Path) -> None:
     """Replace a folder that this process has open by another one, while searches continue.
 
-    Writers must pause during the swap. Then the former folder is at `folder_swap.former_path`.
+    Writers must pause during the swap, which moves the former folder to `folder_swap.former_path`.
 
     Raises:
         VectorsUnavailable: the swap failed; nothing has changed.
@@ -246,7 +246,7 @@ async def swap_open_folder(folder: Path, to: Path) -> None:
 
 
 def reopen_folder(folder: Path) -> None:
-    """Open a folder of this process again after it was deleted; missing collections are empty.
+    """Open a folder again that was deleted while this process had it open. Missing collections are empty.
 
     Raises:
         VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.

@@ -13,12 +13,12 @@ _FORMER: Final = "_before"
 
 
 def former_path(live: Path) -> Path:
-    """Return the path of the former folder after a swap."""
+    """Return the path to which a swap moves the folder that was live."""
     return live.with_name(live.name + _FORMER)
 
 
 def swap_folders(live: Path, to: Path) -> None:
-    """Swap a folder with the live one, which becomes the former one; no former folder may exist.
+    """Move the live folder to `former_path`, where nothing may exist, and the folder `to` to its place.
 
     Files of both folders may be open for reading. Writes by path during the swap could reach the wrong
     folder.
@@ -30,7 +30,7 @@ def swap_folders(live: Path, to: Path) -> None:
 
 
 def undo_swap(live: Path, to: Path) -> None:
-    """Roll back `swap_folders`."""
+    """Undo `swap_folders`, called with the same paths."""
     live.rename(to)
     former_path(live).rename(live)
 

@@ -22,7 +22,7 @@ from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore,
 log = structlog.get_logger("vectors")
 
 _SUBJECT: Final = "changed.vectors.holder"
-"""Prefix of the subjects of the Edge owner, which mnemon's own processes may use, but no bot."""
+"""Prefix of the subjects for requests to the Edge owner; only mnemon's own processes may publish there."""
 
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 
@@ -34,11 +34,11 @@ _TIMEOUT: Final = 20.0
 """Maximum seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
-"""Seconds after which paused writers continue, even if the process that paused them has not finished."""
+"""Maximum seconds for which another process can pause the writers."""
 
 
 class PointMessage(msgspec.Struct, array_like=True):
-    """A point in the format in which processes exchange points."""
+    """A point in MessagePack, as the Edge owner sends it; numbers are packed in bytes."""
 
     id: bytes
     owner: tuple[str, str]
@@ -49,7 +49,7 @@ class PointMessage(msgspec.Struct, array_like=True):
 
 
 class OwnerReply(msgspec.Struct):
-    """A reply of the Edge owner."""
+    """A reply of the Edge owner; `error` is set if the request failed."""
 
     error: str | None = None
     points: list[PointMessage] = []
@@ -58,7 +58,7 @@ class OwnerReply(msgspec.Struct):
 
 
 class OwnerRequest(msgspec.Struct):
-    """A request to the Edge owner."""
+    """A request to the Edge owner: `page` reads the first three fields, and `take` the folder `to`."""
 
     collection: str = ""
     begin: bytes | None = None
@@ -86,7 +86,7 @@ class EdgeOwner:
         )
 
     async def counts(self) -> Mapping[str, int]:
-        """Count the points of each collection.
+        """Return the number of points of each collection, by its name.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer.
@@ -134,7 +134,7 @@ async def serve_requests(
         connection: connection to NATS.
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: the gate that all writers pass; it counts a swap that has replaced the points.
+        gate: the gate that all writers pass; it is closed while writers pause, and counts each swap.
     """
     lease: asyncio.TimerHandle | None = None
 
@@ -188,7 +188,7 @@ async def serve_requests(
 
 @asynccontextmanager
 async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
-    """Listen for swaps of a server's collections by other processes, for the duration of the block."""
+    """Count swaps of a server's collections by other processes in the gate, for the duration of the block."""
 
     async def heard(message: Msg) -> None:
         gate.count_exchange()
@@ -201,7 +201,7 @@ async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
 
 
 async def announce_swap(connection: Client) -> None:
-    """Notify all writers of a swap of a server's collections.
+    """Tell all processes that the collections of a server were swapped.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -217,7 +217,7 @@ def _build_handler(
         try:
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
-            log.exception("vector request of another process failed")
+            log.exception("vector request of another process failed", subject=message.subject)
             said = OwnerReply(error=f"the Edge owner failed: {error}")
         await message.respond(msgspec.msgpack.encode(said))
 
@@ -225,7 +225,7 @@ def _build_handler(
 
 
 def _fit_page(page: PointPage) -> OwnerReply:
-    """Return as much of a page as fits into a message."""
+    """Return a reply with as many points of a page as fit into a message, and at least one."""
     points: list[PointMessage] = []
     size = 0
     for point in page.points:

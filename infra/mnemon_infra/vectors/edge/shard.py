@@ -46,7 +46,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
 
     Args:
         folder: a folder on the disk.
-        needed: free bytes that are needed in addition to the reserve of every disk.
+        needed: bytes that must be free in addition to `LEAST`.
 
     Raises:
         VectorsUnavailable: the disk is full.
@@ -76,10 +76,10 @@ def translate_errors() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Missed:
-    """Writes and removals since a copy was made, which the optimised copy lacks.
+    """Writes and removals since a shard was copied, which the optimised copy lacks.
 
-    Only ids are kept, and the points are read from the engine later: a rebuild writes so many points
-    meanwhile that copies of the points would fill the memory.
+    Of writes, only the ids are kept. The points are read from the engine later, because a rebuild writes so
+    many that copies would fill the memory.
     """
 
     written: set[int | UUID | str] = field(default_factory=set)
@@ -92,7 +92,8 @@ class Shard:
     Attributes:
         folder: the folder of the collection.
         engine: the open engine; every optimisation replaces it.
-        tenants: the tenants whose points the shard has, or has had since it was opened.
+        tenants: tenants that have points in the shard, or had some since it was opened; of a shard with more
+            than two tenants, at least two.
     """
 
     def __init__(self, folder: Path, dimension: int | None) -> None:
@@ -129,7 +130,7 @@ class Shard:
             return True
 
     async def write(self, points: Sequence[Point]) -> None:
-        """Add or replace a few points, after waiting work on the event loop.
+        """Add or replace at most `WRITTEN_AT_ONCE` points, letting requests on the event loop go first.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
@@ -143,7 +144,7 @@ class Shard:
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
     async def remove(self, which: Filter) -> None:
-        """Remove points, after waiting work on the event loop.
+        """Remove the points that match a filter, letting requests on the event loop go first.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
@@ -155,12 +156,12 @@ class Shard:
                 self._missed.removals.append(removal)
 
     async def wait_until_optimised(self) -> None:
-        """Wait for a running optimisation if its copy lacks many points."""
+        """Wait for the end of an optimisation if its copy lacks many of the points written meanwhile."""
         if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
             await asyncio.wait([self._organising])
 
     async def rest(self) -> None:
-        """Stop all background work and flush to disk; searches continue.
+        """Stop the optimisation and pending flushes, then flush to disk. Searches continue.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
@@ -189,7 +190,7 @@ class Shard:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Hold the lock of writers for a short piece of work, and schedule a flush after it."""
+        """Run the block with the lock of writers, once requests have gone first, and schedule a flush."""
         await yield_to_requests()
         async with self._writing:
             require_room(self._path)
@@ -229,7 +230,7 @@ class Shard:
             self._organising = None
 
     async def _organise(self) -> None:
-        """Optimise a copy in another process, add later writes, and replace the engine by the copy."""
+        """Optimise a copy of the shard in another process, bring it up to date, and open it instead."""
         former, draft = self._path, self.folder / uuid4().hex
         try:
             async with self._writing:
@@ -248,9 +249,9 @@ class Shard:
             await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
 
     async def _switch_to(self, draft: Path, missed: _Missed) -> None:
-        """Bring an optimised copy up to date and replace the engine by the copy.
+        """Bring an optimised copy up to date, and open it in place of the present engine.
 
-        Removals go first, because a point may have been written again after its removal.
+        Removals are applied before writes, because a point may have been written again after its removal.
         """
         with translate_errors():
             fresh = EdgeShard.load(str(draft))
@@ -275,7 +276,7 @@ class Shard:
 
 
 def _measure_bytes(folder: Path) -> int:
-    """Return the bytes of a folder on disk, without the holes in files of the engine."""
+    """Return the bytes that a folder takes up on disk, without the holes of sparse files."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 

@@ -106,7 +106,7 @@ async def test_refusal_is_told_without_the_key(
     [
         pytest.param(
             lambda request: Answer(200, {"results": build_results(request)[:-1]}),
-            "does not have one score for each text",
+            "not exactly one score for each text",
             id="one too few",
         ),
         pytest.param(

@@ -30,7 +30,7 @@ from mnemon_infra.models.language.port import (
 )
 
 SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind ours."""
+"""Tolerance for a provider's clock that is behind this machine's."""
 
 PAGE = 100
 """Maximum number of batches on one page of the list."""
@@ -43,8 +43,7 @@ _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 class AnthropicBatches:
     """Anthropic's Message Batches; see `BatchApi`.
 
-    Only the ids of its lines identify a batch as mnemon's, and Anthropic returns these ids with the results
-    only.
+    A batch is recognised as mnemon's by the ids of its lines, which Anthropic returns only with the results.
     """
 
     most_lines = 100_000
@@ -159,7 +158,7 @@ class AnthropicBatches:
             raise ModelUnavailable(f"{self._endpoint.at} has sent only {read} of {done} results")
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch; harmless if it has ended."""
+        """Cancel a batch, unless it has ended."""
         with self._refuse_batch_errors():
             try:
                 await self._batches.cancel(provider_batch_id)
@@ -175,7 +174,7 @@ class AnthropicBatches:
         return False
 
     async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
-        """Yield the lines of the results file. The SDK's own reader stops at the first broken line."""
+        """Yield the lines of the results, unparsed: the SDK's own reader stops at the first invalid line."""
         with self._refuse_batch_errors():
             async with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 rest = b""
@@ -188,7 +187,7 @@ class AnthropicBatches:
 
     @contextmanager
     def _refuse_batch_errors(self) -> Iterator[None]:
-        """Translate errors as the endpoint does; a refused request means that the whole batch is refused."""
+        """Translate errors within the block; `RequestRefused` becomes `ModelRefused` for the whole batch."""
         try:
             with self._endpoint.translate_errors():
                 yield
@@ -197,7 +196,7 @@ class AnthropicBatches:
 
 
 def _write_body(model: str, capabilities: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:
-    """Return a batch in JSON, as one piece for each line."""
+    """Return the JSON body of a batch in pieces: one for each line, and one for the end."""
     pieces = []
     before = b'{"requests":['
     for line in lines:

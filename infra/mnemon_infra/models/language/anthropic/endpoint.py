@@ -50,8 +50,8 @@ class ModelCapabilities:
 
     Attributes:
         schema: True if the model accepts a JSON Schema of the answer.
-        thinking: the parameter that turns thinking off: thoughts cost as much as answers and count against
-            their length.
+        thinking: the parameter that turns thinking off, because thoughts cost as much as answers and count
+            towards the limit of the answer's length; None if the request needs no such parameter.
         effort: the effort of thinking, if thinking cannot be turned off.
         thinking_tokens: additional tokens for thoughts.
     """
@@ -68,7 +68,7 @@ class AnthropicEndpoint:
     Error messages of this class contain neither the key nor the request, because some servers repeat both.
 
     Attributes:
-        has_batches: False once the server has said or shown that it has no batches.
+        has_batches: False once the server has shown that it does not support batches.
     """
 
     def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:
@@ -86,8 +86,11 @@ class AnthropicEndpoint:
     async def read_capabilities(self) -> ModelCapabilities:
         """Return the capabilities of the model, which are requested once.
 
-        If the server refuses to give the capabilities, the defaults apply, and the next request reports the
-        reason.
+        If the server refuses to give the capabilities, the defaults apply. A wrong key or model name then
+        shows with the next request.
+
+        Raises:
+            ModelUnavailable: the provider does not answer; the next call asks again.
         """
         if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)

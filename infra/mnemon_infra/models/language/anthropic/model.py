@@ -34,10 +34,10 @@ USUAL_MODEL = "claude-haiku-5-5"
 ANTHROPIC = "https://api.anthropic.com"
 
 RETRIES = 2
-"""Maximum number of repetitions of a call; before each the SDK waits as long as the server requests."""
+"""Maximum number of retries of a call. Before each, the SDK waits as long as the server requests."""
 
 NOTHING = "."
-"""Replacement of a refused text, to find out whether the text is the reason for the refusal."""
+"""Text of a test request, which tells whether the text of a refused request is the reason for the refusal."""
 
 
 class AnthropicModel:
@@ -56,7 +56,7 @@ class AnthropicModel:
 
     @property
     def batches(self) -> AnthropicBatches | None:
-        """The batches of the model's provider; None once the server has shown that it has no batches."""
+        """The provider's batches; None once the server has shown that it does not support them."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -83,9 +83,12 @@ class AnthropicModel:
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
     async def _check_request(self, request: ModelRequest) -> Usage:
-        """Send the request without its text; a second refusal shows that the text is not the reason.
+        """Send a refused request again with minimal text, and return the usage of this test.
 
-        Anthropic reports limits of spending in the same way as a refused text.
+        Anthropic reports a reached spending limit in the same way as a refused text.
+
+        Raises:
+            ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:
             return (await self._answer(replace(request, text=NOTHING))).usage

@@ -6,10 +6,10 @@ from typing import Any
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
-"""Reasons for the end of an answer that recur if the request is repeated."""
+"""Values of `finishReason` with which a model refuses; it would refuse the same request again."""
 
 ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
-"""Fields of a response, each of which shows that a model has handled the request."""
+"""Fields of a response; any of them shows that a model has handled the request."""
 
 THOUGHTS = 8_000
 """Maximum number of tokens of thoughts; Google counts them among the tokens of the answer."""

@@ -42,14 +42,15 @@ IN_MEMORY = 10_000_000
 PAGE = 100
 
 SKEW = timedelta(minutes=10)
-"""Tolerance for a difference between Google's clock and ours."""
+"""Tolerance for a difference between Google's clock and this machine's."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 
 REFUSALS = frozenset({3, 5, 7, 8, 9, 11, 16})
-"""Codes of lines that Google refuses: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, and others.
+"""Status codes (`google.rpc.Code`) of lines that Google would refuse again.
 
-The others are RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE and UNAUTHENTICATED.
+They are INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE
+and UNAUTHENTICATED.
 """
 
 T = TypeVar("T")
@@ -60,8 +61,8 @@ log = structlog.get_logger("models")
 class GoogleBatches:
     """Batches of one model; see `BatchApi`.
 
-    Instructions are sent with each line: a batch may outlive any cached content that would be worth its
-    price, and Google caches the common parts of lines. Google deletes uploaded files after 48 hours.
+    Instructions are sent with each line instead of as cached content, which may expire before the batch has
+    run. Google caches the common parts of lines, and deletes uploaded files after 48 hours.
     """
 
     most_lines = MOST_LINES
@@ -88,11 +89,14 @@ class GoogleBatches:
         return await self._ask(partial(self._find_job, batch_id, since - SKEW))
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """Return the state of a batch; a batch that Google does not know has failed."""
+        """Return the state of a batch; a batch that Google does not know counts as failed."""
         return await self._ask(partial(self._read_progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Yield the results line by line after the download; an expired batch may have no results."""
+        """Download all results, then yield them line by line. An expired batch may have no results.
+
+        Lines without a readable id are left out.
+        """
         job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
         if name is None:
@@ -112,7 +116,7 @@ class GoogleBatches:
                 elif line.strip():
                     unreadable += 1
         if unreadable:
-            log.warning("batch result lines skipped as unreadable", lines=unreadable)
+            log.warning("batch result lines skipped as unreadable", batch=provider_batch_id, lines=unreadable)
         if failed is not None:
             raise failed
 
@@ -196,7 +200,7 @@ def _build_body(request: ModelRequest) -> dict[str, Any]:
 
 
 def _count_finished(job: Mapping[str, Any]) -> int:
-    """Count the finished lines."""
+    """Return the number of lines of a batch that have succeeded or failed."""
     counts = job.get("batchStats", {})
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 

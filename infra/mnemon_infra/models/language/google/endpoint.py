@@ -30,7 +30,7 @@ LONGEST_WAIT = 60.0
 T = TypeVar("T")
 
 _NO_ANSWERS = (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError, AttributeError)
-"""Errors of the SDK besides its own: no connection, or an answer that the SDK cannot read."""
+"""Errors that calls of the SDK raise without a readable answer of the server."""
 
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
@@ -56,8 +56,8 @@ class GoogleEndpoint:
         """Make a call, with retries, and return its result.
 
         Args:
-            call: sends the request by `client`; called once for each attempt.
-            tries: maximum number of attempts; None for the default.
+            call: sends the request; called once for each attempt.
+            tries: maximum number of attempts; None for one more than the endpoint's `retries`.
 
         Raises:
             ModelUnavailable: the server does not answer.
@@ -78,16 +78,20 @@ class GoogleEndpoint:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
-        """Return a resource with all its fields: the SDK drops unknown fields. Pass the call to `ask`."""
+        """Return a resource with all its fields, of which the SDK drops those that it does not know.
+
+        The call raises the SDK's errors, so make it through `ask`.
+        """
         response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
         return body
 
     async def download(self, name: str, file: IO[bytes]) -> None:
-        """Download into an empty file, chunk by chunk. Pass the call to `ask`.
+        """Download a file of Google's into a local file, chunk by chunk, replacing its content.
 
-        The SDK would drop up to a megabyte of a download that breaks off.
+        The call raises the SDK's errors, so make it through `ask`. The SDK's own download would drop up to a
+        megabyte when the connection breaks.
         """
         file.seek(0)
         file.truncate()
@@ -135,7 +139,7 @@ def _build_path(kind: str, name: str) -> str:
 def refuses_key(error: APIError) -> bool:
     """Return whether an error means that the server refuses the key.
 
-    Google answers an invalid key as a bad request; only the details of the error name the key as the reason.
+    Google answers an invalid key with HTTP 400; only the details of the error name the key as the reason.
     """
     return error.code in (401, 403) or any(
         str(detail.get("reason", "")).startswith("API_KEY") for detail in _read_details(error)

@@ -33,10 +33,10 @@ GOOGLE, VERSION = "https://generativelanguage.googleapis.com", "v1beta"
 RETRIES = 2
 
 LIFETIME = 600.0
-"""Seconds that Google keeps cached instructions without use."""
+"""Seconds for which Google keeps cached instructions."""
 
 NOTHING = "."
-"""Replacement of a refused text, to find out whether the text is the reason for the refusal."""
+"""Text of a test request, which tells whether the text of a refused request is the reason for the refusal."""
 
 
 class GoogleModel:
@@ -75,8 +75,8 @@ class GoogleModel:
     async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
         """Send a request without cached instructions.
 
-        If the request is refused, send it without its text: a second refusal shows that the text is not the
-        reason.
+        If the request is refused, send it again with minimal text: a second refusal shows that the text is
+        not the reason.
         """
         try:
             return await self._server.ask(partial(self._answer, request))

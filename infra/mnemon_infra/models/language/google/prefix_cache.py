@@ -24,8 +24,9 @@ class _Kept(NamedTuple):
 
     Attributes:
         name: name of the cached content; None if nothing is cached.
-        until: the time from which on the next request creates or renews the content.
-        ends: from this time on the content is gone, or the instructions have not been used again in time.
+        until: the time after which the next request creates or prolongs the content.
+        ends: the time after which nothing is known: the content has expired, or the instructions were used
+            only once and count as new.
     """
 
     name: str | None
@@ -36,8 +37,8 @@ class _Kept(NamedTuple):
 class CachedInstructions:
     """Cached contents of one model.
 
-    Cached contents cost money to create and to keep, so instructions are sent in full the first time within a
-    lifetime, and cached from the second time on.
+    Cached contents cost money to create and to keep, so instructions are cached only when they are sent a
+    second time within one lifetime.
     """
 
     def __init__(self, server: GoogleEndpoint, lifetime: float, clock: Callable[[], float]) -> None:
@@ -48,7 +49,7 @@ class CachedInstructions:
         self._one_at_a_time = asyncio.Lock()
 
     async def name(self, instructions: str) -> str | None:
-        """Return the name of the cached content; None if the instructions have to be sent."""
+        """Return the name of the cached content with the instructions; None if a request has to send them."""
         kept = self._kept.get(instructions)
         if kept is None or self._clock() >= kept.until:
             async with self._one_at_a_time:
@@ -56,14 +57,14 @@ class CachedInstructions:
         return kept.name
 
     def forget(self, instructions: str, name: str) -> None:
-        """Record that the server has lost a cached content; the next request creates another one."""
+        """Record that Google no longer has the cached content `name`; the next request creates another."""
         kept = self._kept.get(instructions)
         if kept is not None and kept.name == name:  # not replaced meanwhile
             now = self._clock()
             self._kept[instructions] = _Kept(None, now, now + self._lifetime)
 
     async def close(self) -> None:
-        """Delete the cached contents, for at most `CLOSING` seconds."""
+        """Delete the cached contents within `CLOSING` seconds; contents that are left expire."""
         names = [kept.name for kept in self._kept.values() if kept.name is not None]
         self._kept.clear()
         with suppress(TimeoutError):
@@ -109,7 +110,7 @@ class CachedInstructions:
         return self._build_state(name, now)
 
     def _build_state(self, name: str | None, now: float) -> _Kept:
-        """Return the state of a content, to renew after 50 % of its lifetime and to use until 90 %."""
+        """Return the state of a content, to prolong after 50 % of its lifetime and to use until 90 %."""
         return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

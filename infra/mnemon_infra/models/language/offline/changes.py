@@ -73,7 +73,7 @@ _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
         (?:работает|работаю|устроил\w*)(?!\w)"""
     ),
 }
-"""Phrases that fill each slot in a fact, in the user's own words or as a model writes of the user."""
+"""Beginnings of facts that tell the value of a slot, in the first person or in the third ("the user")."""
 
 
 def find_stems(text: str) -> frozenset[int]:
@@ -83,7 +83,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with the stems, slots and denial that the rules derive from its text."""
+    """A known fact, with its stems and slots, and whether it denies something or is about the user."""
 
     id: str
     stems: frozenset[int]
@@ -93,7 +93,7 @@ class KnownStatement:
 
     @classmethod
     def from_fact(cls, fact: PromptFact) -> "KnownStatement":
-        """Derive stems, slots and denial from a known fact."""
+        """Derive the attributes from the text of a known fact."""
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
@@ -101,13 +101,13 @@ class KnownStatement:
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
-    """Return whether one of these facts says everything that the statement says."""
+    """Return whether a known fact has all stems of the statement, and denies if the statement does."""
     said, denies = find_stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
 def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only fact that a statement can replace; None if there is no such fact."""
+    """Return the id of the only fact that a statement can replace; None for no such fact, or several."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
@@ -119,10 +119,10 @@ def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> 
 
 
 def _find_ended(text: str, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only fact that a statement can end; None if there is no such fact.
+    """Return the id of the only fact that a statement can end; None if there is no such fact, or several.
 
-    The fact shares the most words with the text, and at least half of the text's words. Without such a fact,
-    an ended job ends the one fact about work.
+    It is the fact that shares the most stems with the text, and at least half of the text's stems. Without
+    such a fact, a text about the end of a job ends the only fact about work.
     """
     said = find_stems(_OF_ENDING.sub(" ", text))
     standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]

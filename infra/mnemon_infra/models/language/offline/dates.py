@@ -27,7 +27,7 @@ class DateSpan(NamedTuple):
 
 
 Direction = int
-"""Direction of a date: 1 future, -1 past, 0 unknown, so that "on Friday" stays unchanged."""
+"""Direction in which a date like "on Friday" lies: 1 future, -1 past; 0 leaves such words unresolved."""
 
 Days = tuple[date, date, str]
 """First and last day of a range, and the range as text."""
@@ -88,7 +88,13 @@ def _join_words(words: Mapping[str, int] | Mapping[str, str]) -> str:
 
 
 def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
-    """Find the dates that a text names, relative to `day`, in their order in the text."""
+    """Return the dates that a text names, in their order in the text, without overlaps.
+
+    Args:
+        text: the text.
+        day: the day to which words such as "tomorrow" refer.
+        direction: where dates such as "on Friday" lie; 0 leaves them out.
+    """
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
@@ -98,7 +104,7 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
 
 
 def write_dates(text: str, named: list[DateSpan]) -> str:
-    """Return the text with each of these dates in brackets after the words that name it."""
+    """Return the text with each of the dates `named` in brackets after the words that name it."""
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
             text = f"{text[: span.end]} ({span.shown}){text[span.end :]}"
@@ -106,7 +112,7 @@ def write_dates(text: str, named: list[DateSpan]) -> str:
 
 
 def remove_dates(text: str, named: list[DateSpan]) -> str:
-    """Return the text without the words that name these dates."""
+    """Return the text without the words that name the dates `named`."""
     for span in reversed(named):
         text = text[: span.start] + text[span.end :]
     return text
@@ -148,7 +154,7 @@ def _read_day_name(match: re.Match[str], day: date) -> Days:
 
 
 def _read_distance(match: re.Match[str], day: date) -> Days | None:
-    """Return the days that a distance such as "two weeks ago" or "in three days" names."""
+    """Return the days that a distance such as "two weeks ago" names; None if its number is unreadable."""
     count = _parse_number(match["count"])
     if count is None:
         return None
@@ -165,7 +171,7 @@ def _read_distance(match: re.Match[str], day: date) -> Days | None:
 
 
 def _parse_number(text: str) -> int | None:
-    """Parse a number in digits or as a word; an empty text means 1, as in «через неделю»."""
+    """Parse a number in digits or as a word; None for other texts. An empty text is 1: «через неделю»."""
     text = text.strip().lower()
     if not text:
         return 1
@@ -173,7 +179,7 @@ def _parse_number(text: str) -> int | None:
 
 
 def _read_shift(match: re.Match[str], day: date) -> Days:
-    """Return the days of the last, this or the next week, weekend, month or year."""
+    """Return the days that "last", "this" or "next" names with a week, weekend, month or year."""
     shift = _SHIFTS[match["shift"].lower()]
     unit = match["unit"].lower()
     if unit in ("weekend", "выходных", "выходные"):
@@ -188,7 +194,7 @@ def _read_shift(match: re.Match[str], day: date) -> Days:
 
 
 def _read_weekday(match: re.Match[str], day: date) -> Days:
-    """Return the day of the last weekday of this name, the coming one, or the one of next week."""
+    """Return the day that "last", "this" or "next" and a weekday name; "this" Friday may be today."""
     shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
     if shift == 1:
         return _name_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
@@ -215,7 +221,7 @@ def _build_month_reading(direction: Direction) -> DateReading:
 
 
 def _build_day_reading(direction: Direction) -> DateReading:
-    """Return a function that reads a day of a month without a year."""
+    """Return a function that reads a day and month without a year: the nearest such day in a direction."""
 
     def read(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])

@@ -1,4 +1,4 @@
-"""Names and numbers of a sentence, and the part of a long sentence that holds most of them."""
+"""Names and numbers of a sentence, and the most informative part of a long sentence."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -37,7 +37,7 @@ class Detail(NamedTuple):
 
     Attributes:
         text: the words as written, without punctuation around them.
-        core: the name, or the number without its unit; a text that contains `core` has the detail.
+        core: the name, or the number without its unit. A text shows the detail if it contains `core`.
     """
 
     text: str
@@ -45,7 +45,14 @@ class Detail(NamedTuple):
 
 
 class TokenizedSentence(NamedTuple):
-    """A sentence in tokens: `spans` are the places of the tokens, `details` the names and numbers."""
+    """A sentence in tokens.
+
+    Attributes:
+        text: the sentence.
+        spans: first character of each token, and the character after its last.
+        weights: weight of each token in the choice of an excerpt.
+        details: names and numbers of the sentence.
+    """
 
     text: str
     spans: Sequence[tuple[int, int]]
@@ -69,7 +76,7 @@ class TokenizedSentence(NamedTuple):
         return len(self.spans)
 
     def clip(self, most: int) -> str:
-        """Return the sentence, or its most informative run of `most` words."""
+        """Return the sentence, or its most informative part of at most `most` consecutive words."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights
@@ -88,7 +95,10 @@ class TokenizedSentence(NamedTuple):
 
 
 def find_names(texts: Collection[str]) -> frozenset[str]:
-    """Find the names in sentences by their capital letters, except in titles of capitalised words."""
+    """Return the names in sentences: words with a capital letter that do not begin a sentence.
+
+    Sentences mostly in capital letters are left out.
+    """
     found = (detail.core for text in texts for detail in TokenizedSentence.from_text(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 
@@ -103,7 +113,7 @@ def _split_tokens(text: str) -> list[tuple[int, int]]:
 
 
 def _find_details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range, Detail]]:
-    """Find names and numbers, each with the places of its tokens."""
+    """Return names and numbers in order, each with the indices of its tokens."""
     found: list[tuple[range, Detail]] = []
     shouts = sum(token.isupper() for token in tokens) * 2 > len(tokens) > 1
     place = 0

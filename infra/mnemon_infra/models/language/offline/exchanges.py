@@ -1,4 +1,4 @@
-"""Utterances of messages, or of earlier summaries, grouped by exchange."""
+"""Sentences of messages or of earlier summaries, grouped by exchange."""
 
 import re
 from collections import Counter
@@ -20,11 +20,11 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Weights of questions: a user's question states a wish, and an assistant's question is an offer."""
+"""Weights of questions: `_WISH` of a user's, which states a wish; `_OFFER` of an assistant's."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
-"""Number of sentences before an assistant's sentence that are compared with it, to find repetitions."""
+"""Number of preceding sentences with which an assistant's sentence is compared, to omit repetitions."""
 
 _MOST_WEIGHED_DETAILS: Final = 4
 
@@ -37,7 +37,7 @@ _MARK: Final = re.compile(
     r"(?:(?<=\s)|\A)(?:\[(?P<day>\d{4}-\d\d-\d\d)\] )?"
     rf"(?P<who>{'|'.join(_ROLES)})(?P<name> \([^)]{{1,100}}\))?: "
 )
-"""Mark at which an offline summary changes to another speaker or day."""
+"""Beginning of another speaker's words in a summary of the offline model: day in brackets, and speaker."""
 
 _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
 _OF_ONESELF: Final = re.compile(
@@ -69,7 +69,7 @@ class Utterance(NamedTuple):
     """A sentence of one speaker.
 
     Attributes:
-        place: number of the utterance among all utterances.
+        place: number that orders the utterances of all exchanges.
         day: day of the utterance; None if unknown.
         speaker: name of the speaker in a summary; None if unknown.
         is_answer: True if the assistant is the speaker.
@@ -105,7 +105,7 @@ class Exchange(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A sentence with its origin; `exchange` is the number of the exchange that it belongs to."""
+    """A sentence with day, speaker, weight, and the number of the exchange that it belongs to."""
 
     exchange: int
     day: date | None
@@ -116,7 +116,10 @@ class _Line(NamedTuple):
 
 
 def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
-    """Split messages into exchanges, oldest first, without greetings and thanks if there is anything else."""
+    """Split messages into exchanges, oldest first, without repetitions.
+
+    Greetings and thanks are left out, unless the messages consist of nothing else.
+    """
     of_messages = any(message.role in ("user", "assistant") for message in messages)
     found = list(_split_messages(messages) if of_messages else _split_summaries(messages))
     lines = [line for each in found if (line := _remove_courtesy(each))] or found
@@ -202,7 +205,10 @@ def _remove_courtesy(line: _Line) -> _Line | None:
 def _rate_line(
     line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]
 ) -> float:
-    """Return the weight of a sentence, by its rarer and shared words, and by its names and numbers."""
+    """Return the weight of a sentence: its words that other sentences share, names and numbers raise it.
+
+    `common` counts the sentences with each stem.
+    """
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (
         min(len(sentence.details), _MOST_WEIGHED_DETAILS) + bool(_OF_ONESELF.search(line.text))

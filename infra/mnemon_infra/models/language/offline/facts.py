@@ -9,7 +9,7 @@ from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 
 class _FoundStatement(NamedTuple):
-    """A statement, the number of its message, and its speaker if several people speak."""
+    """A statement with the number of its message, from 1; `speaker` is None unless several people speak."""
 
     statement: UserStatement
     number: int
@@ -22,7 +22,7 @@ class _FoundStatement(NamedTuple):
 
 
 def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
-    """Return users' new statements about themselves, each as the JSON object that a prompt asks for."""
+    """Return users' new statements about themselves, as JSON objects of the form that a prompt asks for."""
     kept: list[_FoundStatement] = []
     facts_known = [KnownStatement.from_fact(fact) for fact in known]
     for found in _find_statements(messages):

@@ -33,5 +33,5 @@ class _Rules:
 
 
 def build_offline_model() -> LanguageModel:
-    """Return the rules as a language model."""
+    """Return a language model that answers by rules, without requests to a server."""
     return _Rules()

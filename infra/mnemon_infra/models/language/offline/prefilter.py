@@ -1,8 +1,8 @@
 """Prefilter of patterns: finds the few patterns that can match a text, without running the others.
 
 A pattern of `rules.py` has hundreds of alternatives that ignore case, and most sentences match none. Each
-match contains at least one of the pattern's fragments, and a text is searched for the fragments of all
-patterns at once.
+match of a pattern contains at least one of its fragments: short texts that the prefilter derives from the
+pattern. A text is searched for the fragments of all patterns at once.
 """
 
 import re
@@ -11,17 +11,17 @@ from importlib import import_module
 from typing import Any, Final
 
 GRAM: Final = 3
-"""Number of characters of a gram, the part of a fragment by which the fragment is looked up."""
+"""Maximum characters of a gram, the part of a fragment by which the fragment is looked up."""
 
 IRREGULAR: Final = re.compile("[\u0130\u0131\u017f\u1c80-\u1c88]")
-"""Characters that patterns take for another letter and `str.lower` does not: dotless i, long s and others."""
+"""Characters that `re.IGNORECASE` equates with a letter but `str.lower` does not, such as the long s."""
 
 _parse: Final = import_module("re._parser").parse
 """The parser of the standard library. The module `sre_parse`, its public name until 3.10, is deprecated."""
 
 
 class PatternPrefilter:
-    """Finds the patterns that can match a text. Patterns without fragments always can.
+    """Finds the patterns that can match a text. A pattern without fragments can match any text.
 
     Args:
         patterns: the patterns, compiled with `re.IGNORECASE`.
@@ -58,16 +58,16 @@ class PatternPrefilter:
 
 
 def find_fragments(pattern: re.Pattern[str]) -> frozenset[str]:
-    """Return lower-case texts of which each match of a pattern contains at least one.
+    """Return lower-case texts such that each match of a pattern contains at least one of them.
 
-    Return an empty set if no such texts of at least two characters are known.
+    Return an empty set if the pattern has no such texts of at least two characters.
     """
     fragments = _find_fragments(_parse(pattern.pattern, pattern.flags))
     return fragments if all(len(fragment) > 1 for fragment in fragments) else frozenset()
 
 
 def _find_fragments(parsed: Iterable[tuple[Any, Any]]) -> frozenset[str]:
-    """Return the fragments of a parsed sequence: the most telling ones of its parts."""
+    """Return the fragments of the part of a parsed sequence whose shortest fragment is longest."""
     known: list[frozenset[str]] = []
     run = ""
     for operation, argument in parsed:
@@ -96,6 +96,6 @@ def _find_fragments_of_part(operation: str, argument: Any) -> frozenset[str]:
 
 
 def _choose_gram(fragment: str) -> str:
-    """Return the gram of a fragment: its first one without a space, because that one is rarer in texts."""
+    """Return the first gram of a fragment without a space, which is rarer in texts, else the first gram."""
     grams = [fragment[begin : begin + GRAM] for begin in range(max(1, len(fragment) - GRAM + 1))]
     return next((gram for gram in grams if " " not in gram), grams[0])

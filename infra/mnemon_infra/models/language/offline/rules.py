@@ -1,4 +1,4 @@
-"""Rules of English and Russian: forms of words in which people speak of themselves, with the facts to derive.
+"""Rules of English and Russian: phrases in which people speak of themselves, with the facts to derive.
 
 The files `english.toml` and `russian.toml` contain the rules.
 """
@@ -17,17 +17,17 @@ Slot = Literal["name", "home", "work", "age", "status"]
 
 
 class Rule(NamedTuple):
-    """A form of words, and the fact that is derived from it.
+    """A phrase, and the properties of the fact that is derived from it.
 
     Attributes:
-        name: name of the form of words.
-        pattern: pattern of the words; the caller checks that a clause begins there.
+        name: name of the phrase.
+        pattern: pattern of the phrase; the caller checks that a match begins a clause.
         kind: kind of the fact.
         importance: importance of the fact, 1 to 10.
         tier: tier of the fact.
-        slot: the property that the fact fills.
-        needs: the date that the sentence must name: 1 for a future date, -1 for a past date, 0 for no date.
-        ends: True if the words say that something has ended.
+        slot: the property of the user that the fact states; None for facts that do not replace each other.
+        needs: the date that the sentence must name: 1 a future date, -1 a past date, 0 none.
+        ends: True if the phrase says that something has ended.
     """
 
     name: str
@@ -44,10 +44,10 @@ class LanguageRules(NamedTuple):
     """The rules of a language.
 
     Attributes:
-        rules: the rules; the first rule that matches counts.
+        rules: the rules in order; the first that matches a sentence applies.
         prefilter: the prefilter of the rules' patterns.
         opening: words without content at the beginning of a sentence.
-        joint: words before a clause within a sentence.
+        joint: words after which a clause may begin within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.
@@ -95,7 +95,7 @@ class LanguageRules(NamedTuple):
 
 
 _WORD: Final = re.compile(r"\{([A-Z_]+)\}")
-"""Place of an entry of `words` in a pattern; quantifiers have digits in their braces."""
+"""Name in braces, which stands for an entry of `words` in a pattern; `{2}` remains a quantifier."""
 
 
 def join_lines(lines: str) -> str:
@@ -104,12 +104,12 @@ def join_lines(lines: str) -> str:
 
 
 def join_alternatives(lines: str) -> str:
-    """Return a part of a pattern: alternatives, separated by `|`, which may span several lines."""
+    """Return a group of alternatives as a part of a pattern; they are separated by `|`, also across lines."""
     return f"(?:{join_lines(lines)})"
 
 
 def compile_forms(lines: str) -> re.Pattern[str]:
-    """Return a pattern of alternatives that begin with a whole word."""
+    """Return a pattern that matches one of the alternatives at the beginning of a word, in any case."""
     return re.compile(rf"(?<![\w'-]){join_alternatives(lines)}", re.IGNORECASE)
 
 

@@ -18,11 +18,14 @@ _LATIN: Final = re.compile("[A-Za-z]")
 _QUESTION: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
 
 LONGEST: Final = 20_000
-"""Maximum number of characters of a text that are split; the rest is ignored."""
+"""Number of characters of a text that are split into sentences; the rest is ignored."""
 
 
 class Sentence(NamedTuple):
-    """A sentence with single spaces, and whether most of its letters are Cyrillic."""
+    """A sentence, with each run of white space replaced by one space.
+
+    `is_cyrillic` is True if it has more Cyrillic letters than Latin ones.
+    """
 
     text: str
     is_cyrillic: bool

@@ -34,7 +34,10 @@ class UserStatement(NamedTuple):
     ends_on: date | None = None
 
     def write_fact(self, speaker: str | None) -> str:
-        """Return the statement as a fact that names `speaker`, if given."""
+        """Return the text of the statement, after the speaker's name if one is given.
+
+        A short text without a speaker gets the language's word for a user instead.
+        """
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user
         return f"{speaker}: {self.text}" if speaker else self.text
@@ -72,7 +75,7 @@ def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
 
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:
-    """Remove words without content from the beginning, and a question or a request from the end."""
+    """Return a sentence without filler words at its beginning and a question or request at its end."""
     plain = text.translate(_STRAIGHT)
     begin, end = 0, len(text)
     while opening := language.opening.match(plain, begin):

@@ -1,7 +1,7 @@
-"""Extractive summaries, in the words of the messages, with a part of every exchange.
+"""Extractive summaries: sentences of the messages, verbatim, with a part of every exchange.
 
-Every exchange gets the same number of words: the largest number with which all exchanges fit. Exchanges that
-need fewer words leave room to the others, so that no exchange is left out.
+Each exchange may have the same number of words: the largest number with which all exchanges fit into the
+summary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,42 +13,45 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Maximum number of words of a summary if all names and numbers fit into it."""
+"""Maximum words of a summary that holds all names and numbers of the messages."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
-"""Maximum words and characters of any summary, dates and speakers included."""
+"""`MOST_WORDS` and `MOST_CHARACTERS` limit any summary, with its dates and names of speakers."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Numbers of words per exchange that are tried, largest first."""
+"""Words for each exchange, tried in this order until all exchanges fit."""
 
 _OF_THE_USER: Final = 0.6
 """The user's share of the words of an exchange with an answer, if there is room for both speakers."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
-"""Minimum number of words shown of a sentence that does not fit whole, unless nothing else is shown."""
+"""A sentence with names or numbers that does not fit is cut if at least twice this many words are left."""
 
 _LEAST_STEMS: Final = 2
-"""Minimum number of stems of a sentence without names and numbers, unless nothing else is shown."""
+"""Minimum stems of an additional sentence of an exchange that has no name, number or wish."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
-"""Factors for the shares of earlier summaries.
+"""Factors for the words of each earlier summary, when summaries are summarised.
 
-The newest summary has a whole share, and each older one `_OLDER` of its successor's share, but at least
-`_OLDEST`.
+The newest summary may have all the words of a share, each older one `_OLDER` times as many as the next newer
+one, but at least `_OLDEST` of the share.
 """
 
 _MOST_DETAILS: Final = 6
 _MOST_OF_AN_ANSWER: Final = 3
-"""Maximum number of names and numbers of an answer that are added if no shown sentence has them."""
+"""Maximum number of names and numbers of an exchange that are added to a summary that lacks them.
+
+`_MOST_DETAILS` limits those of the user, `_MOST_OF_AN_ANSWER` those of the assistant.
+"""
 
 NOTHING_SAID: Final = "There were no words."
 
 
 class _ShownSentence(NamedTuple):
-    """A sentence as it is shown; `added` are names and numbers of sentences that are not shown."""
+    """A sentence of a summary, perhaps cut; `added` are names and numbers of sentences that are left out."""
 
     utterance: Utterance
     text: str
@@ -59,9 +62,9 @@ class _ShownSentence(NamedTuple):
 
 
 def write_summary(messages: Sequence[PromptMessage]) -> str:
-    """Summarise every exchange of messages, or every earlier summary (role `system`).
+    """Return a summary of messages, or of earlier summaries if no message is a user's or an assistant's.
 
-    The summary has at most `USUAL_WORDS`, or up to `MOST_WORDS` if names or numbers would be lost otherwise.
+    The summary has at most `USUAL_WORDS` words, or `MOST_WORDS` if `USUAL_WORDS` would lose names or numbers.
     """
     found = split_exchanges(messages)
     if not found:
@@ -76,7 +79,7 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 def _fit_exchanges(
     exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return sentences of each exchange that fit together; None if not every exchange fits."""
+    """Return sentences of all exchanges that fit into `most_words`; None if an exchange would be left out."""
     if len(exchanges) > most_words:
         return None
     for share in _SHARES:
@@ -98,7 +101,10 @@ def _leaves_trace(exchange: Exchange, text: str) -> bool:
 
 
 def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
-    """Return one word of each exchange that fits: those with names or numbers first, then the newest."""
+    """Return one word each of as many exchanges as fit.
+
+    Exchanges with names or numbers come first, and among equals the newer ones.
+    """
     ranked = sorted(enumerate(exchanges), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
         pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _choose_sentences(exchange, 1)]
@@ -108,7 +114,7 @@ def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
 
 
 def _choose_sentences(exchange: Exchange, room: int) -> list[_ShownSentence]:
-    """Return the most informative sentences of an exchange that fit into a number of words."""
+    """Return the most informative sentences of an exchange, in order, with at most `room` words."""
     ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
     asked = [each for each in ranked if not each.is_answer]
     answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
@@ -139,7 +145,7 @@ def _count_words(pieces: Sequence[_ShownSentence]) -> int:
 
 
 def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
-    """Yield names and numbers of an exchange that no piece shows, each with its sentence."""
+    """Yield names and numbers of an exchange that are in none of `pieces`, each with its sentence."""
     text = " ".join(str(piece) for piece in pieces)
     for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
         details = {
@@ -156,10 +162,10 @@ def _has_missing(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 
 
 def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
-    """Add missing names and numbers to the pieces, by turns from each exchange, newest first, until full.
+    """Return the pieces with missing names and numbers, as far as `MOST_WORDS` allow.
 
-    The whole sentence is added. If there is no room for the sentence, the name or number alone is added after
-    a shown sentence of the same speaker.
+    Exchanges take turns, newest first. The sentence of a missing name or number is added whole. If it does
+    not fit, the name or number alone is added in brackets after a shown sentence of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
     waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(exchanges)]
@@ -180,7 +186,7 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 def _list_additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
-    """Yield the additions that would show a detail, the better ones first."""
+    """Yield the changes to `shown` that would show a detail: its sentence, then the detail in brackets."""
     if utterance.place not in shown:
         yield {utterance.place: _clip_utterance(utterance, utterance.sentence.words)}
     same = [

@@ -33,15 +33,15 @@ OURS = "mnemon_batch"
 """Key in a batch's metadata that holds mnemon's id of the batch."""
 
 PAGE = 100
-"""Maximum number of batches on one page of the list; OpenAI allows no more."""
+"""Number of batches on one page of the list, the maximum that OpenAI allows."""
 
 SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind ours."""
+"""Tolerance for a provider's clock that is behind this machine's."""
 
 NO_SUCH_PATH = (404, 405, 501)
 
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
-"""Lifetime of results at OpenAI, equal to the lifetime of the requests."""
+"""Lifetime of a batch's results at OpenAI: 30 days, as OpenAI keeps the file of requests."""
 
 _NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
@@ -78,7 +78,7 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the provider's id of a batch that may have been submitted; None if it does not exist."""
+        """Return the provider's id of the batch whose metadata hold `batch_id`; None if there is none."""
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
@@ -113,8 +113,12 @@ class OpenAIBatches:
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results of an ended batch line by line, in any order.
 
-        Lines without a readable id are left out. If a file ends within a line, the method raises
-        `ModelUnavailable` after all complete lines: the rest is paid for, and another attempt may read it.
+        Lines without a readable id are left out.
+
+        Raises:
+            ModelUnavailable: the server does not answer, or a file ends within a line. Complete lines are
+                yielded first; read the results again for the rest, which is paid for.
+            ModelRefused: the server refuses the key or the batch.
         """
         rejected: set[str] = set()
         with self._refuse_batch_errors():
@@ -128,7 +132,7 @@ class OpenAIBatches:
             self._endpoint.adapt_parameter(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch; harmless if it has ended."""
+        """Cancel a batch, unless it has ended."""
         with self._refuse_batch_errors(), suppress(BadRequestError, ConflictError):
             await self._client.batches.cancel(provider_batch_id)
 
@@ -145,7 +149,7 @@ class OpenAIBatches:
         return file.id
 
     def _written(self, lines: Iterable[BatchRequest]) -> bytes:
-        """Return the file of a batch."""
+        """Return the content of a batch's file of requests in JSON Lines."""
         return b"".join(
             json.dumps(
                 {
@@ -176,9 +180,9 @@ class OpenAIBatches:
             yield rest
 
     def _result(self, line: bytes, rejected: set[str]) -> BatchResult | None:
-        """Parse a line; None if the line has no readable id.
+        """Parse a line of the results; None if the line has no readable id.
 
-        A parameter that the server rejects is added to `rejected`.
+        If the line says that the server rejects a parameter, add the parameter to `rejected`.
         """
         try:
             given = json.loads(line)
@@ -210,7 +214,7 @@ class OpenAIBatches:
 
 
 def _describe_errors(batch: Batch) -> str:
-    """Return the codes of a batch's errors: their messages may contain the request or the key."""
+    """Return the codes of a batch's errors. Their messages may contain the request or the key."""
     errors = (batch.errors.data if batch.errors else None) or ()
     return ", ".join(dict.fromkeys(_check_code(error.code) for error in errors)) or "unknown"
 

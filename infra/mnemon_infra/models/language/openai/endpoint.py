@@ -26,7 +26,7 @@ from mnemon_infra.models.language.retry_after import parse_retry_after
 Form = Literal["json_schema", "json_object", "text"]
 
 ANSWER_FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
-"""Forms in which an answer with a schema is requested, in the order of attempts."""
+"""Values of `response_format` for an answer that has a schema, in the order of attempts."""
 
 THINKING = 4000
 """Additional tokens for a model that thinks first, because its thoughts count as part of the answer."""
@@ -42,7 +42,12 @@ _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoni
 
 
 class ParameterRefused(RequestRefused):
-    """The server refuses a request; `parameter` is the parameter that the server names as the reason."""
+    """The server refuses a request.
+
+    Attributes:
+        parameter: the parameter that the server names as the reason; None if it names none.
+        is_too_long: True if the request exceeds the model's context.
+    """
 
     def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
         super().__init__(message, error)
@@ -57,7 +62,7 @@ class OpenAIEndpoint:
     key.
 
     Attributes:
-        has_batches: False once the server has shown that it has no batches.
+        has_batches: False once the server has shown that it does not support batches.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:
@@ -103,11 +108,11 @@ class OpenAIEndpoint:
         return {name: value for name, value in body.items() if name not in self._rejected}
 
     def can_adapt(self, parameter: str) -> bool:
-        """Return whether requests can do without a parameter, or without its current value."""
+        """Return whether requests can omit a parameter, or ask for a weaker form of the answer instead."""
         return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != ANSWER_FORMS[-1])
 
     def adapt_parameter(self, parameter: str) -> None:
-        """Send requests without a parameter from now on, or with a weaker form of the answer."""
+        """Omit a parameter from now on. For `response_format`, ask for the next weaker form of the answer."""
         if parameter == RESPONSE_FORMAT:
             self.use_form(ANSWER_FORMS[min(ANSWER_FORMS.index(self.form) + 1, len(ANSWER_FORMS) - 1)])
         else:
@@ -121,9 +126,9 @@ class OpenAIEndpoint:
         return True
 
     def use_form(self, form: Form) -> None:
-        """Request answers in this form from now on."""
+        """Ask for answers with a schema in this form from now on."""
         if form != self.form:
-            log.warning("schema form refused by the server, falling back", form=form)
+            log.warning("schema form refused by the server, falling back", model=self.model, form=form)
             self.form = form
 
     @contextmanager
@@ -181,7 +186,7 @@ class OpenAIEndpoint:
 
 
 def find_rejected_parameter(body: object) -> str | None:
-    """Return the parameter that an error names as its reason; some servers name it in the message only."""
+    """Return the parameter that the body of an error names, if only in its message; None if it names none."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
         return None

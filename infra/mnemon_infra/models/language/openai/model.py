@@ -34,7 +34,7 @@ USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
 
 RETRIES = 2
-"""Maximum number of repetitions of a call; before each the SDK waits as long as the server requests."""
+"""Maximum number of retries of a call. Before each, the SDK waits as long as the server requests."""
 
 
 class OpenAIModel:
@@ -53,7 +53,7 @@ class OpenAIModel:
 
     @property
     def batches(self) -> OpenAIBatches | None:
-        """The batches of the server; None once the server has shown that it has no batches."""
+        """The server's batches; None once the server has shown that it does not support them."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -82,9 +82,9 @@ class OpenAIModel:
         raise AssertionError("a model has no schema form left")
 
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
-        """Yield the model's reply to a conversation, piece by piece as it arrives.
+        """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
 
-        The method raises the same errors as `complete`.
+        It raises the same errors as `complete`.
         """
         with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
@@ -104,9 +104,12 @@ class OpenAIModel:
                     raise
 
     async def _check_request(self, refused: ParameterRefused) -> Usage:
-        """Send a minimal request; a second refusal shows that the text is not the reason.
+        """Send a test request after a refused one, and return the usage of the test.
 
         Some servers report a bad key in the same way as a refused text.
+
+        Raises:
+            ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
