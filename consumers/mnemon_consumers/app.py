@@ -41,8 +41,8 @@ VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
-"""Consumers that bots wait for, and consumers that share their vectors. Other consumers can run in another
-process.
+"""Consumers of the process that answers bots: `retrieve`, and those that share its vectors. All other
+consumers can run in another process.
 """
 
 MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
@@ -123,7 +123,7 @@ def build_consumer(
     models: "LanguageModels",
     deployment: Deployment,
 ) -> Consumer:
-    """Build one consumer. A process imports only the consumers that it runs."""
+    """Return one consumer. A process imports only the consumers that it runs."""
     match name:
         case "persist":
             from mnemon_consumers.persist.handler import PersistConsumer
@@ -159,7 +159,7 @@ def build_consumer(
 
 @asynccontextmanager
 async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
-    """Serve metrics and health of this process over HTTP, if a port is configured."""
+    """Serve metrics and health of this process over HTTP; yield None if no port is configured."""
     if deployment.metrics_port is None:
         yield None
         return
@@ -207,7 +207,10 @@ def _require(vector_index: "VectorIndex | None") -> "VectorIndex":
 async def _open_vector_index(
     names: Sequence[str], database: Database, deployment: Deployment
 ) -> AsyncIterator["VectorIndex | None"]:
-    """Open the vector index if a consumer needs it. `retrieve` can run without it, in degraded mode."""
+    """Open the vector index; yield None if no consumer needs it.
+
+    `retrieve` alone runs without the vector index, in degraded mode, if no place for vectors is configured.
+    """
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):
         yield None
@@ -271,7 +274,11 @@ async def _recover_collections(
 async def _allow_swaps(
     connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Allow a swap of the vectors while consumers write and search them."""
+    """Follow swaps of the vectors by other processes until the block ends.
+
+    With the embedded engine, also answer other processes' requests for the vectors, and refill the vectors'
+    folder if it is deleted.
+    """
     from mnemon_infra.vectors.edge.owner import serve_requests, watch_swaps
     from mnemon_infra.vectors.recovery import recover_lost_vectors
 

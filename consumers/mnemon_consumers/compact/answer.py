@@ -11,12 +11,13 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
-"""Maximum number of words and of characters of a summary. Some languages have no spaces between words."""
+"""Maximum number of words and of characters of a summary. The second limit is for languages without spaces
+between words."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
-"""Minimum number of consecutive words from the instructions, or from the messages, that make an answer a
-repetition."""
+"""Number of consecutive words of a message that make an answer a repetition, which is refused. Of the
+instructions, `ECHOED_INSTRUCTIONS` words suffice."""
 
 SummaryFlaw = Literal[
     "empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"

@@ -61,14 +61,15 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("compact")
 
 TURN_SECONDS: Final = 10.0
-"""Seconds after which no further step begins: other conversations have their turn, then the trigger is
-redelivered."""
+"""Seconds after which a conversation begins no further step. Its trigger is redelivered, so that other
+conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds, and then the delay before the trigger is redelivered."""
+"""Maximum wait for the projections, in seconds. After it, the trigger is redelivered with a delay as long."""
 
 ANSWER_WAIT: Final = 30.0
-"""Maximum wait for the projections, in seconds, after an answer, which is paid for, has arrived."""
+"""Maximum wait for the projections, in seconds, after a model has answered. The wait is long, because the
+answer is paid for."""
 
 BUSY_DELAY: Final = 1.0
 """Seconds before the next attempt at a conversation that another process compacts, or that had its turn.
@@ -79,15 +80,15 @@ BUDGET_DELAY: Final = 300.0
 """Seconds before a tenant's budget is checked again."""
 
 MOST_REQUESTS: Final = 2
-"""Maximum number of requests to a model for one summary. If both answers are refused, the rules write the
-summary."""
+"""Maximum number of requests to a model for one summary. If both answers are refused, the offline model
+writes the summary by rules."""
 
 MOST_ATTEMPTS: Final = 3
 """Number of refusals of a step by a provider before its trigger becomes a dead letter."""
 
 GIVE_UP_SECONDS: Final = 3600.0
-"""Seconds during which a step that was given up is not tried again: each new message would pay for another
-attempt."""
+"""Seconds during which a step that became a dead letter is not tried again. Without this pause, each new
+message would lead to another paid attempt."""
 
 APPEND_PAUSE: Final = 1.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
@@ -95,14 +96,14 @@ APPEND_PAUSE: Final = 1.0
 MOST_GIVEN_UP: Final = 100_000
 
 MOST_STORED: Final = 1000
-"""Maximum number of summaries of a conversation to read, for any former settings."""
+"""Maximum number of summaries to read of a conversation that has more than a lowered `merge_above` allows."""
 
 _OFF: Final = Ack("compaction is switched off")
 _IS_DEAD: Final = Ack("the step has a dead letter already")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]
-"""A step that providers refused. Under other settings, the same step counts as another step."""
+"""A step that providers refused: its conversation, its name, and the settings under which it was tried."""
 
 
 class Compactor:
@@ -147,7 +148,7 @@ class Compactor:
         return Retry(BUSY_DELAY)
 
     async def _take_step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
-        """Take one step; return None if another step may follow."""
+        """Take one step. Return None if another step may follow, else the outcome of the trigger."""
         tenant, user, _ = place
         settings = self._settings.get_settings(tenant)
         compaction = settings.compaction
@@ -176,7 +177,8 @@ class Compactor:
                 if not await reservations.admit(tenant, usd):
                     return Retry(BUDGET_DELAY)
                 with tracing.trace_block("compact", await read_trace(connection, step.covers[1])):
-                    return await self._append_summary(connection, place, step, request, model, settings)
+                    await self._append_summary(connection, place, step, request, model, settings)
+                    return None
         except RequestRefused as error:
             if error.usage is not None:
                 await _append_events(
@@ -197,7 +199,7 @@ class Compactor:
         request: ModelRequest,
         model: LanguageModel,
         settings: SettingsV1,
-    ) -> DeliveryOutcome | None:
+    ) -> None:
         """Ask a model, and append its summary to the log if the step is still due."""
         tenant, user, _ = place
         compaction = settings.compaction
@@ -205,22 +207,23 @@ class Compactor:
             connection, (tenant, user), request, model, settings
         )
         try:
-            is_known = await self._is_projected(connection, (tenant, user), ANSWER_WAIT)
+            is_projected = await self._is_projected(connection, (tenant, user), ANSWER_WAIT)
             is_moving = self._settings.is_suspended(tenant)  # the other deployment writes it
-            is_wanted = is_known and not is_moving and await self._find_due_step(place, compaction) == step
+            is_wanted = (
+                is_projected and not is_moving and await self._find_due_step(place, compaction) == step
+            )
         except DatabaseUnavailable:
             await _append_events(connection, *paid)
             raise
         if not is_wanted:
-            log.info("summary skipped, messages may be gone", tenant=tenant, is_known=is_known)
+            log.info("summary skipped, messages may be gone", tenant=tenant, is_projected=is_projected)
             await _append_events(connection, *paid)
-            return None
+            return
         written = build_summary_event(place, step, text, written_by)
         appended, *_ = await _append_events(connection, written, *paid)
         if (await read_erasures(connection, (tenant, user))).removes_window(place[2], step.covers[0]):
             await remove_message(connection, LOG, appended.seq)  # the summary was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
-        return None
 
     async def _ask_for_summary(
         self,
@@ -233,8 +236,8 @@ class Compactor:
         """Ask a model for a summary, and ask again if the answer is refused.
 
         Returns:
-            The provider and model of the summary, the summary, and events of calls that the log does not have
-            yet.
+            The provider and model that wrote the summary, the summary, and the events of paid calls that are
+            not in the log yet.
         """
         asked = request
         for _ in range(MOST_REQUESTS):
@@ -261,7 +264,11 @@ class Compactor:
         return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
-        """Return whether the projections have all chat events of the user, all summaries, and any erasure."""
+        """Wait until the projections have the user's chat events, summaries and erasures.
+
+        Returns:
+            False if the projections lack one of them after the timeout.
+        """
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))

@@ -17,8 +17,8 @@ EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""
 
 MOST_MERGED: Final = 50
-"""Maximum number of summaries to merge at once, unless `merge_above` is greater: a model's input is
-limited."""
+"""Maximum number of summaries that one request merges, because a model's input is limited. A greater
+`merge_above` replaces it."""
 
 ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
@@ -89,8 +89,8 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
         place: the conversation.
         step: the step that was taken.
         text: the summary.
-        model: the provider and its model, such as `openai/gpt-5-mini`; `offline/rules` if its answers were
-            refused and the rules wrote the summary.
+        model: the provider and model that wrote the summary, such as `openai/gpt-5-mini`; `offline/rules` if
+            all answers of a model were refused.
     """
     tenant, user, conversation = place
     summary_id = derived_id(*place, "summary", step.name)

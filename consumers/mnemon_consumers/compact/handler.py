@@ -81,7 +81,11 @@ class CompactConsumer:
             yield
 
     async def check_lengths(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Trigger the compaction of users' conversations that are long enough."""
+        """Publish a trigger for each long conversation of the users whom the deliveries name.
+
+        Returns:
+            An outcome for each delivery.
+        """
         outcomes: list[DeliveryOutcome] = []
         users: dict[Owner, None] = {}
         for delivery in deliveries:
@@ -104,7 +108,7 @@ class CompactConsumer:
         return outcomes
 
     async def compact_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Compact the conversation of each trigger."""
+        """Compact the conversation of each trigger; return an outcome for each delivery."""
         return await asyncio.gather(
             *(self._in_flight.await_outcome(self._compact(each)) for each in deliveries)
         )
@@ -130,7 +134,7 @@ class CompactConsumer:
                     return Retry(BUSY_DELAY)
                 return await self._compacting.compact(self.broker.connection, conversation)
         except TRANSIENT as error:
-            log.warning("compaction failed, retrying", error=repr(error))
+            log.warning("compaction failed, retrying", tenant=conversation[0], error=repr(error))
         except Exception:
             # Any error concerns this conversation alone; the others continue.
             log.exception("compaction crashed, retrying", tenant=conversation[0])

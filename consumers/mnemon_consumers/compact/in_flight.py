@@ -1,4 +1,4 @@
-"""Compactions in progress: the limit on the share of one user, and the end with the process."""
+"""Compactions in progress: limits the share of one user, and ends the work when the process stops."""
 
 import asyncio
 from collections import Counter
@@ -11,8 +11,8 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
-"""Seconds that work has to end when the process stops: less than a consumer has. Work that has not ended by
-then is cancelled and retried.
+"""Seconds after which work in progress is cancelled, to be retried, when the process stops. The consumer as a
+whole has more time to stop.
 """
 
 
@@ -20,11 +20,11 @@ class InFlightWork:
     """Work in progress. The end of the block refuses new work, waits for the current work, then cancels it.
 
     Args:
-        last_word: seconds that the work has at the end of the block.
+        ending_seconds: seconds to wait at the end of the block before the current work is cancelled.
     """
 
-    def __init__(self, last_word: float = ENDING_SECONDS) -> None:
-        self._last_word = last_word
+    def __init__(self, ending_seconds: float = ENDING_SECONDS) -> None:
+        self._ending_seconds = ending_seconds
         self._tasks: set[asyncio.Task[DeliveryOutcome]] = set()
         self._is_ending = False
 
@@ -39,7 +39,7 @@ class InFlightWork:
     ) -> None:
         self._is_ending = True
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self._last_word)
+            _, late = await asyncio.wait(self._tasks, timeout=self._ending_seconds)
             for task in late:
                 task.cancel()
 
@@ -62,11 +62,11 @@ class FairShare:
     """Gives one user at most half of the capacity, and at least one conversation.
 
     Args:
-        room: maximum number of conversations that the process compacts at the same time.
+        capacity: maximum number of conversations that the process compacts at the same time.
     """
 
-    def __init__(self, room: int) -> None:
-        self._limit = max(1, room // 2)
+    def __init__(self, capacity: int) -> None:
+        self._limit = max(1, capacity // 2)
         self._held: Counter[Owner] = Counter()
 
     @contextmanager

@@ -26,11 +26,12 @@ PROMPT_VERSION: Final = "compact-2"
 
 BEGINNING: Final = 1500
 ENDING: Final = 500
-"""Maximum number of characters from the beginning and from the end of a message that the model is shown."""
+"""Number of characters from the end of a long message that the model is shown, besides `BEGINNING` characters
+from its beginning."""
 
 TOOL_BEGINNING: Final = 300
-"""Maximum number of characters from the beginning of a tool's input and output: the answer repeats their
-result."""
+"""Maximum number of characters of a tool's input, and of its output, that the model is shown. The bot's
+answer has their result."""
 
 MOST_TOKENS: Final = 2000
 """Maximum number of tokens of an answer. Summaries are much shorter, but the thoughts of thinking models

@@ -18,7 +18,7 @@ from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 
 CANDIDATES: Final = 12
-"""Number of facts to align with a new fact for their common terms, besides the nearest in meaning."""
+"""Maximum number of facts to align with a new fact because they have terms in common with it."""
 
 MOST_UNDECIDED: Final = 3
 """Maximum number of facts that a decision names as undecided; a language model compares each of them."""
@@ -109,7 +109,7 @@ def compare_facts(
 
 
 def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
-    """Return two thresholds of similarity: for an update, and for a duplicate."""
+    """Return two thresholds of similarity: for an update, and for a duplicate; None without an embedder."""
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:

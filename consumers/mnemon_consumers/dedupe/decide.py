@@ -63,7 +63,7 @@ def decide_proposal(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> list[DecisionEvent]:
-    """Decide on a proposal, given its nearest facts."""
+    """Return the events that decide a proposal, in the order in which they are to be published."""
     match examine_proposal(proposal, known, settings):
         case CandidateFact() as candidate:
             return settle_candidate(candidate, known, nearest, settings, likeness)
@@ -173,7 +173,7 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
 
 
 def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
-    """Reject a proposal that cannot be decided, so that every proposal leads to an event."""
+    """Return the event that rejects a proposal whose decision failed, so that every proposal is decided."""
     return _reject_proposal(
         proposal, "other", f"The decision failed ({error}); the log messages of dedupe have the cause."
     )
@@ -250,7 +250,7 @@ def _describe_decision(
 def save_candidate(
     candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[DecisionEvent]:
-    """Save a candidate as a separate fact, or reject it if there is no room."""
+    """Return the events that save a candidate as a separate fact, or reject it if there is no room."""
     proposal, fact = candidate.proposal, candidate.fact
     evicted = make_room(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
@@ -272,7 +272,10 @@ def save_candidate(
 def _write_fact(
     proposal: Proposal, other: KeptFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[DecisionEvent]:
-    """Update a fact to the given content, or confirm it if the content is the same."""
+    """Return the events that give a fact new content, or confirm the fact if the content is the same.
+
+    If the fact changes to a tier without room, they reject the proposal.
+    """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
         confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)

@@ -17,7 +17,7 @@ from mnemon_infra.settings.history import read_in_force_at
 async def forget_discarded_facts(
     connection: Client, owner: Owner, kept: Collection[str]
 ) -> list[DecisionEvent]:
-    """Forget each kept fact whose sources are all discarded messages.
+    """Return the events that forget each kept fact whose sources are all discarded messages.
 
     Only messages before the newest discard at which the setting `discard_facts` was on count as discarded.
     Turning the setting on later forgets nothing.

@@ -58,8 +58,10 @@ class DedupeConsumer:
     async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
 
-        Proposals of a tenant that moves wait: if the move fails, they are decided here. If it succeeds, it
-        proposes undecided ones again in the other deployment.
+        The method returns an outcome for each delivery.
+
+        While a tenant moves, its proposals wait. A move that succeeds proposes them again in the other
+        deployment; after a move that fails, they are decided here.
         """
         owners = [_parse_event_owner(each) for each in deliveries]
         users: defaultdict[Owner, list[int]] = defaultdict(list)
@@ -85,7 +87,11 @@ class DedupeConsumer:
         return MOVED if delivery.is_moved or self._settings.has_moved(tenant) else Retry()
 
     async def limit_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Evict the facts by which users exceed their limits."""
+        """Evict the facts by which users exceed their limits, and forget facts of discarded messages.
+
+        Returns:
+            An outcome for each delivery.
+        """
         return await asyncio.gather(*(self._limit_user(each) for each in deliveries))
 
     async def _limit_user(self, delivery: Delivery) -> DeliveryOutcome:
@@ -106,7 +112,7 @@ class DedupeConsumer:
             try:
                 return await self._deciding.decide(self.broker.connection, owner, limits_at=limits_at)
             except TRANSIENT as error:
-                log.warning("deduplication failed, retrying", error=repr(error))
+                log.warning("deduplication failed, retrying", tenant=owner[0], error=repr(error))
             except Exception:
                 # The error concerns this user only; the other users of the batch continue.
                 log.exception("deduplication crashed, retrying", tenant=owner[0])

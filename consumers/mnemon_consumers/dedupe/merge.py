@@ -2,7 +2,7 @@
 
 A comparison holds for the words that the model was shown. A fact whose words have changed since, by hand or
 by another proposal, is not merged. If an earlier merge moved the words into another fact, that fact is
-merged: of three facts that say the same, the third follows the second.
+merged instead.
 """
 
 from collections.abc import Mapping

@@ -83,8 +83,8 @@ class ProposalProcessor:
         Args:
             connection: connection to the log.
             owner: the user.
-            limits_at: time of a request to check also the user's limits and the facts of discarded messages.
-                The check is skipped while proposals wait.
+            limits_at: time of the request, if the user's limits and the facts of discarded messages are to be
+                checked too. The check is skipped while proposals wait.
 
         Returns:
             The log position of the first event that waits for another turn; None if no event waits.

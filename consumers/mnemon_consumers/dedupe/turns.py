@@ -33,7 +33,7 @@ the user's proposals wait for another turn, None if no proposal waits, or `FAILE
 
 
 IsDecided = Callable[[Owner, int], bool]
-"""Function that returns whether the process knows a user's proposals up to a log position as decided."""
+"""Function that returns whether this process knows a user's proposals up to a log position to be decided."""
 
 
 class Turns:

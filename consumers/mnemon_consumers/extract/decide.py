@@ -162,8 +162,8 @@ def build_comparisons(
 ) -> list[LogEvent]:
     """Return the events of the pairs that a request asked about, with or without an answer.
 
-    The pair and the versions that were shown determine the id of an answer, so the first answer counts. The
-    window determines the id of an unanswered question, so that these questions can be counted.
+    The pair and the versions that were shown determine the id of an answered event, so the first answer
+    counts. The window determines the id of an event without an answer, so that such events can be counted.
 
     Args:
         window: the window whose request asked about the pairs.
@@ -276,8 +276,8 @@ _RENDERED: Final = re.compile(
     r"|\[id:(?:pf|wk|ar)_\d+\]",
     re.MULTILINE,
 )
-"""Fixed text of each format of a context in each language, and facts as lines. A test renders every
-format."""
+"""Pattern of the fixed text of a context, in every format and language, and of a fact's line. A test renders
+every format."""
 
 
 def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:

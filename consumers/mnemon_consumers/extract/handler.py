@@ -73,7 +73,7 @@ class ExtractConsumer:
             yield
 
     async def schedule_reading(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Schedule the reading of users' new messages."""
+        """Schedule the reading of users' new messages; return an outcome for each delivery."""
         triggers = [_decode_speakers(each) for each in deliveries]
         users: dict[Owner, int] = {}
         for trigger in triggers:
@@ -94,7 +94,7 @@ class ExtractConsumer:
         ]
 
     async def read_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Read the due messages of users."""
+        """Read the due messages of users; return an outcome for each delivery."""
         owners = [_parse_trigger_owner(each) for each in deliveries]
         users = list(dict.fromkeys(each for each in owners if not isinstance(each, Dead)))
         undone = set(users)
@@ -105,7 +105,11 @@ class ExtractConsumer:
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]
 
     async def advance_batches(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Reopen windows that were given up, submit batches and fetch results."""
+        """Reopen windows that were given up, continue the periodic scan, submit batches and fetch results.
+
+        Returns:
+            An outcome for each delivery.
+        """
         windows = [_decode_window(each) for each in deliveries]
         try:
             await self._pipeline.reopen_windows([each for each in windows if isinstance(each, StoredWindow)])
@@ -125,7 +129,11 @@ def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
 
 
 def _decode_window(delivery: Delivery) -> StoredWindow | Dead | None:
-    """Return the window to reopen; None for a tick, which needs no retry because the next tick follows."""
+    """Return the window to reopen.
+
+    Returns:
+        None for a tick, the periodic trigger, which needs no retry because the next tick follows.
+    """
     if delivery.subject == TICK:
         return None
     try:

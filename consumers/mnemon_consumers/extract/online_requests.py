@@ -46,7 +46,8 @@ APPEND_PAUSE: Final = 2.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
 ERASURE_PAUSE: Final = 0.2
-"""Seconds before the next request after an answer about an erased user: `persist` removes the window."""
+"""Seconds before the next request after an answer about an erased user, while `persist` removes the user's
+windows."""
 
 ModelKey = tuple[str, str]
 """A provider and its model."""
@@ -107,7 +108,7 @@ class OnlineRequester:
         return left
 
     async def selects_all_windows(self, tenant: str) -> bool | None:
-        """Return whether all windows of a tenant have online requests.
+        """Return which windows of a tenant get online requests.
 
         Returns:
             True for all windows; False for only the windows that no batch reached; None if the tenant's

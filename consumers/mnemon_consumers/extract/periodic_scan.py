@@ -19,7 +19,8 @@ PAGE: Final = 20
 """Number of users whose messages are cut at a time."""
 
 TICK_SECONDS: Final = 5.0
-"""Seconds of work per tick. The database keeps the progress, and the next tick continues from it."""
+"""Seconds of scanning after each periodic trigger. The database keeps the progress, and the next trigger
+continues from it."""
 
 
 class PeriodicScan:

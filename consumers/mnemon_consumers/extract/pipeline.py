@@ -28,14 +28,14 @@ from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
 MOST_TRIGGERED: Final = 500
-"""Approximate number of users that one tick triggers."""
+"""Approximate maximum number of users that one call of `run_tick` triggers."""
 
 
 class ExtractionPipeline:
     """The connected parts of `extract`. Every call can be repeated, and several processes can make the same
     call.
 
-    All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
+    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 
     Attributes:
         circuit_breaker: circuit breaker of the models.
@@ -90,7 +90,7 @@ class ExtractionPipeline:
             await reopen_windows(held, given_up, datetime.now(UTC))
 
     async def run_tick(self, connection: Client) -> None:
-        """Continue the periodic scan and the batches, and trigger users with due windows."""
+        """Act on a periodic trigger: continue scan and batches, and trigger users with due windows."""
         if not await self._projections.is_ready(connection):
             return
         await self._scan.continue_scans(connection)

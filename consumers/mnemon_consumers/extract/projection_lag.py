@@ -19,14 +19,14 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 WAIT_SECONDS: Final = 5.0
-"""Seconds to wait for the projections."""
+"""Maximum seconds of one wait for the projections."""
 
 MOST_WAITS: Final = 6
 """Maximum number of waits of `WAIT_SECONDS` each."""
 
 
 class ProjectionLag:
-    """Compares the log with the position that persist has reached."""
+    """Compares the log with the applied position of `persist`."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
@@ -39,8 +39,8 @@ class ProjectionLag:
     async def is_ready(self, connection: Client) -> bool:
         """Return whether the projections have all work of earlier processes, so that this process may begin.
 
-        A new database does not have the requests that were made, and perhaps paid, for windows: the log has
-        to be projected first.
+        A new database lacks the requests that were made for windows, and perhaps paid, until the log is
+        projected.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
@@ -59,7 +59,7 @@ class ProjectionLag:
             return True
 
     async def await_position(self, connection: Client, seq: int) -> int:
-        """Wait a few seconds until the log is projected up to a position; return the position reached.
+        """Wait up to `WAIT_SECONDS` until the log is projected up to a position; return the position reached.
 
         Raises:
             nats.errors.Error: the server does not answer.

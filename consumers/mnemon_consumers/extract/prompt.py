@@ -20,14 +20,15 @@ from mnemon_infra.models.language.prompt_text import (
 )
 
 KnownPair = tuple[PromptFact, PromptFact]
-"""A newer fact and an older fact."""
+"""Two facts whose relation a request asks about: the newer fact, then the older fact."""
 
 PROMPT_VERSION: Final = "extract-3"
 """Version of the prompt, in the lineage of each fact. Change it with the prompt."""
 
 BEGINNING: Final = 3000
 ENDING: Final = 1000
-"""Maximum number of characters from the beginning and from the end of a message that the model is shown."""
+"""Number of characters from the end of a long message that the model is shown, besides `BEGINNING` characters
+from its beginning."""
 
 MOST_TOKENS: Final = 8000
 """Maximum number of tokens of an answer. Fifty facts take half of the tokens; the thoughts of thinking models

@@ -176,7 +176,7 @@ class WindowCutter:
     async def _find_unsettled(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
-        """Return users with messages that no window has yet, and the time of the next check."""
+        """Return users with messages beyond a log position, each with the time of the next check."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
             *(read_last_position(connection, chat_filter(*owner, "message")) for owner in owners)

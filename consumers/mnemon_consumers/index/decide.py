@@ -42,7 +42,7 @@ _SWEPT = (
 
 
 class IndexedMessage(NamedTuple):
-    """A message to index."""
+    """A message to index, with its event id, its log position and the name of its speaker."""
 
     owner: Owner
     event_id: str
@@ -53,7 +53,7 @@ class IndexedMessage(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """A document to index."""
+    """A document to index, with the id of its event."""
 
     owner: Owner
     event_id: str
@@ -61,7 +61,7 @@ class IndexedDocument(NamedTuple):
 
 
 class IndexedSummary(NamedTuple):
-    """A summary to index."""
+    """A summary to index, with its id and the id of its event."""
 
     owner: Owner
     event_id: str

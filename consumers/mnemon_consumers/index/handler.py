@@ -46,7 +46,11 @@ class IndexConsumer:
                 yield
 
     async def index_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Write the points of events, then trigger sweeps of users whose points may be outdated."""
+        """Write the points of events, then trigger sweeps of users whose points may be outdated.
+
+        Returns:
+            An outcome for each delivery.
+        """
         batch = plan_batch(deliveries, self._known_position)
         self._newest_position = max(self._newest_position, deliveries[-1].sequence)
         try:
@@ -61,7 +65,7 @@ class IndexConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Sweep the points of users, so that they agree with the rows."""
+        """Sweep users' points, so that they agree with the rows; return an outcome for each delivery."""
         return [await self._sweep_user(delivery) for delivery in deliveries]
 
     async def _sweep_user(self, delivery: Delivery) -> DeliveryOutcome:

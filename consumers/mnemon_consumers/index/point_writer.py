@@ -48,7 +48,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
 
 
 async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks. Requests of bots take precedence."""
+    """Return the entries of a document's chunks. The function pauses while bots send requests."""
     whole = read.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

@@ -36,7 +36,7 @@ LIMITS_SECONDS = 3600.0
 """Seconds between checks of limits. Dedupe keeps the limits; only a lowered setting leaves too many facts."""
 
 RETENTION_SECONDS = 3600.0
-"""Seconds between removals of old work. The shortest age of the settings is a day."""
+"""Seconds between removals of old work. The settings `retention` count in days."""
 
 
 class MaintainConsumer:
@@ -65,7 +65,11 @@ class MaintainConsumer:
             yield
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Expire facts, check limits and remove old work, for each trigger."""
+        """Expire facts, check limits or remove old work, as the triggers say.
+
+        Returns:
+            An outcome for each delivery.
+        """
         limits = [each.limits for each in self._settings.list_settings()]
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
@@ -81,7 +85,10 @@ class MaintainConsumer:
         return [ACK] * len(deliveries)
 
     async def _expire_facts(self, now: datetime) -> None:
-        """Expire facts by the time of the log. An expired fact does not come back."""
+        """Expire the facts whose date has passed at a time of the log.
+
+        An expired fact does not come back, so no fact is expired while the clocks disagree.
+        """
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("expiry stopped", problem=problem)
             return
@@ -92,7 +99,7 @@ class MaintainConsumer:
                 await self._expire_user_facts(owner, now)
             except DatabaseUnavailable as error:
                 # Another process may hold this user's lock; the other users do not wait for it.
-                log.warning("expiry failed, retrying", error=str(error))
+                log.warning("expiry failed, retrying", tenant=owner[0], error=str(error))
 
     async def _expire_user_facts(self, owner: Owner, now: datetime) -> None:
         # The lock prevents other processes from giving one of these facts a later date meanwhile.
@@ -102,7 +109,7 @@ class MaintainConsumer:
                 await append_events(self.broker.connection, events)
 
     async def _remove_old_work(self, now: datetime) -> None:
-        """Remove old work by the time of the log; a trigger continues where a round reaches its limit."""
+        """Remove old work by the time of the log. If a round reaches its limit, trigger another round."""
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("retention stopped", problem=problem)
             return

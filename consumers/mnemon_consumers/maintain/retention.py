@@ -89,7 +89,10 @@ class Retention:
         return removed
 
     async def _remove_calls(self, connection: Client, now: datetime) -> int:
-        """Remove calls from the log, then their rows: rows that a kill leaves behind lead here again."""
+        """Remove calls from the log, then their rows; return the number of calls.
+
+        If the process is killed in between, the rows lead the next round to the same calls.
+        """
         if await self._database.run_query(has_next_generation()):
             return 0  # a rebuild may have copied the row of a call, and would bring it back
         removed = 0

@@ -20,12 +20,13 @@ IS_FILLER: Final = Ack("a filler of a restore or a move is no event")
 
 @dataclass(frozen=True, slots=True)
 class PersistPlan:
-    """Rows to write, and the outcome of each delivery after the write: one per delivery, in order.
+    """Plan for a batch of deliveries.
 
     Attributes:
-        rows: the rows.
-        outcomes: the outcomes.
-        moved: users with events that moved here: the move itself triggers other consumers at its end.
+        rows: the rows to write.
+        outcomes: the outcome of each delivery after the write, in the order of the deliveries.
+        moved: users with events that moved here. Other consumers get no triggers for these users from
+            `persist`, because the move publishes the triggers at its end.
     """
 
     rows: Rows = field(default_factory=Rows)
@@ -34,7 +35,7 @@ class PersistPlan:
 
 
 def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
-    """Sort a batch into rows and outcomes."""
+    """Return the rows of a batch's events, and the outcome of each delivery."""
     batch = PersistPlan()
     for delivery in deliveries:
         row, outcome = decide_outcome(delivery)
@@ -62,7 +63,7 @@ def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
 
 
 def _holds_secret(delivery: Delivery) -> bool:
-    """Return whether a dead letter with the body would show a secret that a fact may not hold."""
+    """Return whether a dead letter with the delivery's body would show a secret that a fact may not hold."""
     return find_secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
 
 

@@ -32,7 +32,7 @@ from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
 from mnemon_infra.storage.object_store import StoreUnavailable
 
 REGISTER_TIMEOUT: Final = 10.0
-"""Maximum seconds for the register to take the entries of a user: less than a delivery may take."""
+"""Maximum seconds for the erasure register to take the entries of a user, less than a delivery may take."""
 
 
 async def settle_erasures(
@@ -77,7 +77,7 @@ async def settle_erasures(
 async def _register(
     connection: Client, register: ErasureRegister | None, owner: Owner
 ) -> StoreUnavailable | None:
-    """Register the erasures of a user; return the fault of a register that cannot be written."""
+    """Register the erasures of a user; return the error of a register that cannot be written, else None."""
     if register is None:
         return None
     try:

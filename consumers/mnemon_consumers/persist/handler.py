@@ -49,7 +49,11 @@ class PersistConsumer:
             yield
 
     async def write_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Write the rows of events, then publish the triggers and notices that follow from them."""
+        """Write the rows of events, then publish the triggers and notices that follow from them.
+
+        Returns:
+            An outcome for each delivery.
+        """
         batch = plan_batch(deliveries)
         try:
             await write_rows(self._database, batch.rows)
@@ -65,7 +69,11 @@ class PersistConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Finish erasures of users, and remove their rows below the watermarks."""
+        """Finish erasures of users, and remove their rows below the watermarks.
+
+        Returns:
+            An outcome for each delivery.
+        """
         position = await read_applied_position(self.broker.stream_context)
         # A user with many changes has many triggers at the same time: one sweep serves them all.
         subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
@@ -101,7 +109,7 @@ class PersistConsumer:
         except InvalidSubject as error:
             return Dead("invalid_subject", str(error))
         except StoreUnavailable as error:
-            log.error("erasure register write failed, retrying", error=str(error))
+            log.error("erasure register write failed, retrying", tenant=owner[0], error=str(error))
             return Retry()
         except (DatabaseUnavailable, nats.errors.Error):
             return Retry()

@@ -7,7 +7,7 @@ from mnemon_infra.settings.residence import Residence
 def describe_absence(residence: Residence, verb: str) -> AskError | None:
     """Return the error for a request of a tenant; None if the request is answered here.
 
-    `erase` is also answered where only a copy is left: by a confirmed move, or by one that was given up.
+    `erase` is also answered for a copy, so that no text of an erased user stays in it; see `holds_copy`.
     """
     if verb == "erase" and holds_copy(residence):
         return None
@@ -29,7 +29,10 @@ def describe_absence(residence: Residence, verb: str) -> AskError | None:
 
 
 def holds_copy(residence: Residence) -> bool:
-    """Return whether a deployment has only a copy of a tenant, which cannot become its memory by a revert."""
+    """Return whether a deployment has only a copy of a tenant, which lives in the other deployment.
+
+    It does while the tenant moves here, and after a move from here that can no longer be reverted.
+    """
     return residence.state == "arriving" or (residence.state == "moved" and residence.is_confirmed)
 
 

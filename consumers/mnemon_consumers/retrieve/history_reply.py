@@ -1,7 +1,7 @@
 """Reply to `history`, the largest of all replies, written without validation.
 
-`HistoryReplyV1` can parse the reply. A property test checks that it writes the same bytes, which takes ten
-times as long.
+`HistoryReplyV1` can parse the reply, and writes the same bytes in ten times the time. A property test
+compares the bytes.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from mnemon_contracts.events.chat import Role
 
 
 class HistoryMessage(msgspec.Struct, omit_defaults=True):
-    """Fast counterpart of `mnemon_contracts.verbs.ask.StoredMessage`."""
+    """A message as `mnemon_contracts.verbs.ask.StoredMessage` writes it, without validation."""
 
     role: Role
     content: str
@@ -24,7 +24,7 @@ class HistoryMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FastHistory(msgspec.Struct, omit_defaults=True):
-    """Fast counterpart of `mnemon_contracts.verbs.ask.HistoryReplyV1`, without an error."""
+    """A reply as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, without an error and validation."""
 
     seen_seq: int
     conversation: str

@@ -13,7 +13,7 @@ from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
     find_count_edges,
     find_last_covered,
-    has_whole_tail,
+    has_all_unsummarised,
 )
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import LOADED, Memory
@@ -32,7 +32,7 @@ log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
 """Minimum tokens of nearly every message: a time stamp alone has as many. The budget divided by this number
-is the maximum number of uncovered messages to read; earlier messages are counted."""
+is the maximum number of messages without a summary to read; earlier messages are only counted."""
 
 MOST_READ: Final = 1000
 """Maximum number of messages to read, for any budget."""
@@ -62,7 +62,7 @@ class ContextTurn(NamedTuple):
         return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
 
     @property
-    def tail(self) -> tuple[Owner, str | None, int, int | None]:
+    def unsummarised(self) -> tuple[Owner, str | None, int, int | None]:
         budget = self.request.budget or self.settings.context.budget
         limit = min(MOST_READ, max(LOADED, budget // TOKENS_PER_MESSAGE, self.settings.recent_messages))
         return self.owner, self.request.conversation, limit, self.request.min_seq
@@ -106,8 +106,8 @@ def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
     summaries = memory.find_cached_summaries(*turn.summaries)
     if messages is None or profile is None or facts is None or summaries is None:
         return None
-    if not has_whole_tail(messages.value, summaries.value):
-        messages = memory.find_cached_messages(*turn.tail)
+    if not has_all_unsummarised(messages.value, summaries.value):
+        messages = memory.find_cached_messages(*turn.unsummarised)
         if messages is None:
             return None
     counted = memory.count_cache.find(owner, messages.value, find_count_edges(summaries.value))
@@ -115,10 +115,13 @@ def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
 
 
 async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> ContextParts:
-    """Read all parts except `counted` until a time of the event loop; failed parts are added to `missing`."""
+    """Read all parts except `counted`.
+
+    A part that fails, or is not read by the time `until` of the event loop, is None and added to `missing`.
+    """
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
-    has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
-    wanted = turn.tail if has_long_tail else turn.messages
+    has_many_unsummarised = memory.count_cache.has_many_unsummarised(owner, turn.request.conversation)
+    wanted = turn.unsummarised if has_many_unsummarised else turn.messages
     return ContextParts(
         *await asyncio.gather(
             read_in_time(memory.load_messages(*wanted), until, missing, "recent"),
@@ -129,18 +132,24 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
     )
 
 
-async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missing: Missing) -> ContextParts:
-    """Read messages back to the newest summary, and count older messages."""
+async def read_unsummarised(
+    turn: ContextTurn, parts: ContextParts, until: float, missing: Missing
+) -> ContextParts:
+    """Return the parts with all messages after the newest summary, and with counts of older messages."""
     messages, memory = parts.messages, turn.memory
     if messages is None:
         return parts
     summaries = parts.summaries.value if parts.summaries else []
-    if not has_whole_tail(messages.value, summaries):
+    if not has_all_unsummarised(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
-        messages = await read_in_time(memory.load_messages(*turn.tail), until, missing, "recent") or messages
+        messages = (
+            await read_in_time(memory.load_messages(*turn.unsummarised), until, missing, "recent") or messages
+        )
     end = find_last_covered(summaries)
-    tail = sum(row.seq > end for row in messages.value.messages)
-    memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
+    unsummarised = sum(row.seq > end for row in messages.value.messages)
+    memory.count_cache.record_unsummarised(
+        turn.owner, turn.request.conversation, is_many=unsummarised >= LOADED
+    )
     counting = _count_unread(turn, messages, find_count_edges(summaries))
     return parts._replace(messages=messages, counted=await read_in_time(counting, until, missing, "recent"))
 
@@ -148,7 +157,7 @@ async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missin
 async def _count_unread(
     turn: ContextTurn, seen: PositionedValue[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
-    """Count the messages that the view lacks, unless they were counted before."""
+    """Return counts of the messages that the view lacks, from the cache or the projections."""
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find(owner, view, edges)
     if counted is None:

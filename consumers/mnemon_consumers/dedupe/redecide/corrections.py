@@ -1,8 +1,8 @@
 """Corrections that turn a user's facts into the facts that other settings would keep. No I/O, no clock.
 
-Corrections are events, because the log holds the decisions: a generation that disagreed with it would be
-replaced by the next rebuild. The id of an event is derived from the state that it changes. So the same
-correction made again has the same id and changes nothing; after another change of the fact, the id differs.
+Corrections are events, because the log holds the decisions: the next rebuild would undo a change that only
+the projections have. The id of an event is derived from the state that it changes. So the same correction
+made again has the same id and changes nothing. After another change of the fact, the id differs.
 """
 
 from dataclasses import dataclass, field

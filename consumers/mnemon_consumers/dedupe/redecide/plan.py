@@ -2,9 +2,9 @@
 
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
 would have existed by then. The plan decides again only which facts are the same. A proposal that a rule
-refused stays refused. A fact that a command changed, or that was merged after a model compared it, stays
-changed, and stays a separate fact. A fact that has ended stays ended, with everything that had been merged
-into it.
+refused stays refused. A fact that was changed by a command, or merged after a model's comparison, keeps this
+change and stays a separate fact. A fact that has ended stays ended, with everything that had been merged into
+it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +77,9 @@ class FactVectors:
 
 @dataclass(slots=True)
 class RedecidedFacts:
-    """A user's facts under the other settings; the origin of a fact is its id, in events too.
+    """A user's facts under the other settings.
+
+    Facts, and events about them, are identified by their origins instead of their ids; see `LogState`.
 
     Attributes:
         facts: the facts that would be kept.
@@ -218,7 +220,11 @@ class _Replay:
                 return decided
 
     def _find_target(self, proposal: Proposal) -> str | None:
-        """Return the origin of the fact that a proposal would replace now, if its target was live then."""
+        """Return the origin of the fact that a proposal replaces under the other settings.
+
+        Returns:
+            None if the proposal names no fact to replace, or the named fact was not live at that time.
+        """
         fact_id = proposal.event.supersedes
         if fact_id is None or self._actual.find_live(fact_id, proposal.at) is None:
             return None
@@ -228,9 +234,9 @@ class _Replay:
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
-        """Keep the content of the first decision if the new decision has the same words and the same fact.
+        """Return the new decision, with the first decision's content if fact and words are the same.
 
-        So later versions and limits do not change the fact.
+        So rules of later versions and other limits do not change the fact.
         """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision

@@ -152,8 +152,8 @@ class UserFacts:
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both name the same conversation.
 
-    A fact without sources was saved by a tool, imported or changed by hand. A result with the other fact's
-    sources alone would be forgotten with the other's conversation, so the result then has no sources.
+    If one fact has no sources, because it was saved by a tool, imported or changed by hand, the result has
+    none either. With the other fact's sources alone, it would be forgotten with the other's conversation.
     """
     if not one.sources or not other.sources:
         return _NO_LINEAGE

@@ -41,7 +41,7 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 
 @dataclass(slots=True)
 class LogState:
-    """State of a user's log as a whole.
+    """State that all of a user's events lead to.
 
     A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough,
     because ids are numbered in the order of saving.

@@ -39,18 +39,18 @@ MARKS: Final = (
     "units",
     "ranks",
 )
-"""Lists of words; every other table of the files maps a name to words."""
+"""Names of tables that are plain lists of words. Every other table maps names to words."""
 
 TABLES: Final = ("dates", "people", "slots")
 
 AXES: Final = ("stages", "kinds")
-"""Tables of axes with two poles; each pole is a list of phrases."""
+"""Names of tables of axes. An axis has two poles, such as "looks for" and "found", each a list of phrases."""
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
 """Tables whose words are matched without stemming, because other words have the same stems."""
 
 _SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that belongs to several words."""
+"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases do not use it."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -93,7 +93,7 @@ class Lexicon:
         words: entries of one word, by its forms.
         longer: entries of several words, by the forms of their first word and then of their second.
         numbers: numbers by the form of their word.
-        roles: meanings of prepositions that have a contrary preposition.
+        roles: maps each preposition that has a contrary preposition to its meaning, such as `from`.
         grammar: lists of words that tell the structure of a sentence.
     """
 

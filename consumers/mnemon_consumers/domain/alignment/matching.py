@@ -120,7 +120,7 @@ def _list_unmatched(statement: ParsedFact, matched: Container[int]) -> tuple[Ter
 
 
 def _is_comparable(term: Term) -> bool:
-    """Return whether a term may match another term that has other keys."""
+    """Return whether a term may match a term with which it has no key in common."""
     return term.kind not in _EXACT or bool(term.kinds)
 
 
@@ -145,7 +145,7 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 
 def is_kind_of(particular: Term, general: Term) -> bool:
-    """Return whether one term is a kind of the other term, as a violin is an instrument."""
+    """Return whether the first term is a kind of the second term, as a violin is an instrument."""
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
@@ -192,7 +192,7 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
 
 
 def _mark_token(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
-    """Return the mark by which a token is compared: its pair, or else its word."""
+    """Return the string by which a token is compared: the place of its counterpart, or else its word."""
     if isinstance(pair, int):
         return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text

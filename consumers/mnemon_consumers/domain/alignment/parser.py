@@ -196,7 +196,11 @@ class _Parser:
         )
 
     def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
-        """Return a word's forms, or the forms of a phrase's content words; empty for a denial or an end."""
+        """Return the forms of a word, or of a phrase's words with content.
+
+        Returns:
+            An empty set for a phrase that denies something, says that it has ended, or is a term of its own.
+        """
         tokens = self._tokens[at : at + length]
         if length == 1:
             return tokens[0].forms
@@ -284,7 +288,7 @@ def _list_concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
 
 
 def _list_poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
-    """Return a word's poles on axes, by table."""
+    """Return the poles that entries stand for, such as `search+`, by table of axes."""
     poles: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
         if entry.table in _POLES:

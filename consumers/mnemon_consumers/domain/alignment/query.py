@@ -71,7 +71,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """Return the fact that fits fully and clearly best; None without a fact that the query names."""
+    """Return the id of the fact that fits fully and clearly best; None if no fact does."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])

@@ -46,7 +46,7 @@ class RelationVerdict:
 
     Attributes:
         relation: relation of the newer fact to the older fact.
-        evidence: the reason, which quotes no fact, because the reason is stored longer than the facts.
+        evidence: the reason. It quotes no fact, because it is stored longer than the facts.
         score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and more.
         is_related: whether both facts are about the same thing, without a contradiction.
@@ -70,16 +70,17 @@ UNDECIDED_SHARE: Final = 0.3
 """Minimum share of each fact that must have a counterpart; below it, two facts are different."""
 
 RELATED_SHARE: Final = 0.4
-"""Minimum share for a fact to replace another fact if a model says so."""
+"""Minimum share of each fact that must have a counterpart before a model may let one replace the other."""
 
 SUBSTITUTED_SHARE: Final = 0.5
-"""Minimum share for words in the same order to count as the same sentence with a part replaced."""
+"""Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
+replaced."""
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People whose mention tells the marital status."""
 
 _RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
-"""Verbs of a return."""
+"""Words that report a return."""
 
 _DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
 """Nouns of a debt."""
@@ -91,7 +92,7 @@ _RESIGNING: Final = frozenset(("уволился", "уволилась", "уво
 """Verbs that end a job."""
 
 _WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
-"""Words that cancel a limit to some days."""
+"""Words that extend a statement from some days to all days."""
 
 _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
 """Verbs of an ability."""
@@ -108,10 +109,10 @@ _CALLED: Final = ("called", "named", "зовут", "имени")
 _GENERAL_PEOPLE: Final = frozenset(
     ("people child", "people friend", "people friend_female", "people parents")
 )
-"""General words for people, for which the other fact may have a more exact word."""
+"""Keys of general words for people, for which the other fact may have a more exact word."""
 
 SUBSET_SHARE: Final = 0.95
-"""Minimum share of one fact that the other fact must have to contain the one fact."""
+"""Minimum share of a fact that must have a counterpart in another fact for the other to contain it."""
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
@@ -191,7 +192,7 @@ class _Comparison:
         return bool(self.old.slots & self.new.slots)
 
     def _find_other_subject(self) -> str | None:
-        """Return the reason if only one of the facts is about a person, thing or name; None if both are."""
+        """Return why the facts differ if only one is about a person, thing or name; None otherwise."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
             is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
             if is_ended_name and not any(_is_owner(statement, term) for term in left):
@@ -284,7 +285,7 @@ class _Comparison:
         )
 
     def _is_of_another_kind(self) -> bool:
-        """Return whether only one fact qualifies the kind of a thing: jazz, rock music."""
+        """Return whether the facts may name different kinds of a thing, such as "jazz" and "rock music"."""
         left = self.alignment
         if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
             return True
@@ -297,7 +298,7 @@ class _Comparison:
         )
 
     def _is_another_part(self) -> bool:
-        """Return whether only one fact has a number or name after a name: "Dune 2", "Dune Messiah"."""
+        """Return whether one fact adds a number or name to a common name, such as "Dune 2" to "Dune"."""
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
@@ -325,7 +326,11 @@ class _Comparison:
         )
 
     def _find_next_stage(self) -> str | None:
-        """Return the axis on which the newer fact is the next stage: "looks for", "found"."""
+        """Return the axis on which the newer fact reaches the next stage, as "found" follows "looks for".
+
+        Returns:
+            None if the newer fact reaches no next stage of the same thing.
+        """
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
@@ -442,7 +447,7 @@ class _Comparison:
         )
 
     def _have_changed_places(self, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
-        """Return whether two people or names have changed to the other side of the verb."""
+        """Return whether two people or names have exchanged their places before and after the verb."""
         (a, b), (c, d) = first, second
         if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
             return False
@@ -545,7 +550,11 @@ class _Comparison:
         )
 
     def _find_clause_end(self) -> int:
-        """Return the end of the clause that ends a state: "sold the car and bought a bike"."""
+        """Return the place of the word after the clause that ends a state: "sold the car and bought a bike".
+
+        Returns:
+            The number of words if no clause follows.
+        """
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:
             return len(raw)
@@ -572,7 +581,10 @@ class _Comparison:
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
-        """Return whether a Russian fact ends only the purpose of a thing: "car loan", "the car is broken"."""
+        """Return whether a Russian fact ends something that only qualifies the topic of the older fact.
+
+        For example, "the car is broken" does not end a "car loan".
+        """
         left, pairs = (
             self.alignment.old,
             [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT],
@@ -658,7 +670,7 @@ class _Comparison:
         return is_retired and is_job and is_same and not (left_new or self._has_exact_term(left_new))
 
     def _is_stopped(self) -> bool:
-        """Return whether a Russian fact denies the common verb for a time: "не курит уже три месяца"."""
+        """Return whether a Russian fact says that an activity has stopped: "не курит уже три месяца"."""
         is_over = not {"уже", "больше"}.isdisjoint(self.new.raw) and not self.old.is_negated
         return is_over and any(
             is_verb(b.text) and _is_denied(self.new, b) and not _is_denied(self.old, a)
@@ -767,7 +779,7 @@ class _Comparison:
         return is_same and not (is_added or self.old.is_changed)
 
     def _is_other_swapped(self) -> bool:
-        """Return whether the newer fact swaps another thing than the thing in the older fact."""
+        """Return whether the newer fact swaps a thing, and the older fact is about another thing."""
         return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
@@ -803,7 +815,7 @@ class _Comparison:
         )
 
     def _has_exact_term(self, left: tuple[Term, ...]) -> bool:
-        """Return whether a name, a number or a date has no counterpart."""
+        """Return whether a name, a number or a date is among terms without a counterpart."""
         return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
@@ -812,7 +824,7 @@ class _Comparison:
         return is_marked and kinds_of(self.alignment.old) == {TermKind.NUMBER}
 
     def _is_elsewhere(self) -> bool:
-        """Return whether a phrase's verb has another place in the other fact: "лежит в больнице"."""
+        """Return whether one fact has another place after the verb of a phrase like "лежит в больнице"."""
         sides = (self.old, self.new)
         left = (self.alignment.old, self.alignment.new)
         return any(
@@ -824,8 +836,8 @@ class _Comparison:
             if " " in pair[at].text
         )
 
-    def _is_once_again(self) -> bool:
-        """Return whether the older fact has an amount and the newer fact means "once": "раз в неделю"."""
+    def _is_once_now(self) -> bool:
+        """Return whether the older fact names a number of times, and the newer fact says "раз" (once)."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
         is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
@@ -848,7 +860,7 @@ class _Comparison:
             return self._decide_update("the newer fact says the same with another amount, or more exactly")
         if self._is_elsewhere():
             return self._decide_undecided("one of the facts names another place")
-        if self._is_once_again():
+        if self._is_once_now():
             return self._decide_update("the newer fact says the same of another amount")
         if self._is_of_another_time():
             return self._decide_undecided("one of the facts is about another time")
@@ -943,7 +955,7 @@ class _Comparison:
         return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
-        """Return whether words match besides the words of the common subject."""
+        """Return whether the facts have words in common besides their subject."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -1040,7 +1052,7 @@ def _list_off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
 
 
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Return whether a common word only qualifies a word of one fact: a piano, piano lessons."""
+    """Return whether a common word only qualifies another word, as "piano" does in "piano lessons"."""
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
     fillers = load_lexicon().grammar["participles"]
     return statement.is_english and any(

@@ -25,7 +25,7 @@ _NUMBER_SLOTS: Final = (*_HOURS, "weight", "salary")
 """Slots whose value is a number."""
 
 _WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
-"""Slots whose value is one of the words of the slot."""
+"""Slots whose value is one of the words that the lexicon lists for the slot."""
 
 _LANGUAGE_LEVEL: Final = re.compile("[abc][12]")
 """A level of the Common European Framework of Reference for Languages, in lower case."""
@@ -95,7 +95,7 @@ _COMPLEMENTS: Final = ("на", "в", "во", "к", "ко", "от", "для", "д
 """Prepositions that put a complement after a noun."""
 
 _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly", "dates yearly"))
-"""Keys of frequencies."""
+"""Keys of terms for a frequency, such as "every day"."""
 
 _ELECTING: Final = frozenset(("выбрали", "назначили", "избрали"))
 """Verbs by which a person gets a role."""
@@ -208,14 +208,14 @@ class Replacement:
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
 
     def _is_another_job(self) -> bool:
-        """Return whether both facts tell a person's occupation."""
+        """Return whether each fact tells another occupation of a person, and neither adds a second job."""
         if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
 
     def _is_work_as_another(self) -> bool:
-        """Return whether both facts tell a person's occupation in a word or two."""
+        """Return whether the facts differ only in a person's occupation, such as after "works as"."""
         kinds = kinds_of(self.left)
         if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
             return kinds <= {TermKind.WORD, TermKind.PERSON} and not any(term.is_head for term in self.left)
@@ -296,7 +296,7 @@ class Replacement:
         return all(len(each) == 1 for each in levels) and levels[0] < levels[1] and has_topic and not is_other
 
     def _has_moved_out(self) -> bool:
-        """Return whether the newer fact ends living in a place, and names the next place."""
+        """Return whether the newer fact says that a person has left a home, and names another place."""
         is_left = self.new.is_ended and not self.old.is_ended
         return is_left and TermKind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
 
@@ -453,7 +453,10 @@ class Replacement:
         )
 
     def _adds_up(self) -> bool:
-        """Return whether a number only grows: "has read 9 books"; "read 9 books" may be about one event."""
+        """Return whether both facts count progress so far, as "has read 9 books" does.
+
+        "Read 9 books" may be about one event.
+        """
         is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
         return is_total and any(
             is_listed(a, "progress") and is_listed(b, "progress") for a, b in self.alignment.pairs

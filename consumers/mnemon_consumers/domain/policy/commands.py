@@ -70,7 +70,7 @@ _OVERRIDE: Final = compile_pattern(
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text, on one line, is an order."""
+    """Return whether a text, on one line, is an order to a shell or a model."""
     if _ORDER.match(text) or _OVERRIDE.search(text) or _PROMPT.match(text):
         return True
     typed = _LINE.match(text) or _SUPERUSER.match(text)

@@ -13,7 +13,12 @@ def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
 
 
 def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the end of a fact in its new tier: the former end, unless the fact moves to another tier."""
+    """Return the end of a fact in its new tier.
+
+    Returns:
+        The former end if the tier stays. In another tier: None, except in `working` the former end or the
+        default expiry.
+    """
     if tier == former.tier:
         return former.expires_at
     if tier == "working":
@@ -25,7 +30,7 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
 def compute_rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the end of a rewritten fact: the end that the new words name, or the former end.
+    """Return the end of a rewritten fact, named by the new words or kept; None for a fact without an end.
 
     Args:
         former: the fact in its old words. An end that the old words named is dropped.

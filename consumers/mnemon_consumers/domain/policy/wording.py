@@ -9,7 +9,7 @@ _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 
 
 def compile_pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Compile a regular expression written over several lines, without the white space around them."""
+    """Compile a regular expression written over several lines, without the white space around each line."""
     return re.compile("".join(line.strip() for line in lines.splitlines()), flags)
 
 

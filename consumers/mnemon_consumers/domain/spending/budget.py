@@ -30,8 +30,9 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class _DaySpending:
-    """Spending of a tenant on one day. The amount only grows, so calls that persist has yet to write stay
-    counted.
+    """Spending of a tenant on one day.
+
+    A reading from the database never lowers the amount, so calls that `persist` has not written yet count.
 
     Attributes:
         usd: cost of answered calls.

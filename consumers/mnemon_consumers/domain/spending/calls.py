@@ -75,7 +75,11 @@ def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_b
 
 
 def find_price(model: str, prices: Iterable[Price]) -> Price | None:
-    """Return the price for exactly this name, else for the longest name that this model is a revision of."""
+    """Return the price for exactly this name, else for the longest name that this model is a revision of.
+
+    Returns:
+        None if the model has no price.
+    """
     fitting = [price for price in prices if _is_model(model, price.model)]
     return max(fitting, key=lambda price: len(price.model), default=None)
 

@@ -29,7 +29,7 @@ class Period:
         calls: the model calls of these days.
         settings: the current settings; their prices give the savings of batches.
         out_of_budget: the tenants that have no budget left today.
-        prices: the prices that are set, globally or for the one tenant.
+        prices: the prices that are set, globally or for the requested tenant.
     """
 
     since: datetime
@@ -40,7 +40,7 @@ class Period:
     prices: Sequence[Price]
 
     def by(self, fields: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
-        """Return totals grouped by these fields, sorted by group; without fields, one total of all calls."""
+        """Return totals grouped by the given fields, sorted by group; without fields, one total."""
         return sum_usage(self.calls, fields, self._spending_of)
 
     @cached_property
@@ -57,7 +57,7 @@ class Period:
 
 
 async def load_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
-    """Load the spending of a tenant, or of every tenant, today and on the days before.
+    """Load the spending of a tenant, or of all tenants, for a number of days of which today is the last.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -14,7 +14,8 @@ from mnemon_infra.models.language.port import Usage
 
 UsageGrouping = Literal["day", "tenant", "purpose", "model"]
 PARTS: tuple[UsageGrouping, ...] = get_args(UsageGrouping)
-"""Parts by which calls can be grouped; the model includes its provider, as in `openai/gpt-4o-mini`."""
+"""Fields by which calls can be grouped. The field of the model includes the provider:
+`openai/gpt-4o-mini`."""
 
 SpendingOf = Callable[[str], Spending]
 """Function that returns the spending settings of a tenant."""
@@ -78,7 +79,7 @@ class ExhaustedBudget(NamedTuple):
 def sum_usage(
     calls: Iterable[CallTotals], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
-    """Return totals grouped by these fields, sorted by group; without fields, one total of all calls."""
+    """Return totals grouped by the given fields, sorted by group; without fields, one total of all calls."""
     totals: dict[tuple[str, ...], Total] = {}
     for each in calls:
         groups = {
@@ -93,7 +94,7 @@ def sum_usage(
 
 
 def find_model(calls: CallTotals) -> str:
-    """Return the model of calls with its provider."""
+    """Return the provider and model of calls, such as `openai/gpt-5-mini`."""
     return f"{calls.provider}/{calls.model}"
 
 

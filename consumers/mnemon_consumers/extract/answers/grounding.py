@@ -17,14 +17,13 @@ from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
-"""Maximum number of days, in either direction, between a message and a date that its words "in May" may
-mean.
+"""Maximum number of days, in either direction, between a message and the date that it may mean by "in May".
 """
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
-"""Minimum number of letters, and minimum share of the longer word, that two forms of a name have in common:
-Portugal, Portuguese."""
+"""Minimum share of the longer word that two forms of a name have in common, as Portugal and Portuguese have.
+They also have `LIKE_NAMES` letters in common."""
 
 LONGEST_SOURCE: Final = 4000
 """Maximum number of characters of a text to read; the model is shown no more of a message."""

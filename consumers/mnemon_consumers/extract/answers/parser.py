@@ -46,7 +46,7 @@ _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
 _LIST: Final = re.compile(r"\[(?=\s*[{\]])")
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
-"""Characters that structure a list of facts; an escaped character has no such role."""
+"""A character that structures JSON, or an escaped character as a whole, which structures nothing."""
 
 _THOUGHTS_END: Final = "</think>"
 """Tag before which local models write their thoughts."""
@@ -65,9 +65,9 @@ def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
 
 def _check_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"has more than {MOST_CHARACTERS} characters")
+        raise ValueError(f"the text of the fact has more than {MOST_CHARACTERS} characters")
     if not any(character.isalpha() for character in text):
-        raise ValueError("has no words")
+        raise ValueError("the text of the fact has no words")
     return " ".join(text.split())
 
 
@@ -232,7 +232,7 @@ def _build_object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_fact_list(value: object) -> list[object] | None:
-    """Return the list of facts, either under its name or as the whole answer."""
+    """Return the list of facts, either under its name or as the whole answer; None if there is no list."""
     if isinstance(value, dict):
         value = value.get("facts")
         return value if isinstance(value, list) else None
@@ -242,7 +242,11 @@ def _find_fact_list(value: object) -> list[object] | None:
 
 
 def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
-    """Read a list that has text around it, or is malformed or cut off; return the list and its end."""
+    """Read a list that has text around it, or is malformed or cut off.
+
+    Returns:
+        The list, None if it cannot be read, and the position in the text of the first character after it.
+    """
     if begins is None:
         return None, len(text)
     start = begins.end() - 1
@@ -280,7 +284,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a usable fact with log positions as sources. Without sources, all messages count."""
+    """Return a fact with log positions as sources, by default all messages; None if it is not usable."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

@@ -56,8 +56,8 @@ class WindowJudgement:
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
-        error: reason to retry the window; None if no request reached the model, or if an online request
-            follows before the failure counts.
+        error: the failure after which the window is retried; None if the window is complete, if no request
+            reached the model, or if the model refused a request of a batch and is asked online next.
     """
 
     events: Sequence[LogEvent]
@@ -133,7 +133,11 @@ def _weaken_fact(fact: ProposedFact) -> ProposedFact:
 
 
 def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Return why facts of an answer are left out, and their texts without secrets; None without any."""
+    """Return why facts beyond the limit are left out, and their texts, without secrets.
+
+    Returns:
+        None and None if no fact is beyond the limit.
+    """
     left = extracted.beyond_limit
     if not left:
         return None, None

@@ -173,7 +173,7 @@ class BatchLifecycle:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < MOST_READINGS:
                 self._postpone(batch.batch_id, 2.0**readings)
-                log.warning("batch results ended early, retrying", error=str(error))
+                log.warning("batch results ended early, retrying", batch=batch.batch_id, error=str(error))
                 return
             await self._results.complete_batch(connection, batch, progress, {})
 
@@ -205,7 +205,11 @@ class BatchLifecycle:
         blame: bool = False,
         is_online: bool = False,
     ) -> None:
-        """Release the windows of a failed batch. `blame`: the content of the windows may be the cause."""
+        """Release the windows of a failed batch, so that other requests read them.
+
+        With `blame`, the content of a window may be the cause, so each window counts a failure. With
+        `is_online`, each window gets an online request.
+        """
         now = datetime.now(UTC)
         owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)

@@ -44,7 +44,7 @@ LINES_AT_ONCE: Final = 20
 """Number of lines to read at a time, so that other work of the process does not wait long."""
 
 Outcomes = Mapping[int, ModelAnswer | LineFailed]
-"""Outcomes by line number."""
+"""The answer or failure of each line, by line number."""
 
 
 class BatchResults:
@@ -68,8 +68,8 @@ class BatchResults:
         """Read all results of a batch that has ended. Lines without an answer are retried or given up.
 
         Raises:
-            ModelUnavailable: some results could not be read. The next call skips the results that were read.
-            DatabaseUnavailable, nats.errors.Error: as for `ModelUnavailable`.
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: some results could not be read or
+                stored. The next call skips the results that were stored.
         """
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
@@ -95,7 +95,13 @@ class BatchResults:
         progress: BatchProgress,
         failed: Mapping[StoredWindow, FailedWindow],
     ) -> None:
-        """Complete a batch whose results are all read.
+        """Complete a batch, and release the windows without a result.
+
+        Args:
+            connection: connection to the log.
+            batch: the batch.
+            progress: the number of lines that the provider reached; other lines are requested online.
+            failed: windows to retry, whose results are read.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

@@ -54,8 +54,7 @@ LINE_OVERHEAD: Final = 2000
 """Maximum number of bytes of a line besides the content of its request."""
 
 MOST_WINDOWS: Final = 40
-"""Maximum number of windows of one event; more windows of a user take several events. The ids of the pairs of
-a window take at most 20 kB."""
+"""Maximum number of windows that one event names: the ids of the pairs of a window take up to 20 kB."""
 
 
 PROJECTION_WAIT: Final = 5.0
@@ -63,7 +62,7 @@ PROJECTION_WAIT: Final = 5.0
 
 
 class _AskedWindow(NamedTuple):
-    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget left."""
+    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget set."""
 
     window: Window
     usd: float | None
@@ -228,7 +227,7 @@ class BatchSubmitter:
     def _estimate_cost(
         self, batch: StoredBatch, question: WindowRequest, request: ModelRequest
     ) -> float | None:
-        """Return the estimated cost of a line in US dollars; None if its tenant has no budget."""
+        """Return the estimated cost of a line in US dollars; None if its tenant has no budget set."""
         if not self._budgets.is_limited(question.window.tenant):
             return None
         return estimate_cost(request, batch.model, question.settings.spending, in_batch=True)
@@ -274,7 +273,7 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
 
 
 def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
-    """Return events for each user, which name only the windows of that user."""
+    """Return the events that announce the submission to the log; each names the windows of one user."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)

@@ -82,7 +82,7 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 def _divide_room(
     requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """Give each section the tokens that it needs, up to its share by weight; divide the rest by weight."""
+    """Return the tokens of each section: the requested number, or a share by weight of what others leave."""
     shares = dict(requested)
     wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:
@@ -119,7 +119,10 @@ def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[Sec
 def _add_message_counts(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
-    """Add to the reports the number of messages of the conversation for which there was no room."""
+    """Return the reports with the numbers of messages for which there was no room, and the coverage.
+
+    Without known messages of the conversation, the reports are unchanged and the coverage is None.
+    """
     if context.extent is None:
         return reports, None
     shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]

@@ -57,7 +57,7 @@ def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
     return max((summary.to_seq for summary in summaries), default=0)
 
 
-def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
+def has_all_unsummarised(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
     """Return whether all messages after the newest summary were read."""
     return view.complete or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
 
@@ -112,7 +112,7 @@ class ConversationExtent:
         view: ConversationView,
         summaries: Sequence[SummaryRange],
         counted: CountedMessages,
-        message_counts: Mapping[str, int],
+        found: Mapping[str, int],
     ) -> Self:
         """Combine the view, the summaries and the counts into the extent of a conversation.
 
@@ -120,7 +120,7 @@ class ConversationExtent:
             view: the newest messages.
             summaries: all live summaries.
             counted: counts of older messages; some messages of the view may be among them.
-            message_counts: messages of the same conversation that a search found, log positions by event id.
+            found: messages of the same conversation that a search found: log positions by event id.
         """
         below = counted.below
         rows = {row.event_id: row.seq for row in view.messages}
@@ -128,7 +128,7 @@ class ConversationExtent:
             summaries,
             {event_id: seq for event_id, seq in rows.items() if seq >= below},
             counted.counts,
-            {event_id: seq for event_id, seq in {**message_counts, **rows}.items() if seq < below},
+            {event_id: seq for event_id, seq in {**found, **rows}.items() if seq < below},
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )
 
@@ -142,7 +142,7 @@ class ConversationExtent:
     def count_messages(
         self, shown_ids: AbstractSet[str], shown_summaries: Sequence[SummaryRange]
     ) -> AccountedMessages:
-        """Count the messages by how they are shown; `shown_ids` has their event ids."""
+        """Count the messages by how they are shown; `shown_ids` has the event ids of shown messages."""
         numbers: Counter[MessageCoverage] = Counter()
 
         def unshown(seq: int) -> MessageCoverage:

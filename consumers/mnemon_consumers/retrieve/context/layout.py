@@ -79,7 +79,7 @@ class TextLayout:
         sections: frames of the sections, in the order of the text.
         line: function that writes an item so that its content cannot break out of the frame.
         current_time: frame of the current date and time, at the end of the text.
-        missing: first sentence if the whole context was read and has only messages.
+        missing: sentence that begins the text if the whole context was read and has only messages.
     """
 
     sections: Mapping[SectionKind, Frame]
@@ -182,7 +182,11 @@ class MessageLayout:
             yield _WrittenMessage("system", self.sections[section].opening + lines)
 
     def _write_message(self, message: ContextMessage) -> _WrittenMessage:
-        """Adapt a message to all providers: tool results need their call before them, names must be ASCII."""
+        """Return a message in a form that all providers accept.
+
+        A tool's result becomes a system message, because providers require its call before it. A name that
+        is not ASCII moves into the text.
+        """
         role, text, name = message.role, message.text, message.name
         if role == "tool":
             role, text = "system", self.tool_result + text

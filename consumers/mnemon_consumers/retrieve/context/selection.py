@@ -27,8 +27,8 @@ MOST_MISSES: Final = 8
 """Maximum number of items that do not fit before the search for smaller items ends."""
 
 MOST_CHARACTERS: Final = 16
-"""Maximum number of characters per token: a text with more characters per token of room is too long to
-count."""
+"""Number of characters per token of room above which a text does not fit in any case, so that its tokens need
+not be counted."""
 
 DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",
@@ -44,7 +44,7 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""For each section, the sections whose items it must not repeat, and which are filled first."""
+"""For each section, the sections that are filled before it and whose items it must not repeat."""
 
 
 UNLIMITED: Final = Characters()
@@ -202,9 +202,9 @@ class ItemChooser:
         return None
 
     def _count_item(self, section: SectionKind, item: Item, room: int | None = None) -> int:
-        """Return the exact tokens of an item.
+        """Return the number of tokens of an item.
 
-        With `room`, an item that cannot fit is not counted, and has some number above `room`.
+        For an item that cannot fit in `room` tokens, the result may be any number above `room`.
         """
         known = self._item_tokens.get((section, id(item)))
         if known is not None:
@@ -220,7 +220,7 @@ class ItemChooser:
         return tokens
 
     def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
-        """Return the tokens of a section with which the same items would be chosen again."""
+        """Return the number of tokens with which a section would get the same items again."""
         if not items:
             return 0
         key = section, tuple(map(id, items))

@@ -18,14 +18,14 @@ FOUND_ROWS: Final = 64 * 1024 * 1024
 """Maximum number of bytes of rows that searches looked up; usually enough for over 1,000 users."""
 
 REVISED_TENANTS: Final = 10_000
-"""Maximum number of tenants whose revisions are kept."""
+"""Maximum number of tenants whose revisions are cached; see `UserCache.get_revision`."""
 
 Cached = TypeVar("Cached")
 
-Shelf = dict[Hashable, Any]
-"""Cached parts of one user's memory."""
+UserEntry = dict[Hashable, Any]
+"""Cached parts of one user's memory, by key."""
 
-HitShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
+HitEntry = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
 """Rows that searches of one user looked up, by kind."""
 
 
@@ -37,87 +37,87 @@ class PositionedValue(Generic[Cached]):
     seq: int
 
 
-class _Shelves(LRUCache[Owner, Shelf]):
-    """LRU cache of shelves. The eviction of a shelf also evicts the user's looked-up rows."""
+class _UserEntries(LRUCache[Owner, UserEntry]):
+    """LRU cache of users' entries. An eviction also evicts the rows that searches of the user looked up."""
 
-    def __init__(self, users: int, hit_shelves: LRUCache[Owner, HitShelf]) -> None:
+    def __init__(self, users: int, hit_entries: LRUCache[Owner, HitEntry]) -> None:
         super().__init__(users)
-        self._hit_shelves = hit_shelves
+        self._hit_entries = hit_entries
 
-    def popitem(self) -> tuple[Owner, Shelf]:
-        owner, shelf = super().popitem()
-        self._hit_shelves.pop(owner, None)
-        return owner, shelf
+    def popitem(self) -> tuple[Owner, UserEntry]:
+        owner, entry = super().popitem()
+        self._hit_entries.pop(owner, None)
+        return owner, entry
 
 
 class UserCache:
-    """Keeps a shelf of cached parts for each of the most recently requested users.
+    """Caches parts of the memory of the most recently requested users, in one entry per user.
 
-    A read first takes the user's shelf, and later puts its result on that shelf. If the user changes
-    meanwhile, the cache drops the shelf, so a result that may be old goes to a shelf that is no longer used.
-    Rows that searches looked up have separate shelves, because their number depends on the searches.
+    A read first takes the user's entry, and later puts its result into that entry. If the user changes
+    meanwhile, the cache drops the entry, so a result that may be old goes to an entry that is no longer used.
+    Rows that searches looked up have separate entries, because their number depends on the searches.
     """
 
     def __init__(self, users: int) -> None:
-        self._hit_shelves: LRUCache[Owner, HitShelf] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
-        self._shelves: LRUCache[Owner, Shelf] = _Shelves(users, self._hit_shelves)
+        self._hit_entries: LRUCache[Owner, HitEntry] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
+        self._entries: LRUCache[Owner, UserEntry] = _UserEntries(users, self._hit_entries)
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
-    def get_shelf(self, owner: Owner) -> Shelf:
-        """Return the user's shelf; an empty shelf if nothing is cached."""
-        shelf: Shelf | None = self._shelves.get(owner)
-        if shelf is None:
-            shelf = self._shelves[owner] = {}
-        return shelf
+    def get_entry(self, owner: Owner) -> UserEntry:
+        """Return the user's entry, empty if nothing is cached."""
+        entry: UserEntry | None = self._entries.get(owner)
+        if entry is None:
+            entry = self._entries[owner] = {}
+        return entry
 
-    def get_hit_shelf(self, owner: Owner) -> HitShelf:
-        """Return the user's shelf of rows that searches looked up."""
-        self.get_shelf(owner)  # both shelves of a user are evicted together
-        shelf: HitShelf | None = self._hit_shelves.get(owner)
-        if shelf is None:
-            shelf = self._hit_shelves[owner] = {}
-        return shelf
+    def get_hit_entry(self, owner: Owner) -> HitEntry:
+        """Return the user's entry of rows that searches looked up, empty if none are cached."""
+        self.get_entry(owner)  # the eviction of this entry evicts the looked-up rows too
+        entry: HitEntry | None = self._hit_entries.get(owner)
+        if entry is None:
+            entry = self._hit_entries[owner] = {}
+        return entry
 
-    def weigh_hit_shelf(self, owner: Owner, shelf: HitShelf) -> None:
-        """Measure a shelf that has grown, and evict other shelves until it fits."""
-        if self._hit_shelves.get(owner) is shelf:
-            del self._hit_shelves[owner]
-            if measure_memory(shelf) <= self._hit_shelves.maxsize:
-                self._hit_shelves[owner] = shelf
+    def weigh_hit_entry(self, owner: Owner, entry: HitEntry) -> None:
+        """Measure an entry that has grown, and evict other users' entries until it fits."""
+        if self._hit_entries.get(owner) is entry:
+            del self._hit_entries[owner]
+            if measure_memory(entry) <= self._hit_entries.maxsize:
+                self._hit_entries[owner] = entry
 
     def get_revision(self, tenant: str) -> object:
-        """Return an object for the state of the tenant's users, which every change of a user replaces."""
+        """Return an object that stays the same until a user of the tenant changes."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
     def drop(self, owner: Owner) -> None:
         """Drop the cached parts of a user who has changed."""
         tenant, _ = owner
-        self._shelves.pop(owner, None)
-        self._hit_shelves.pop(owner, None)
+        self._entries.pop(owner, None)
+        self._hit_entries.pop(owner, None)
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
         """Drop all entries, because notices of changes may have been missed."""
-        self._shelves.clear()
-        self._hit_shelves.clear()
+        self._entries.clear()
+        self._hit_entries.clear()
         self._revisions.clear()
 
 
 class CountCache:
-    """Counts of messages in recently requested conversations, which a change of the user keeps.
+    """Counts of messages in recently requested conversations. A change of the user keeps the counts.
 
-    A read takes the cache only once, like a shelf, because a swap replaces the cache. Settled
-    messages stay the same until they are cleared or erased together with all messages before them. A
-    count is not used if the view lacks messages after it.
+    Settled messages stay the same until they are cleared or erased together with all messages before them.
+    A count is not used if the view of the conversation lacks messages after it. A swap replaces the cache,
+    so each read has to use one and the same cache throughout.
     """
 
     def __init__(self) -> None:
         self._counted: LRUCache[tuple[Owner, str], CountedMessages] = LRUCache(COUNTED_CONVERSATIONS)
-        self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
+        self._many_unsummarised: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
-        """Return the counts of the messages that the view lacks; None if they have to be counted."""
+        """Return the cached counts of the messages that the view lacks; None if they are not cached."""
         if view.complete:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))
@@ -128,11 +128,17 @@ class CountCache:
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted
 
-    def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
-        """Return whether the last request needed more messages; the next request then reads them at once."""
-        return self._long_tails.get((owner, conversation), False)
+    def has_many_unsummarised(self, owner: Owner, conversation: str | None) -> bool:
+        """Return whether the last request for a conversation found many messages after the newest summary.
 
-    def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
-        """Record whether summaries are behind; the conversation None is the current conversation."""
-        if is_long or (owner, conversation) in self._long_tails:
-            self._long_tails[owner, conversation] = is_long
+        The next request then reads all of them at once. The conversation None is the current conversation.
+        """
+        return self._many_unsummarised.get((owner, conversation), False)
+
+    def record_unsummarised(self, owner: Owner, conversation: str | None, *, is_many: bool) -> None:
+        """Record whether a conversation has many messages after its newest summary.
+
+        The conversation None is the current conversation.
+        """
+        if is_many or (owner, conversation) in self._many_unsummarised:
+            self._many_unsummarised[owner, conversation] = is_many

@@ -65,7 +65,7 @@ class LogFollower:
         await self._indexed.refresh(self._stream_context)
 
     def fix_position(self, position: int) -> None:
-        """Fix both positions instead of following the log, for a snapshot: no event follows the position."""
+        """Set the applied positions of `persist` and `index`, for a snapshot, which follows no log."""
         self._applied.value = self._indexed.value = position
 
     @property
@@ -74,7 +74,7 @@ class LogFollower:
         return self._applied.value
 
     async def refresh_applied(self) -> int:
-        """Ask the server for the applied position.
+        """Ask the server for the applied position, and return it.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -90,7 +90,7 @@ class LogFollower:
         return await self._reach(self._applied, owner, min_seq, wait=wait)
 
     async def reach_indexed(self, owner: Owner, min_seq: int | None) -> int:
-        """Return the indexed position; waits for `min_seq` as `reach_applied` does."""
+        """Return the applied position of `index`; wait for `min_seq` as `reach_applied` does."""
         return await self._reach(self._indexed, owner, min_seq)
 
     def has_to_read_tail(self, position: int, min_seq: int | None) -> bool:
@@ -99,7 +99,7 @@ class LogFollower:
         return (min_seq is not None and position < min_seq) or (not position and self._is_following)
 
     def covers_changes(self, owner: Owner, position: int) -> bool:
-        """Return whether a position is not below the newest change of a user that this process knows."""
+        """Return whether a position includes the newest change of a user that this process knows."""
         return position >= self._newest_changes.get(owner, 0)
 
     async def read_tail(self, owner: Owner, position: int) -> UserTail:

@@ -6,7 +6,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_consumers.retrieve.memory.cache import CountCache, PositionedValue, Shelf, UserCache
+from mnemon_consumers.retrieve.memory.cache import CountCache, PositionedValue, UserCache, UserEntry
 from mnemon_consumers.retrieve.memory.hit_rows import HitDocuments, HitMessages, HitRows
 from mnemon_consumers.retrieve.memory.log_follower import LogFollower
 from mnemon_consumers.retrieve.memory.projection_reader import MemoryQueryT, MemoryT, ProjectionReader
@@ -62,7 +62,7 @@ class Memory:
         await self._follower.follow(connection, self.drop_user)
 
     def fix_position(self, position: int) -> None:
-        """Fix the positions instead of following the log, for a snapshot: no event follows the position."""
+        """Set the applied positions of `persist` and `index`, for a snapshot, which follows no log."""
         self._follower.fix_position(position)
 
     @property
@@ -71,7 +71,7 @@ class Memory:
         return self._follower.applied_position
 
     def revision(self, tenant: str) -> object:
-        """Return an object for the state of the tenant's users, which every change of a user replaces."""
+        """Return an object that stays the same until a user of the tenant changes."""
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
@@ -86,7 +86,7 @@ class Memory:
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return the newest messages, if cached."""
+        """Return the newest messages; None if they are not cached, or older than `min_seq`."""
         seen: PositionedValue[ConversationView] | None = self._find_cached(
             owner, ("messages", conversation), min_seq
         )
@@ -97,24 +97,24 @@ class Memory:
     def find_cached_profile(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[dict[str, Any]] | None:
-        """Return the user's data, if cached."""
+        """Return the user's data; None if they are not cached, or older than `min_seq`."""
         return self._find_cached(owner, "profile", min_seq)
 
     def find_cached_facts(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[list[FactRecord]] | None:
-        """Return all facts, if cached."""
+        """Return all facts; None if they are not cached, or older than `min_seq`."""
         return self._find_cached(owner, "facts", min_seq)
 
     def find_cached_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[list[StoredSummary]] | None:
-        """Return the newest summaries, if cached."""
+        """Return the newest summaries; None if they are not cached, or older than `min_seq`."""
         return self._find_cached(owner, ("summaries", conversation, limit), min_seq)
 
-    def get_shelf(self, owner: Owner) -> Shelf:
-        """Return the user's shelf, which also has room for values that are made from cached parts."""
-        return self._cache.get_shelf(owner)
+    def get_entry(self, owner: Owner) -> UserEntry:
+        """Return the user's entry in the cache. Callers may add values that they make from cached parts."""
+        return self._cache.get_entry(owner)
 
     async def load_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -137,13 +137,13 @@ class Memory:
         return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
 
     async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
-        """Return all facts by id, including expired facts; raises as `load_messages` does."""
+        """Return all facts in the order of their ids, expired ones too; raises as `load_messages` does."""
         return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(
         self, owner: Owner, fact_id: str, min_seq: int | None
     ) -> PositionedValue[FactHistory | None]:
-        """Return one fact with its former versions; raises as `load_messages` does."""
+        """Return a fact with its former versions, None for an unknown id; raises as `load_messages` does."""
         return await self._load(owner, self._reader.histories, (owner, fact_id), min_seq)
 
     async def load_summaries(
@@ -158,7 +158,7 @@ class Memory:
     async def load_message_counts(
         self, owner: Owner, query: CountedConversation, min_seq: int | None
     ) -> PositionedValue[list[MessageCount]]:
-        """Count messages without a wait for `min_seq`; raises as `load_messages` does."""
+        """Return counts of older messages without a wait for `min_seq`; raises as `load_messages` does."""
         return await self._load(owner, self._reader.message_counts, query, min_seq, wait=False)
 
     async def load_task_results(
@@ -175,7 +175,7 @@ class Memory:
         return await self._find_or_load(owner, "tasks", self._reader.tasks, owner, min_seq)
 
     async def load_documents(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[DocumentEntry]]:
-        """Return the documents without their texts, by id; raises as `load_messages` does."""
+        """Return the documents without their texts, ordered by id; raises as `load_messages` does."""
         return await self._load(owner, self._reader.documents, owner, min_seq)
 
     async def load_facts_by_id(
@@ -183,7 +183,8 @@ class Memory:
     ) -> PositionedValue[list[FactRecord]]:
         """Return some facts in the order of the ids; raises as `load_messages` does.
 
-        This method and the three below do not wait for `min_seq`, because the search before them has waited.
+        Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
+        for `min_seq`, because the search that found the ids has waited.
         """
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:
@@ -230,7 +231,7 @@ class Memory:
         return await self._load(owner, self._reader.counts, owner, min_seq)
 
     def _find_cached(self, owner: Owner, key: Hashable, min_seq: int | None) -> PositionedValue[Any] | None:
-        seen: PositionedValue[Any] | None = self._cache.get_shelf(owner).get(key)
+        seen: PositionedValue[Any] | None = self._cache.get_entry(owner).get(key)
         if seen is None or (min_seq or 0) > seen.seq:
             CACHE.add("part", "miss")
             return None
@@ -260,10 +261,10 @@ class Memory:
     ) -> PositionedValue[MemoryT]:
         """Read a part from the projections; cache it if a key is given."""
         position = await self._follower.reach_applied(owner, min_seq, wait=wait)
-        shelf = self._cache.get_shelf(owner)
+        entry = self._cache.get_entry(owner)
         reading = await self._reader.read(owner, part, query, min_seq, position)
         if key is not None and reading.is_settled:
-            shelf[key] = reading.result
+            entry[key] = reading.result
         return reading.result
 
     async def _load_hits(
@@ -275,8 +276,8 @@ class Memory:
         min_seq: int | None,
     ) -> PositionedValue[MemoryT]:
         """Return rows for a search; read only rows that are not cached."""
-        shelf = self._cache.get_hit_shelf(owner)
-        rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
+        entry = self._cache.get_hit_entry(owner)
+        rows: HitRows[MemoryQueryT, MemoryT] = entry.get(kind) or kind()
         if (min_seq or 0) > (rows.seq or 0):
             rows = kind()
         missing = rows.find_missing(query)
@@ -288,6 +289,6 @@ class Memory:
             reading = await self._reader.read(owner, part, missing, min_seq, position)
             rows = rows.merge(missing, reading.result.value, reading.result.seq)
             if reading.is_settled:
-                shelf[kind] = rows.trim(query)
-                self._cache.weigh_hit_shelf(owner, shelf)
+                entry[kind] = rows.trim(query)
+                self._cache.weigh_hit_entry(owner, entry)
         return PositionedValue(rows.select(query), rows.seq or 0)

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _NUMBER: Final = re.compile(r"[-−]?\d+(?:[.,:/]\d+)*")
 _PUNCTUATION: Final = frozenset("'\"«»„“”‘’`.,;:!?…¿¡()[]{}<>-–—_*/\\|")
-"""Characters that do not count. Others tell texts apart: "C" and "C++", "5 $" and "5 €", emoji."""
+"""Characters that comparisons ignore. Other characters tell texts apart: "C" and "C++", "5 $" and "5 €"."""
 
 _CONTRACTIONS: Final = tuple(
     (re.compile(pattern), full)
@@ -41,7 +41,7 @@ class Wording(NamedTuple):
     """The wording of a text. Two texts with the same wording say the same.
 
     Attributes:
-        words: the words in lower case without those that have a term, and without `_LIGHT_WORDS`.
+        words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
         numbers: the numbers, in order.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
@@ -88,8 +88,8 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They do if they differ only in case, punctuation and white space, or in the order of their words and in
-    `_LIGHT_WORDS`.
+    They say the same if they differ only in case, punctuation, white space, `_LIGHT_WORDS` and the order of
+    their words.
     """
     if text == other:
         return True

@@ -27,7 +27,7 @@ LEADING_FACTS: Final = 3
 LINK_SHARE: Final = 0.3
 """Relevance of a link, as a share of the relevance of the fact from which the link leads.
 
-With 0.5, LoCoMo gains as much, and REALTALK loses.
+With 0.5, the benchmark LoCoMo gains as much, and the benchmark REALTALK loses.
 """
 
 MOST_FACTS_PER_NAME: Final = 8

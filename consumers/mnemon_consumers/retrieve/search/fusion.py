@@ -16,11 +16,12 @@ LEAST_SPREAD = 0.2
 """Minimum range of cosines: smaller differences are mostly noise and are not scaled up to the full range."""
 
 LEAST_SHARE = 0.5
-"""Minimum range of term weights, as a share of the best weight, if the list has every item with a word of the
-query: the list may then have only two items."""
+"""Minimum range of term weights, as a share of the best weight. It applies if the list has every item with a
+word of the query, because such a list may have only two items."""
 
 BOTTOM_DISTANCE = 0.02
-"""Distance of the bottom below the last item, as a share of the range, so that every match scores above 0."""
+"""Distance from the last item to the score 0, as a share of the range of scores, so that every match scores
+above 0."""
 
 
 class FusedCandidate(NamedTuple):
@@ -92,7 +93,7 @@ def compute_relevance(similarity: float | None, overlap: float, trust: float = 1
 
 
 def measure_word_share(query: str, text: str) -> float:
-    """Return the share of the query's words, 0 to 1, that a text has in its first characters.
+    """Return the share of the query's words, 0 to 1, that a text has in its first `LOOKED_AT` characters.
 
     A word of which the text has only a concept counts half.
     """

@@ -14,7 +14,7 @@ RERANKER_PAUSE: Final = 5.0
 """Seconds after a failure during which a model is not asked, so that turns do not wait for it."""
 
 MARGIN: Final = 0.05
-"""Seconds before the caller stops waiting at which reranking ends, so that the caller gets its hits."""
+"""Seconds by which reranking ends before the caller stops waiting, so that the caller gets its hits."""
 
 log = structlog.get_logger("search")
 
@@ -22,8 +22,8 @@ log = structlog.get_logger("search")
 class HitReranker:
     """Asks a reranker for the relevance of texts. All searches of a process share one instance.
 
-    The pause after a failure is that of a model: a tenant with a wrong name of a model does not take the
-    reranker from other tenants.
+    Each model has a pause of its own after a failure, so that a tenant who names a wrong model does not take
+    the reranker from other tenants.
     """
 
     def __init__(self, reranker: Reranker) -> None:

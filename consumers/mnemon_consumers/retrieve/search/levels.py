@@ -54,7 +54,7 @@ def resolve_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]
 
 
 def filter_messages(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
-    """Return the found messages and neighbours that belong to the wanted parts."""
+    """Return the found messages and neighbours for which `is_wanted` returns True."""
     messages = {seq: each for seq, each in around.messages.items() if is_wanted(each)}
     following = {
         seq: after for seq, after in around.following.items() if seq in messages and after in messages

@@ -233,7 +233,7 @@ class Search:
             answer = answer_of[scope]
             match answer:
                 case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
-                    log.warning("scope search failed", scope=scope, error=str(answer))
+                    log.warning("scope search failed", tenant=owner[0], scope=scope, error=str(answer))
                     degraded.append(scope)
                 case BaseException():
                     raise answer

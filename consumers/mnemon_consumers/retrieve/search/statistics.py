@@ -72,7 +72,7 @@ class Statistics:
         self._counted.clear()
 
     async def count_words(self, tenant: str) -> None:
-        """Count the words of a tenant."""
+        """Count the words in a sample of a tenant's texts, for the next `get_statistics`."""
         revision = self._revision_of(tenant)
         try:
             (texts,) = await self._database.run_query(load_sample([tenant]))

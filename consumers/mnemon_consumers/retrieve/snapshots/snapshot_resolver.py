@@ -63,7 +63,7 @@ class SnapshotResolver:
         """
         position, then = await self._resolve_moment(owner[0], moment)
         if min_seq is not None and min_seq > position:
-            raise InvalidBody("min_seq", f"{min_seq} is not reflected as of position {position}")
+            raise InvalidBody("min_seq", f"{min_seq} is later than `as_of`, which is position {position}")
         await self._require_not_erased(owner, position)
         reached = await self._find_snapshot(position)
         try:
@@ -110,7 +110,11 @@ class SnapshotResolver:
             )
 
     async def _find_snapshot(self, position: int) -> int:
-        """Return the position of a complete snapshot for a position."""
+        """Return the position of a complete snapshot with the same events as a position.
+
+        Raises:
+            Refusal: no such snapshot exists, or it is incomplete or of another version.
+        """
         positions = await self._database.run_query(list_snapshot_positions(self._live_schema))
         await self._pool.close_others(positions)
         fitting = await self._find_fitting(positions, position)
@@ -133,7 +137,7 @@ class SnapshotResolver:
         return fitting
 
     async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
-        """Return the position of a fitting snapshot: the same, or an earlier one if no event lies in between.
+        """Return the position of a snapshot with the same events as a position; None without such a snapshot.
 
         Erasures leave gaps in the log, so a time may resolve to a later position than before.
         """

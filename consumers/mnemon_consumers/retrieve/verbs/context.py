@@ -21,7 +21,7 @@ from mnemon_consumers.retrieve.turn import (
     find_cached_parts,
     read_in_time,
     read_parts,
-    read_tail,
+    read_unsummarised,
 )
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_contracts.events.chat import FROM_MEMORY
@@ -43,7 +43,7 @@ ANSWER_SECONDS: Final = 2.5
 """Seconds after the request at which the wait for the search ends in any case: a bot waits for 3 s."""
 
 MOST_REPEATED: Final = 20
-"""Maximum number of hits that a search adds for messages that `recent` shows already."""
+"""Maximum number of further hits to search for because `recent` already shows messages without a summary."""
 
 TASK_RESULTS: Final = 10
 """Maximum number of a task's newest results in the query, which has no room for more."""
@@ -99,11 +99,11 @@ class ContextVerb:
             return await self._read_reply(ContextTurn(owner, reflected, settings, then, memory, search))
 
     def _find_cached(self, turn: ContextTurn) -> Reply | None:
-        """Return the reply if all its parts are cached; cache the reply until a part changes."""
+        """Return the reply if all its parts are cached, else None; cache the reply until a part changes."""
         owner, request, settings, moment, memory, _ = turn
-        shelf = memory.get_shelf(owner)
+        entry = memory.get_entry(owner)
         place = "context", request.conversation, request.format, request.budget
-        made: _CachedReply | None = shelf.get(place)
+        made: _CachedReply | None = entry.get(place)
         current_time = decide.format_current_time(settings, moment)
         if (
             made
@@ -121,7 +121,7 @@ class ContextVerb:
         reply = _build_reply(turn, parts, None, {})
         expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
         until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
-        shelf[place] = _CachedReply(reply, settings, until, current_time)
+        entry[place] = _CachedReply(reply, settings, until, current_time)
         return reply
 
     async def _read_reply(self, turn: ContextTurn) -> Reply:
@@ -139,7 +139,7 @@ class ContextVerb:
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
             read_in_time(_search_turn(turn, parts, found_by), found_by, missing, *sections),
-            read_tail(turn, parts, read_by, missing),
+            read_unsummarised(turn, parts, read_by, missing),
         )
         return _build_reply(turn, parts, found, missing)
 
@@ -179,7 +179,7 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> 
 
 
 def _count_recent(turn: ContextTurn, parts: ContextParts) -> int:
-    """Return the number of messages that `recent` may show; fewer than all if summaries are behind."""
+    """Return the number of hits that `recent` may show already, by which a search needs more hits."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
     due = decide.select_due_messages(rows, summaries, turn.settings.recent_messages)

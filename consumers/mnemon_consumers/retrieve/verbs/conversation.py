@@ -1,4 +1,4 @@
-"""`history` and `status`: messages and numbers of a conversation."""
+"""`history` and `status`: messages of a conversation, and counts."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from mnemon_infra.database.memory.user_memory import ConversationView
 
 
 class ConversationVerbs:
-    """Answers `history` and `status`."""
+    """Answers `history`, the last messages, and `status`, counts of messages and outcomes of events."""
 
     def __init__(self, memory: Memory, past: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory

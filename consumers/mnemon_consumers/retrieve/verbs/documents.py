@@ -18,7 +18,7 @@ from mnemon_infra.settings.store import LiveSettings
 
 
 class DocumentVerb:
-    """Lists, adds and removes the user's documents."""
+    """Answers `document`: lists, adds and removes the user's documents."""
 
     def __init__(self, memory: Memory, log: UserLog, settings: LiveSettings) -> None:
         self._memory = memory
@@ -71,12 +71,12 @@ class DocumentVerb:
 
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "has no words; send the whole text of the document")
+            raise InvalidBody("text", "the document has no words; send its whole text")
         limit = self._settings.get_settings(address.tenant).documents.characters
         if len(request.text) > limit:
             raise InvalidBody(
                 "text",
-                f"has {len(request.text):,} characters, and the limit is {limit:,} (setting "
+                f"the document has {len(request.text):,} characters, and the limit is {limit:,} (setting "
                 "`documents.characters`); split the document",
             )
         event = DocumentAddedV1(
@@ -93,7 +93,7 @@ class DocumentVerb:
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
-            raise InvalidBody("document_id", "is missing: name the document to remove")
+            raise InvalidBody("document_id", "the field is missing; name the document to remove")
         seen = await self._memory.load_documents(address.owner, await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")

@@ -20,7 +20,7 @@ def list_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
 
 
 def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
-    """Return the outcome of an event.
+    """Return the outcome of an event: applied, rejected or waiting.
 
     Args:
         seq: log position of the event.

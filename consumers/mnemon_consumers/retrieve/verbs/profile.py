@@ -13,7 +13,7 @@ from mnemon_infra.broker.service import VerbHandler
 
 
 class ProfileVerbs:
-    """Answers `profile`."""
+    """Answers `profile`: returns the user's data, or sets fields of it."""
 
     def __init__(self, memory: Memory, log: UserLog) -> None:
         self._memory = memory

@@ -30,7 +30,7 @@ message."""
 
 
 class SearchVerb:
-    """Answers `search`."""
+    """Answers `search`: the items that are relevant to a query."""
 
     def __init__(
         self, memory: Memory, search: Search, past: SnapshotResolver, settings: LiveSettings

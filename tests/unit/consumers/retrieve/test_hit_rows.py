@@ -99,9 +99,9 @@ def test_documents_are_held_too() -> None:
 
 
 def hold_document(kept: UserCache, owner: tuple[str, str], text: str) -> None:
-    shelf = kept.get_hit_shelf(owner)
-    shelf[HitDocuments] = HitDocuments().merge((owner, ["d001"]), [document(1, text)], 1)
-    kept.weigh_hit_shelf(owner, shelf)
+    entry = kept.get_hit_entry(owner)
+    entry[HitDocuments] = HitDocuments().merge((owner, ["d001"]), [document(1, text)], 1)
+    kept.weigh_hit_entry(owner, entry)
 
 
 def test_the_memory_of_all_users_has_a_bound() -> None:
@@ -109,33 +109,33 @@ def test_the_memory_of_all_users_has_a_bound() -> None:
     owners = [("acme", f"u{number}") for number in range(20)]
     for owner in owners:
         hold_document(kept, owner, "x" * (cache.FOUND_ROWS // 8))
-    assert [owner for owner in reversed(owners) if kept.get_hit_shelf(owner)][::-1] == owners[-7:]
+    assert [owner for owner in reversed(owners) if kept.get_hit_entry(owner)][::-1] == owners[-7:]
 
 
 def test_a_user_with_more_than_the_bound_is_not_held() -> None:
     kept = UserCache(users=100)
     hold_document(kept, ANNA, "x" * cache.FOUND_ROWS)
-    assert kept.get_hit_shelf(ANNA) == {}
+    assert kept.get_hit_entry(ANNA) == {}
 
 
 def test_evicted_user_loses_its_rows() -> None:
     kept = UserCache(users=2)
     hold_document(kept, ANNA, "of Anna")
     for owner in ("acme", "boris"), ("acme", "clara"):
-        kept.get_shelf(owner)
-    assert kept.get_hit_shelf(ANNA) == {}
+        kept.get_entry(owner)
+    assert kept.get_hit_entry(ANNA) == {}
 
 
 def test_rows_read_before_a_change_are_discarded() -> None:
     kept = UserCache(users=2)
-    shelf, revision = kept.get_hit_shelf(ANNA), kept.get_revision("acme")
+    entry, revision = kept.get_hit_entry(ANNA), kept.get_revision("acme")
     assert kept.get_revision("acme") is revision
     kept.drop(ANNA)
-    shelf[HitMessages] = HitMessages(seq=5)
-    kept.weigh_hit_shelf(ANNA, shelf)
-    assert kept.get_hit_shelf(ANNA) == {}
+    entry[HitMessages] = HitMessages(seq=5)
+    kept.weigh_hit_entry(ANNA, entry)
+    assert kept.get_hit_entry(ANNA) == {}
     assert kept.get_revision("acme") is not revision
-    shelf, revision = kept.get_hit_shelf(ANNA), kept.get_revision("acme")
+    entry, revision = kept.get_hit_entry(ANNA), kept.get_revision("acme")
     kept.clear()
-    assert kept.get_hit_shelf(ANNA) is not shelf
+    assert kept.get_hit_entry(ANNA) is not entry
     assert kept.get_revision("acme") is not revision

@@ -47,7 +47,8 @@ _OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
     r"^(?:busy|finishing|preparing|working on|writing))\b"
 )
-"""Words of an obligation, which ends with the period; the effect of "moves by Friday" stays."""
+"""Words of an obligation, which ends with its period. Without such words, the text may tell an event whose
+effect stays: "moves by Friday"."""
 
 _STATE: Final = compile_pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"

@@ -19,8 +19,8 @@ from mnemon_consumers.domain.policy.expiry import english, russian
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
 
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
-"""Maximum distance of a date without a year; a date farther ahead may be past: "until March", said in
-March."""
+"""Maximum distance of a date without a year. A date farther ahead may mean the past: "until March", said in
+April."""
 
 CACHED_TEXTS: Final = 10_000
 """Maximum number of texts and dates whose reading a process caches."""

@@ -25,7 +25,7 @@ FEWEST_DIGITS: Final = 4
 
 CARD_DIGITS: Final = 7
 ACCOUNT_DIGITS: Final = 6
-"""Minimum number of digits of a card's expiry date with its code, and of a bank account number."""
+"""Minimum number of digits of a bank account number. A card's expiry date with its code has `CARD_DIGITS`."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300

@@ -13,7 +13,7 @@ _TWO_SCRIPTS: Final = re.compile(
     r"[A-Za-z]\w*?[^\W\d_A-Za-z]|[^\W\d_A-Za-z]\w*?[A-Za-z]|[^\W\d_A-Za-zА-Яа-яЁё]"
 )
 _PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
-"""Texts without marks and compatibility forms."""
+"""Pattern of texts that have no combining marks, no invisible characters and no compatibility forms."""
 
 _SPACED_OUT: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·•|_-])\w)(?:\1\w){2,}(?!\w)")
 _JOINED_NOUN: Final = re.compile(
@@ -48,7 +48,7 @@ _SPELLINGS: Final = (
 )
 
 _SPELLED: Final = re.compile(r"p[a@4]?[s5$]|parol|п[аaоo@4][рp]|пас", re.IGNORECASE)
-"""Cheap check before the spellings: each spelling contains one of these strings."""
+"""Cheap check before the search for other spellings of "password": each contains one of these strings."""
 
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 """Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""

@@ -8,7 +8,7 @@ from mnemon_consumers.domain.policy.secrets.detection import OVERLAP, READABLE, 
 from mnemon_contracts.settings.groups import Policy
 
 LONGEST: Final = 200_000
-"""Maximum number of characters to examine."""
+"""Maximum number of characters of a text to examine, from its beginning."""
 
 _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.){8,})"')
 _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')

@@ -174,7 +174,7 @@ def _is_nominative(word: str) -> bool:
 
 
 def _is_genitive(word: str) -> bool:
-    """Return whether a word is more likely the owner or the object of the word before it."""
+    """Return whether a word more likely qualifies the word before it, in the genitive, than is a value."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")

@@ -118,7 +118,7 @@ DATE_HINT: Final = (
     r"backwards|reversed|д(?:ень|ата|нь)\sрождени\w|год\w?\sрождени\w|годовщин\w|дата\sсвадьбы|наоборот|"
     r"номер\s(?:дома|квартиры))"
 )
-"""Hints at a number that a person has chosen."""
+"""Nouns that tell where a chosen number comes from, such as a birthday."""
 
 _NUMBER_WORDS: Final = frozenset(
     re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")

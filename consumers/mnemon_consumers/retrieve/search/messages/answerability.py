@@ -32,7 +32,7 @@ LONGEST_QUESTION: Final = 400
 """Number of characters above which a query is not judged: it has more than a question."""
 
 LEAST_TERMS: Final = 2
-"""Number of words below which a query is not judged, without stop words and times."""
+"""Number of words, stop words and times excluded, below which a query is not judged."""
 
 LEAST_FOUND: Final = 32
 """Number of messages found, with their neighbours, below which no query is judged.
@@ -81,7 +81,7 @@ class TopicFeatures(NamedTuple):
         similarity: highest cosine of a message with the query.
         score: highest weighted sum of a message in the ranking, divided by `SCALE`.
         coverage: highest share of the query's words that one of the best messages has, weighted by rarity.
-        unknown_names: share of the words of names in the query that no message has, and no speaker.
+        unknown_names: share of the words of names in the query that occur in no message or speaker's name.
         assistant: 1 in a chat with an assistant, where sums of the ranking lack some features.
     """
 
@@ -93,11 +93,11 @@ class TopicFeatures(NamedTuple):
 
 
 class SpeakerFeatures(NamedTuple):
-    """Features that tell whether the person whom the query names is the one of the answer.
+    """Features that tell whether the messages are about the person whom the query names.
 
     Attributes:
-        attribution: logarithm of how much more likely a message about this person is the answer than a
-            message about another one, by all that does not depend on the speaker.
+        attribution: logarithm of how much more likely the answer is in a message about this person than in a
+            message about another person, judged by features that do not depend on the speaker.
         score: see `TopicFeatures`.
     """
 
@@ -119,7 +119,7 @@ class AnswerabilityFeatures(NamedTuple):
 
 
 class AnswerabilityWeights(NamedTuple):
-    """Weights of the features and the constants of both sums."""
+    """Weights of the features, and the constant terms, of both regressions."""
 
     topic: TopicFeatures
     topic_constant: float
@@ -161,8 +161,8 @@ def judge_messages(
 ) -> Judgement | None:
     """Return how probable it is that the messages answer the query; None if that cannot be told.
 
-    It can be told of questions that stand by themselves, with the embedding model for which the weights were
-    fitted, and where the model knows the language of both the query and the best message.
+    It can be told only of questions that stand by themselves, with the embedding model for which the weights
+    were fitted, and only if the model knows the language of both the query and the best message.
 
     Args:
         scored: the messages found, best first.
@@ -213,7 +213,7 @@ def extract_answerability_features(
 
 
 def compute_answerability(features: AnswerabilityFeatures, weights: AnswerabilityWeights) -> float:
-    """Return the lower one of the probabilities of both regressions."""
+    """Return the lower of the two probabilities that the regressions give."""
     logit = weights.topic_constant + sum(map(mul, weights.topic, features.topic))
     if features.speaker is not None:
         logit = min(logit, weights.speaker_constant + sum(map(mul, weights.speaker, features.speaker)))
@@ -254,7 +254,7 @@ def extract_topic_features(
         terms: ids of the stemmed words of the query, without times.
         speakers: the names of all speakers.
         statistics: rarity of the tenant's words.
-        has_assistant: whether one of them is an assistant.
+        has_assistant: whether one of the speakers is an assistant.
     """
     rarity = statistics.weigh_terms(terms)
     total = sum(rarity.values()) or 1.0

@@ -26,7 +26,7 @@ REACH: Final = 4
 """Maximum distance, in messages, between neighbours."""
 
 SESSION_HITS: Final = 5
-"""Number of best messages of a session that make up its score; each has half the weight of the better one."""
+"""Number of best messages of a session that make up its score; each counts half as much as the one before."""
 
 
 class MessageFeatures(NamedTuple):
@@ -41,7 +41,7 @@ class MessageFeatures(NamedTuple):
         session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
             where every message of a session is about the session's topic.
         speaker: 1 for messages of a person whom the query names, or whom `I` and `you` mean.
-        speaker_on_others: 1 for such messages that are about the person addressed.
+        speaker_on_others: 1 if `speaker` is 1 and the message is about the person addressed.
         time: 1 for messages that name a time, if the query asks for one.
         date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
         tokens: how well its tokens match the tokens of the query, 0 to 1; 0 if token vectors are missing.

@@ -30,9 +30,13 @@ twice as many terms has half the weight, so that a long answer does not outweigh
 
 
 class ContentRange(NamedTuple):
-    """Amounts of content at which a query depends fully on the messages before it, and not at all.
+    """Amounts of content that tell how far a query depends on the messages before it.
 
-    Each term counts, and names count twice. Between the two, dependence falls evenly.
+    A term counts once, and a name twice. Between the two amounts, dependence falls evenly.
+
+    Attributes:
+        dependent: amount up to which a query depends fully.
+        independent: amount from which on a query does not depend.
     """
 
     dependent: int
@@ -45,13 +49,13 @@ class ContentRange(NamedTuple):
 
 
 POINTING_CONTENT: Final = ContentRange(2, 6)
-"""Content of queries with a pronoun, or another word that points at something outside of the query."""
+"""Range for queries with a pronoun, or another word that points at something outside of the query."""
 
 CONTINUING_CONTENT: Final = ContentRange(2, 4)
-"""Content of other queries that begin with a conjunction."""
+"""Range for queries that begin with a conjunction, and have no word that points outside of the query."""
 
 QUESTION_CONTENT: Final = ContentRange(0, 2)
-"""Content of all other questions."""
+"""Range for questions without a conjunction at the beginning or a word that points outside of the query."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 

@@ -124,7 +124,7 @@ class QueryIntent:
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the names that the query has, also a word of a name, a short form or another case."""
+        """Return those names that the query has, also by one of their words, a short form or another case."""
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
         return next(filter(None, (find_named(text, known) for text in texts)), frozenset())
@@ -135,17 +135,17 @@ class QueryIntent:
 
     @cached_property
     def terms(self) -> frozenset[int]:
-        """The ids of the stemmed words of the query, without stop words."""
+        """Return the ids of the stemmed words of the query, without stop words."""
         return frozenset(self.term_weights)
 
     @cached_property
     def term_weights(self) -> dict[int, float]:
-        """The weight of each term: 1 for words of the query, less for words of preceding messages."""
+        """Return the weight of each term: 1 for words of the query, less for words of preceding messages."""
         return weigh_query_terms(self.text, self.antecedents)
 
     @cached_property
     def words(self) -> Sparse:
-        """The weights of the terms and of their concepts, as the engine takes them."""
+        """Return the weights of the terms and of their concepts, as the vector engine takes them."""
         return concepts.add_to_query(self.term_weights)
 
 

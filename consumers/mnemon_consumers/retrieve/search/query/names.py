@@ -287,7 +287,10 @@ def _read_words(query: str) -> Iterator[PossibleName]:
 
 
 def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) -> bool:
-    """Return whether a word may be a name: an ordinary word in lower case is none beside capital letters."""
+    """Return whether a word may be a name.
+
+    In a text with capital letters, an ordinary word in lower case is no name.
+    """
     given = _load_given_names()
     if is_sure or (is_capital and word not in given.function_words):
         return True

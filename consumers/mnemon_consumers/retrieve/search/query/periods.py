@@ -18,10 +18,10 @@ FADING_OF_DAY: Final = timedelta(days=3)
 """Distance from a short period at which closeness has fallen to 1/e."""
 
 FADING_SHARE: Final = 0.5
-"""The same distance for longer periods, as a share of their length."""
+"""Distance from a longer period at which closeness has fallen to 1/e, as a share of the period's length."""
 
 FARTHEST: Final = 5.0
-"""Distance, in units of the fading, from which closeness is 0; it is below 0.01 there."""
+"""Distance from which closeness counts as 0, as a multiple of the distance at which it has fallen to 1/e."""
 
 
 CACHED_YEARS: Final = 10_000
@@ -140,29 +140,29 @@ class _Match(NamedTuple):
         return self.sentence.today
 
     def get_value(self, name: str) -> Meaning | None:
-        """Return the value of the word of a group; None if the phrase lacks it."""
+        """Return the value of the word that a group of the pattern matched; None if it matched none."""
         place = self.found.start(name) if name in self.found.re.groupindex else -1
         return self.sentence.words[place].value if place >= 0 else None
 
     def get_number(self, name: str) -> int | None:
-        """Return the value of a word that is a number; None if the phrase lacks it."""
+        """Return the number that a group of the pattern matched; None if it matched none."""
         value = self.get_value(name)
         assert value is None or isinstance(value, int)
         return value
 
     def get_kind(self, name: str) -> WordKind | None:
-        """Return the kind of the word of a group; None if the phrase lacks it."""
+        """Return the kind of the word that a group of the pattern matched; None if it matched none."""
         place = self.found.start(name) if name in self.found.re.groupindex else -1
         return self.sentence.words[place].kind if place >= 0 else None
 
     def get_year(self) -> int | None:
-        """Return the year that follows a day, a month or a season: `2024`, "of last year"."""
+        """Return the year after a day, a month or a season: `2024`, "of last year"; None without one."""
         shift = self.get_number("shift_of_year")
         return self.get_number("year") if shift is None else self.today.year + shift
 
 
 class _Phrase(NamedTuple):
-    """A phrase from word `start` to before word `end`, and its readings."""
+    """A phrase, from word `start` to before word `end`, and the spans of days that it names."""
 
     start: int
     end: int
@@ -170,7 +170,8 @@ class _Phrase(NamedTuple):
 
 
 _Reading: TypeAlias = Callable[[_Match], tuple[int, Sequence[_Span]] | None]
-"""Returns the end of a phrase, as a number of words, and the spans that it names."""
+"""Function that returns the end of a phrase, as a number of words, and the spans that the phrase names; None
+if it names none."""
 
 
 class _Rule(NamedTuple):
@@ -221,7 +222,7 @@ _ROLES_OF_DATES: Final = _compile(
     "WEEKDAY RUSSIAN_WEEKDAY NAMED_DAY PART_OF_DAY DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT WEEKEND "
     "HALF_YEAR]"
 )
-"""Without one of these, a text names no period."""
+"""Roles of words. A text without a word in one of these roles names no period."""
 
 
 def _build_day(day: date, unit: Unit = "day") -> _Span:
@@ -291,15 +292,15 @@ def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
             month = _build_month(today.year, today.month + count * (12 if kind is WordKind.YEAR_UNIT else 1))
             return min(month.first + timedelta(days=today.day - 1), month.after - timedelta(days=1))
         case _:
-            raise ValueError("hours are no days")
+            raise ValueError("the unit is shorter than a day")
 
 
 _LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
-"""Days before and after the day that is a week, a month or a year away."""
+"""Number of days that belong to the period before and after a day that is a week, a month or a year away."""
 
 
 def _read_distance(match: _Match, direction: int) -> tuple[int, list[_Span]] | None:
-    """Read "so many units ago"."""
+    """Read a distance from today such as "two weeks ago", or "in two weeks" with `direction` 1."""
     few, count = match.get_number("few"), match.get_number("count")
     kind = match.get_kind("unit")
     number = few or count
@@ -400,7 +401,7 @@ def _read_days_of_month(match: _Match) -> tuple[int, list[_Span]] | None:
 
 
 def _list_years(year: int) -> range:
-    """List the years, latest first, of which one has a 29 February."""
+    """List a year and the eight years before it, latest first: one of them has a 29 February."""
     return range(year, year - 9, -1)
 
 
@@ -677,7 +678,7 @@ _EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
 
 
 def _read_phrase(sentence: _Sentence, start: int, rules: Sequence[_Rule]) -> _Phrase | None:
-    """Read the phrase that begins with a word, by the first rule that fits it."""
+    """Read the phrase that begins with a word, by the first rule that fits it; None if no rule fits."""
     for rule in rules:
         found = rule.pattern.match(sentence.roles, start)
         if found is None:

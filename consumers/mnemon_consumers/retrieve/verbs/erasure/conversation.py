@@ -64,7 +64,7 @@ class ConversationEraser:
         self._register = register
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
-        """Erase a conversation, up to the current end of the log.
+        """Erase a conversation, up to the current end of the log; return the receipt.
 
         Raises:
             Refusal: the projections do not have the whole conversation yet.

@@ -32,7 +32,7 @@ ERASURE_TIMEOUT: Final = 5.0
 PAUSE: Final = 0.05
 
 STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
-"""All stores that have to finish."""
+"""Names of all stores that have to finish an erasure."""
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Stores that have finished once the row of the erasure is settled."""
@@ -45,14 +45,14 @@ GENERATIONS: Final = "generations"
 
 
 class RegisteredEvent(NamedTuple):
-    """The event of an erasure that the register has to get an entry for; `register` None without one."""
+    """The event of an erasure, and the register that needs an entry for it; None without a register."""
 
     register: ErasureRegister | None
     owner: Owner
     event_id: str
 
     async def list_pending(self) -> tuple[str, ...]:
-        """Return the name of the register if it lacks the entry, or cannot be asked."""
+        """Return the name of the register if it lacks the entry, or does not answer; else nothing."""
         if self.register is None:
             return ()
         try:
@@ -122,7 +122,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
 async def count_stores(
     connection: Client, database: Database, scope: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
-    """Count by store what an erasure would remove; `rows` has the counts of each table.
+    """Count by store what an erasure would remove, without vectors; `rows` has the counts of each table.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.

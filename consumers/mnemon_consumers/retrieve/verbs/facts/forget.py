@@ -25,7 +25,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class ForgetVerb:
-    """Removes a fact from every reply that follows."""
+    """Answers `forget`: removes a fact, so that no later reply has it."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ _NAMED: Final[Mapping[FoundScope | None, str]] = {
 
 
 class GetVerb:
-    """Answers `get`."""
+    """Answers `get`: one whole fact, message, document or summary."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

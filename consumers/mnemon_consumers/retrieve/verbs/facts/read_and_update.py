@@ -44,7 +44,7 @@ EMBEDDING_TIMEOUT: Final = 1.0
 
 
 class FactVerbs:
-    """Answers `read` and `update`."""
+    """Answers `read`, a page of facts, and `update`, a change of one fact."""
 
     def __init__(
         self,

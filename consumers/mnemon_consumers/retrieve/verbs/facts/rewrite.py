@@ -24,7 +24,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
         InvalidBody: a field is invalid.
     """
     if request.expires_at is not None and request.expires_at <= at:
-        raise InvalidBody("expires_at", "is in the past; to remove a fact, use `forget`")
+        raise InvalidBody("expires_at", "the time is in the past; to remove a fact, use `forget`")
     wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
     if request.text is not None:
         wanted["text"] = join_lines(request.text)

@@ -24,7 +24,7 @@ class FactPage(NamedTuple):
 
 
 def convert_importance(importance: int | Importance | None) -> int | None:
-    """Return the importance that a word means; a number is returned unchanged."""
+    """Return the importance that a word means; a number or None is returned unchanged."""
     return IMPORTANCE[importance] if isinstance(importance, str) else importance
 
 
@@ -55,7 +55,7 @@ def _rank_fact(fact: FactRecord) -> tuple[int, int, int]:
 def _parse_place(after: str) -> tuple[int, int, int]:
     named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
     if named is None:
-        raise InvalidBody("after", "is not the `next` of a reply to `read`")
+        raise InvalidBody("after", "the value is not the `next` of a reply to `read`")
     tier, importance, seq = named.groups()
     return int(tier), int(importance), int(seq)
 

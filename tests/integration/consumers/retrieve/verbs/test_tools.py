@@ -248,7 +248,7 @@ async def test_tasks_are_added_listed_and_done(stock: Stock) -> None:
     blank = await stock.ask("tasks", action="add", text=" \n\t")
     assert (code(blank), blank["error"]["message"]) == (
         "bad_request",
-        "text: is missing: give the text of the task",
+        "text: the field is missing; give the text of the task",
     )
     assert code(await stock.ask("tasks", action="burn")) == "bad_request"
     context = await stock.ask("context", min_seq=removed["seen_seq"])
@@ -296,7 +296,7 @@ async def test_a_document_longer_than_the_setting_is_refused(stock: Stock) -> No
             await asyncio.sleep(0.02)
     assert refused["error"]["code"] == "bad_request"
     assert refused["error"]["message"].startswith(
-        "text: has 2,000 characters, and the limit is 1,000 (setting"
+        "text: the document has 2,000 characters, and the limit is 1,000 (setting"
     )
     assert "error" not in await stock.ask("document", action="add", text="w" * 1_000)
 

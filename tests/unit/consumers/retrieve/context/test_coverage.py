@@ -13,7 +13,7 @@ from mnemon_consumers.retrieve.context.budget import FittedContext, fit_context
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
     find_count_edges,
-    has_whole_tail,
+    has_all_unsummarised,
     is_covered,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
@@ -192,7 +192,7 @@ def test_uncounted_messages_are_not_reported() -> None:
 def test_the_tail_is_whole_where_it_meets_a_summary(messages: int, whole: bool) -> None:
     rows = [row(seq) for seq in range(1, messages + 1)]
     view = ConversationView("talk", rows[-50:], complete=messages <= 50)
-    assert has_whole_tail(view, [summary(1, 10)]) is whole
+    assert has_all_unsummarised(view, [summary(1, 10)]) is whole
 
 
 def test_a_count_serves_until_other_summaries_divide_it_or_the_view_leaves_it() -> None:

@@ -265,7 +265,7 @@ _LOCKED: Final = starts(
     шлагбаум подъезд ячейка телефон ноут компьютер комп планшет айфон айпад принтер телевизор кладов
     лифт паркинг подвал офис разблок графич комбинац попада заход откры отпер"""
 )
-"""Beginnings of words that the rules about numeric codes need."""
+"""Beginnings of words. The rules about numeric codes run only on a text that has one of them."""
 
 _ENTERED_AT: Final = starts(
     """log logs login logged sign get gets got getting unlock lock portal mailbox inbox admin wifi wi
@@ -276,10 +276,11 @@ _ENTERED_AT: Final = starts(
     вай вайфай впн почт учётк учетк аккаунт личн поле роутер сайт сервис стим нетфликс госуслуг
     инстаграм дискорд озон яндекс сбер ютуб фейсбук"""
 )
-"""Beginnings of words that the rules about words and tokens need."""
+"""Beginnings of words. The rules about words and tokens as passwords run only on a text with one of them."""
 
 _DRAWN: Final = starts("pattern gesture drawing word phrase графич слов фраз")
-"""Beginnings of words that the rules about patterns and words need."""
+"""Beginnings of words. The rules about patterns and words that unlock a thing run only on a text with one of
+them."""
 
 
 def says_access(text: str) -> bool:
@@ -338,7 +339,10 @@ def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
 
 
 def _is_credential(value: str) -> bool:
-    """Return whether words begin with a token of letters and digits, or with a quotation except a button."""
+    """Return whether words begin with a token of letters and digits, or with a quoted credential.
+
+    The quoted name of a button, a service or a thing is no credential.
+    """
     if quoted := QUOTED.match(value):
         if re.fullmatch(r"[^\W\d_]+", said := quoted[1] or quoted[2]) and said[0].isupper():
             return False

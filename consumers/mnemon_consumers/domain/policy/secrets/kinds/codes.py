@@ -297,7 +297,7 @@ _MENTIONED: Final = starts(
     присл получ скинул откры отпира отпер снима снят снял снять сня разблок отключ набира набра нажа
     нажм жмёт жмет вбив смскод смс"""
 )
-"""Beginnings of words that the rules need."""
+"""Beginnings of words. The rules about codes run only on a text that has one of them."""
 
 _DIGITS: Final = re.compile(r"\d{2}|\d[ -]\d|\d\w", re.IGNORECASE)
 
@@ -330,7 +330,7 @@ def says_code(text: str) -> bool:
             r"\s*(?:is|was|:|=|—|–|-|это)\s*[\"'«“]?\d{4,8}(?![\w.,:/-]\w|\w)", rest, re.IGNORECASE
         ) and not UNIT.match(rest[rest.rfind(" ") :]):
             return True
-    if any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _came_by_message(text):
+    if any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _has_code_in_action(text):
         return True
     return any(
         _is_told(found)
@@ -344,7 +344,9 @@ def says_code(text: str) -> bool:
 def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
     """Return whether a text names a code that opens a thing, or a thing that is opened or locked.
 
-    A number after a comma, `is_aside`, needs the name of a code.
+    Args:
+        text: the text around a number.
+        is_aside: whether the number follows a comma; then only the name of a code counts.
     """
     for cue in _CUE.finditer(text):
         around = text[max(0, cue.start() - 30) : cue.start()]
@@ -355,7 +357,7 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
 
 
 def _is_told(match: re.Match[str]) -> bool:
-    """Return whether a number has a code's place, after a sign or "with", and counts nothing."""
+    """Return whether a number stands where a code would, after a sign or "with", and is no quantity."""
     before, number, rest = match["before"].strip().lower(), match["number"], match.string[match.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
         return False
@@ -403,10 +405,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_told_later(rest: str) -> bool:
-    """Return whether a code follows its noun later: "the PIN is the same on every card: 3906".
-
-    `rest` is the text after the noun.
-    """
+    """Return whether the text after a noun ends in its code: "the PIN is the same on every card: 3906"."""
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
     ended = _AT_END.match(rest)
@@ -437,8 +436,8 @@ def _named_within(noun: str) -> bool:
     return found is not None and not _HARMLESS.search(noun[: found.start()]) and found.start() <= len(head)
 
 
-def _came_by_message(text: str) -> bool:
-    """Return whether a number, a code and the message that brought it are named together, in any order."""
+def _has_code_in_action(text: str) -> bool:
+    """Return whether a text gives a code with the action that brings or uses it: "typed the code 4471"."""
     return any(
         rule.search(text)
         for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING, _LAST_TOKEN, _TYPED_AT)

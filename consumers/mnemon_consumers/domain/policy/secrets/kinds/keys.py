@@ -107,11 +107,11 @@ _ASSIGNED: Final = re.compile(
 _KEY_LIKE: Final = compile_pattern(
     r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
 )
-"""Cheap check before the slow rules: each of them needs a token that is not a word."""
+"""Cheap check before the slow rules, which only match a text with a token that is not a word."""
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Minimum number of characters of a key with digits or signs, and of a key without any."""
+"""Minimum number of characters of a key of letters only. A key with digits or signs has `_SHORTEST`."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)

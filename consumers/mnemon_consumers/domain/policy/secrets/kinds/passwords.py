@@ -46,10 +46,11 @@ _MENTIONED: Final = starts(
     пас пасс пароль мастерпароль кодовое секретное вопрос ключ слово логин учётка учетка доступ вход
     заход кабинет"""
 )
-"""Beginnings of words that the rules need, except beginnings inside a word."""
+"""Beginnings of words. The rules about passwords run only on a text that has one of them, or one of
+`_WITHIN`."""
 
 _WITHIN: Final = ("pass", "pwd", " -p", " --p")
-"""Beginnings of an option or a variable such as "dbpassword=hunter2"."""
+"""Strings that name a password inside a word, as in "dbpassword=hunter2", or in an option."""
 
 _COMPOUND: Final = compile_pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|forms|screens|pages|hash\w*|
@@ -353,7 +354,10 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 
 
 def _strong_at_end(clause: str) -> Iterator[bool]:
-    """Yield, for each strong token, whether it is near an end of the clause, ungoverned and no quantity."""
+    """Yield, for each strong token, whether it may be the password.
+
+    It may if it is near an end of the clause, follows no preposition or article, and is no quantity.
+    """
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):
         if is_strong(token):

@@ -76,7 +76,7 @@ _RECOVERED: Final = compile_pattern(
 _MENTIONED: Final = starts(
     """question answer maiden recover reset security expects verify вопрос девичья восстан сброс банк"""
 )
-"""Beginnings of words that the rules need."""
+"""Beginnings of words. The rules about answers run only on a text that has one of them."""
 
 
 def says_answer(text: str) -> bool:

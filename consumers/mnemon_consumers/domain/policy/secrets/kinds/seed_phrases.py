@@ -25,7 +25,7 @@ _MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид �
 
 _FEW: Final = 4
 _PLAIN: Final = 6
-"""Minimum number of consecutive words, in no list, that make a seed phrase after its name."""
+"""Minimum number of words that make a seed phrase after its name, even if no BIP-39 list has them."""
 
 
 def find_seed_phrase(text: str) -> bool:
