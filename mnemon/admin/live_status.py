@@ -33,7 +33,7 @@ _SERVICE: Final = "mnemon"
 
 
 class StatusSample(NamedTuple):
-    """A sample of streams, durables and request counts. `look.at` is its time."""
+    """A sample of streams, durables and request counts; `consumers.at` is its time on the monotonic clock."""
 
     streams: dict[str, StreamState]
     consumers: ConsumerSample

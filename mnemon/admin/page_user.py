@@ -21,7 +21,7 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageUser:
-    """A user of a tenant; `seq` is the position of the last change made here, which a page has to reflect."""
+    """A user of a tenant; the page waits until memory reflects log position `seq`, that of a change."""
 
     tenant: str
     user: str
@@ -50,5 +50,5 @@ class PageUser:
 
 
 def frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
-    """Return the values that the frame of the user's pages needs."""
+    """Return the values for the template `user_frame.html`, which all pages of the user extend."""
     return {"whose": page_user, "tab": tab, "tabs": TABS}

@@ -186,7 +186,10 @@ class ChatConversation:
             self._screen.show_search(self._last.text, self._last.found, self._last.context)
 
     async def _search_message(self, text: str, min_seq: int) -> SearchReplyV2:
-        """Search before the answer exists: a later search would find the answer, too."""
+        """Return the hits for a message; a failed search has no hits, and its error code in `degraded`.
+
+        Call this before the answer is published: a later search would find the answer, too.
+        """
         try:
             found = await self._memory.search(
                 self._user, text, scope=SEARCH_SCOPES, explain=True, min_seq=min_seq

@@ -81,7 +81,7 @@ class ChatScreen:
         self.show_note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
     def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
-        """Show the facts that a query may mean, numbered, and explain the choice of a fact."""
+        """Show the facts that a query may mean, numbered, and explain how to choose one."""
         self.show_note("Nothing was forgotten: several facts may be meant.")
         table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):

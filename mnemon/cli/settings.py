@@ -101,7 +101,7 @@ def set_(
 
 
 @app.command("preset")
-def find_preset(
+def preset(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -143,7 +143,7 @@ def unset(
 def history(
     tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """List the last 64 changes of settings, oldest first, with time and program.
+    """List the last 64 changes of settings, oldest first, each with its time and the program that made it.
 
     Example: `mnemon settings history --data ./memory`
     """

@@ -81,7 +81,7 @@ class ProposedText:
                 return named | {"decision": "confirmed", "id": fact_id}
             case FactRejectedV1(reason=rule):
                 return named | {"decision": "rejected", "rule": rule}
-        raise TypeError(f"{self.event!r} decides nothing")
+        raise TypeError(f"{self.event!r} is no decision on a fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class DemoReport:
         published: events that were sent.
         log_events: events that the log has.
         kept: number of messages that are stored and visible, by user.
-        discarded: messages that `/new` removed.
-        cleared: messages that the clearing of a conversation removed.
+        discarded: messages that each `started` event with `discard_previous` removed.
+        cleared: messages that each `cleared` event removed.
         profile_changes: number of changes of profiles.
         duplicates: messages that the log had already.
         dead_letters: events that could not be applied.
@@ -241,7 +241,7 @@ class DemoReport:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether every published event has one of these outcomes."""
+        """Return whether every published event has one of the outcomes in `outcomes`."""
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:

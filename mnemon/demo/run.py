@@ -61,7 +61,7 @@ class DemoProgress(Protocol):
 
 
 async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
-    """Run the demo. On return and on any error, the servers have ended and the folder is removed.
+    """Run the demo and return its report; also after an error, stop the servers and remove the folder.
 
     Args:
         watcher: receives the progress.
@@ -163,7 +163,7 @@ class _Demo:
     async def _wait_for_position(self, position: AppliedPosition, end: int, done: str) -> None:
         if await position.wait_for(self._jetstream, end, LOG_TIMEOUT) < end:
             raise LogNotReached(
-                f"{end - position.value} of {end} events are not {done} within {LOG_TIMEOUT:g} s"
+                f"{end - position.value} of {end} events were not {done} within {LOG_TIMEOUT:g} s"
             )
 
     async def _report_persisted(self, expected: int) -> None:

@@ -37,9 +37,9 @@ def create_application(
 
     Args:
         connection: connection to NATS, which the caller closes.
-        keys: the keys that it accepts.
+        keys: the API keys that the gateway accepts.
         deployment: the providers to which the proxy passes requests.
-        origins: origins of web pages that browsers may let use the gateway; none by default.
+        origins: origins of web pages whose scripts may use the gateway (CORS); none by default.
     """
     callers, memory = Callers(keys), MemoryAccess(connection)
     endpoint = McpEndpoint(callers, memory)

@@ -15,11 +15,13 @@ from mnemon_infra.settings.api_keys import ApiKeys, Scope
 MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
 
-BEARER: Final = HTTPBearer(auto_error=False, scheme_name="key", description="A key of `mnemon auth key`.")
+BEARER: Final = HTTPBearer(
+    auto_error=False, scheme_name="key", description="An API key of `mnemon auth key create`."
+)
 
 
 class Caller(NamedTuple):
-    """The tenant of a request, and what its key permits; `key` is the key as the client sent it."""
+    """The tenant of a request, and the permissions of its key; `key` is the key as the client sent it."""
 
     tenant: str
     scopes: tuple[Scope, ...]
@@ -27,28 +29,28 @@ class Caller(NamedTuple):
     key: str
 
     def require_scopes(self, *scopes: Scope) -> None:
-        """Check that the key has all of some scopes, for any user.
+        """Check that the key has all of `scopes`, whichever user it is for.
 
         Raises:
-            Problem: it lacks one.
+            Problem: the key lacks a scope.
         """
         for scope in scopes:
             if scope not in self.scopes:
                 raise Problem(
                     HTTPStatus.FORBIDDEN,
                     "forbidden",
-                    f"the key lacks the scope `{scope}`; create one with `mnemon auth key create`",
+                    f"the key lacks the scope `{scope}`; create a key that has it: `mnemon auth key create`",
                 )
 
     def require(self, scope: Scope, user: str | None = None) -> None:
-        """Check a permission.
+        """Check that the key permits a request.
 
         Args:
-            scope: what the request does.
-            user: the user whose memory it concerns; None for all users of the tenant.
+            scope: permission that the request needs.
+            user: the user whose memory the request concerns; None for all users of the tenant.
 
         Raises:
-            Problem: the key does not permit it.
+            Problem: the key does not permit the request.
         """
         self.require_scopes(scope)
         if self.user is not None and user != self.user:
@@ -75,9 +77,9 @@ class Callers:
         """Return the caller of a request.
 
         Args:
-            address: address of the client; after wrong keys, further wrong keys from it are refused for a
-                while. Right keys are accepted meanwhile: clients behind a proxy share an address.
-            credentials: what the client sent.
+            address: IP address of the client. After several wrong keys, it has to wait before the next wrong
+                key; valid keys are accepted meanwhile, because clients behind a proxy share an address.
+            credentials: the content of the header `Authorization`; None if it is absent.
 
         Raises:
             Problem: the key is missing, wrong or revoked, or the address has to wait.
@@ -103,7 +105,7 @@ class Callers:
         raise _unauthorized("the key is wrong or revoked; list the keys with `mnemon auth key list`")
 
     async def is_accepted(self, caller: Caller) -> bool:
-        """Return whether the key of a caller still permits what it did.
+        """Return whether the key of a caller is still valid and its permissions have not changed.
 
         Raises:
             nats.errors.Error: the key cannot be looked up now.
@@ -112,7 +114,7 @@ class Callers:
         return key is not None and (key.scopes, key.user) == (caller.scopes, caller.user)
 
     def open_request(self, tenant: str) -> None:
-        """Count a request.
+        """Count a request of a tenant as open.
 
         Raises:
             Problem: the tenant has too many open requests.
@@ -128,7 +130,7 @@ class Callers:
         self._open[tenant] += 1
 
     def close_request(self, tenant: str) -> None:
-        """Count the end of a request."""
+        """Count a request of a tenant as answered."""
         self._open[tenant] -= 1
         if not self._open[tenant]:
             del self._open[tenant]

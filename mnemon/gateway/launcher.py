@@ -1,4 +1,4 @@
-"""Launcher of the gateway next to a stack, in a process of its own, with the first key of a folder."""
+"""Launcher of the gateway next to a stack, in a separate process; creates the first key of a folder."""
 
 import json
 import socket
@@ -70,7 +70,7 @@ def prepare_key_path(data: Path) -> Path:
 
 
 def has_key(data: Path) -> bool:
-    """Return whether a folder has had its first key."""
+    """Return whether the first key of a folder was created."""
     return prepare_key_path(data).exists()
 
 

@@ -28,7 +28,7 @@ _CALLER: Final = "mnemon.caller"
 
 
 class McpEndpoint:
-    """The endpoint: checks the key of a request, and gives the request to the protocol's own application.
+    """Checks the key of a request, and passes the request to the application of the MCP library.
 
     Args:
         callers: checks the keys.
@@ -75,7 +75,7 @@ class McpEndpoint:
         caller: Caller = context.request.scope[_CALLER]
         user = caller.user or read_user_header(context)
         if "read" not in caller.scopes:
-            raise NoUser("the key may not read memory: it lacks the scope `read`")
+            raise NoUser("the key lacks the scope `read`; create a key that has it: `mnemon auth key create`")
         return McpTarget(self._memory.get_client(caller.tenant), user, "write" in caller.scopes)
 
 

@@ -14,7 +14,7 @@ _TENANTS = 4096
 
 
 class MemoryAccess:
-    """Publishers, questioners and clients of all tenants, over one connection.
+    """Publishers, questioners (senders of requests) and clients of all tenants, over one connection.
 
     Args:
         connection: an open connection, which the caller closes.
@@ -31,6 +31,6 @@ class MemoryAccess:
 
 
 def get_memory(request: Request) -> MemoryAccess:
-    """Return the access of an application."""
+    """Return the access to memory that all requests of the application share."""
     memory: MemoryAccess = request.app.state.memory
     return memory

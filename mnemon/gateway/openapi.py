@@ -30,7 +30,7 @@ _PROBLEM: Final = {
 _EXAMPLES_OF: Final = {
     verb.name: f"ask.{verb.name}.v{len(verb.requests)}.request" for verb in VERBS.values()
 } | {f"publish_{event.name}": f"{event.name}.v{len(event.versions)}" for event in EVENTS.values()}
-"""Published name of the contract of each operation's body."""
+"""By operation: the name of the contract whose published examples its request body has."""
 
 
 @cache
@@ -41,10 +41,10 @@ def read_document() -> dict[str, Any]:
 
 
 def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any]:
-    """Return the framework's document with what the framework cannot know.
+    """Return the document that FastAPI generates, with three changes.
 
-    Problems have a media type of their own, requests permit no unknown fields, and their bodies have the
-    contracts' examples.
+    Problems get their own media type, requests permit no unknown fields, and request bodies get the examples
+    of the contracts.
     """
     document: dict[str, Any] = json.loads(json.dumps(FastAPI.openapi(application)))
     schemas = document["components"]["schemas"]

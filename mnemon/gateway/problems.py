@@ -17,7 +17,7 @@ from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_producers.errors import AskFailed, EventRejected, PublishFailed
 
 RETRY_AFTER: Final = 1
-"""Seconds after which a client may repeat a request that was refused for a moment."""
+"""Seconds after which a client may repeat a request that failed for a reason that may pass."""
 
 _STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
     "bad_request": HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -30,7 +30,7 @@ _STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
     "unknown_verb": HTTPStatus.NOT_IMPLEMENTED,
     "internal": HTTPStatus.BAD_GATEWAY,
 }
-"""Status of each error of the contracts. `internal` is an error of `retrieve`, behind the gateway."""
+"""HTTP status by error code of the contracts. `internal` is an error inside `retrieve`: a bad gateway."""
 
 _CODE: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: "bad_request",
@@ -40,11 +40,11 @@ _CODE: Final[Mapping[int, str]] = {
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
 }
-"""Code of each status that the framework answers with."""
+"""Code of a problem by HTTP status, for errors that the web framework raises."""
 
 
 class ProblemDetails(Contract):
-    """The reason for which a request has no result."""
+    """The reason why a request has no result."""
 
     type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells the kind.")
     title: str = Field(description="Name of the HTTP status.")
@@ -56,7 +56,7 @@ class ProblemDetails(Contract):
 
 
 class Problem(HTTPException):
-    """A request has no result.
+    """A request has no result; the client receives the reason as problem details.
 
     Args:
         status: the HTTP status.
@@ -89,17 +89,17 @@ class Problem(HTTPException):
         )
 
     def to_response(self) -> Response:
-        """Return the answer."""
+        """Return the response with the problem details."""
         return Response(
             self.details.body(), self.details.status, self.headers, media_type="application/problem+json"
         )
 
 
 def build_problem(error: Exception) -> Problem:
-    """Return the problem of an error that a route met.
+    """Return the problem for an error that a route raised.
 
     Raises:
-        Exception: the error, if it is none that a route expects.
+        Exception: `error` itself, if no problem is defined for it.
     """
     match error:
         case Problem():

@@ -1,4 +1,4 @@
-"""Limits of a process: it refuses what it cannot answer soon, and keeps no queue."""
+"""Limits of a gateway process, which refuses requests that it cannot answer soon instead of queueing them."""
 
 import asyncio
 from contextlib import suppress
@@ -16,8 +16,8 @@ MAX_BODY: Final = 8 * 1024 * 1024
 """Maximum size of a request's body in bytes: 1,000 events of 8 KiB. One event has at most 1 MiB."""
 
 READ_BODY: Final = 64 * 1024 * 1024
-"""Maximum bytes of a body that is too large that are read before the answer: a connection that closes earlier
-would take the answer with it.
+"""Number of bytes that are read of a body that is too large: a client that still sends when the connection
+closes would not get the answer.
 """
 
 BODY_SECONDS: Final = 30.0

@@ -16,13 +16,13 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts of the last hour. Each wait is twice as long as the previous wait."""
+    """Failed attempts by address, remembered for an hour. Each wait is twice as long as the previous wait."""
 
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)
 
     def get_wait(self, address: str) -> float:
-        """Return the seconds until an address may try again."""
+        """Return the seconds until an address may try again; 0 if it may try now."""
         _, until = self._failures.get(address, (0, 0.0))
         return max(0.0, until - time.monotonic())
 

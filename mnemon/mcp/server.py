@@ -42,7 +42,7 @@ TargetResolver = Callable[[ServerRequestContext[Any]], McpTarget]
 """Function that returns the memory that a request is about.
 
 Raises:
-    NoUser: the request names no user, or one that it may not name.
+    NoUser: the request names no user, or its key does not permit the request.
 """
 
 
@@ -164,7 +164,9 @@ class _MemoryHandlers:
     async def _send_request(self, target: McpTarget, tool: str, arguments: dict[str, Any]) -> Reply:
         memory, user, may_change = target
         if MCP_TOOLS[tool].changes and not may_change:
-            raise NoUser("the key may not change memory: it lacks the scope `write`")
+            raise NoUser(
+                "the key lacks the scope `write`; create a key that has it: `mnemon auth key create`"
+            )
         changed = self._changed.get((memory, user))
         if tool == CONTEXT.name:
             wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)

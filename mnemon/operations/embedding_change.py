@@ -1,4 +1,4 @@
-"""A change of the embedding model: its consequences, and the automatic change to no model at all."""
+"""Change of the embedding model: its consequences, and the removal of vectors if no model is set."""
 
 from nats.aio.client import Client
 
@@ -42,9 +42,9 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
 
 
 async def drop_embeddings(deployment: Deployment) -> int | None:
-    """Reset the vectors to words alone if the settings no longer name an embedding model.
+    """Remove all vectors if the settings no longer name an embedding model.
 
-    `index` then makes the vectors again from the log.
+    `index` then indexes the log again, for search by words only.
 
     Returns:
         The number of events of the log that `index` has to read again; None if no change was necessary.

@@ -119,7 +119,7 @@ def _stack_values(day: date, values: Mapping[tuple[str, str], float], names: Seq
 
 
 def _choose_step(highest: float) -> float:
-    """Return the distance of two lines: 1, 2 or 5 times a power of ten."""
+    """Return the distance between two lines of the value axis: 1, 2 or 5 times a power of ten."""
     if not highest:
         return 1.0
     least = highest / _MIN_LINES

@@ -127,7 +127,7 @@ def _draw_picture(layout: _Layout, labels: Mapping[str, PartLabel]) -> Picture:
 
 
 def _is_busy(labels: Mapping[str, PartLabel], start: str, end: str) -> bool:
-    """Return whether the process or stream at an end of a line is busy."""
+    """Return whether a line is busy: as its end if that is a process or a stream, otherwise as its start."""
     return labels[end if labels[end].kind in ("process", "stream") else start].busy
 
 

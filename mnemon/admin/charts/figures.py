@@ -20,15 +20,13 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 """Durables of each consumer."""
 
 _RECENT: Final = 10.0
-"""Seconds within which a running reader has an open request at least once; in between, it may have no open
-request.
-"""
+"""Seconds within which a process that reads a durable has an open pull request at least once."""
 
 WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
 
 
 class Figures(NamedTuple):
-    """State of a consumer; `rate` is the number of deliveries that it ends per second."""
+    """State of a consumer, the deliveries that it ends per second, and the messages that wait for it."""
 
     state: WorkState
     rate: float
@@ -101,7 +99,7 @@ def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
 
 
 def find_read_durables(samples: Sequence[StatusSample]) -> set[str]:
-    """Return the durables that a process reads."""
+    """Return the names of the durables that running processes read."""
     since = samples[-1].consumers.at - _RECENT
     seen = [each.consumers.infos for each in samples if each.consumers.at >= since] + [
         samples[-1].consumers.infos
@@ -112,7 +110,7 @@ def find_read_durables(samples: Sequence[StatusSample]) -> set[str]:
 
 
 def compute_rates(samples: Sequence[StatusSample]) -> dict[str, float]:
-    """Return the deliveries that end per second, by durable."""
+    """Return, by durable, the deliveries per second that ended between the last two samples."""
     before, now = samples[-2:]
     return {
         name: _compute_rate(

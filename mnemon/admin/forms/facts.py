@@ -38,10 +38,10 @@ def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_errors(error: InvalidBody | AskFailed) -> dict[str, str]:
-    """Return the errors by field. A refusal of the memory begins with the field: `text: too short`.
+    """Return the errors by field. The message of a refused request begins with the field: `text: too short`.
 
     Raises:
-        AskFailed: the error is not about the form, such as a memory that does not answer.
+        AskFailed: the error is not about the form: for example, no `retrieve` process answers.
     """
     if isinstance(error, InvalidBody):
         return {error.field if error.field in FIELDS else WHOLE_FORM: error.problem}

@@ -58,5 +58,5 @@ async def read_form(request: Request) -> Fields:
 
 
 def parse_whole_number(text: str) -> int | None:
-    """Return the number that a text has in ASCII digits; None for other texts and for too many digits."""
+    """Parse a whole number of at most `_DIGITS` ASCII digits; return None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

@@ -17,7 +17,7 @@ EMPTY_PRICE_LINES: Final = 2
 """Number of empty lines that the form has for further prices."""
 
 _MULTILINE: Final = ("instructions",)
-"""Ends of the names of settings whose texts have several lines."""
+"""Last parts of the names of settings that are edited in a field of several lines."""
 
 
 @dataclass(frozen=True)

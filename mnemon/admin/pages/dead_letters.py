@@ -33,7 +33,7 @@ PAGE_SIZE: Final = 50
 """Maximum number of letters on a page."""
 
 MAX_BODY_CHARACTERS: Final = 20_000
-"""Maximum number of characters of a body on the page; the command line shows all of it."""
+"""Maximum number of characters of a body on the page; `mnemon dead show` prints the whole body."""
 
 _FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
 _CONSUMERS: Final = sorted({*DURABLES, "compact", "extract"})

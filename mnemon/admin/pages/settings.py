@@ -38,7 +38,7 @@ class SettingRow:
         knob: the control of the setting.
         text: text in the field.
         was: the value that the page showed, to detect a change.
-        source: source of the value.
+        source: the level that sets the value.
         below: the value in force if the setting is unset.
         lines: the lines of a list of prices.
         error: the reason why the submitted value is refused.
@@ -67,7 +67,7 @@ class Card:
 
 @pages.get("/settings")
 async def show_settings(visit: Visit) -> Response:
-    """Show all settings, of the default or of a tenant."""
+    """Show all settings, as they apply to all tenants or to one tenant."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.connections.get_broker()
     return await _render_settings(visit, connection, tenant)
@@ -105,7 +105,7 @@ async def save_settings(visit: Visit) -> Response:
 
 @pages.post("/settings/unset")
 async def unset_setting(visit: Visit) -> Response:
-    """Unset a setting of a tenant or of the default, so that the value of the level below is in force."""
+    """Unset a setting of one tenant or of all tenants, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.connections.get_broker()
     revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)
@@ -223,7 +223,7 @@ def _is_about(field: str, name: str) -> bool:
 
 
 def _locate_error(field: str, name: str, problem: str) -> str:
-    """Return an error with the part of the setting at fault: `line 2, input: ...` of a price."""
+    """Return an error; in a list of prices, name the line and the part at fault: `line 2, input: ...`."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
             return f"line {int(number) + 1}, {' '.join(parts)}: {problem}"

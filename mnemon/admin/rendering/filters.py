@@ -22,7 +22,7 @@ def format_count(value: int, noun: str) -> str:
 
 
 def format_age(seconds: float | None) -> str:
-    """Format a duration in one unit."""
+    """Format a number of seconds in days, hours, minutes or seconds: `5 min`."""
     if seconds is None:
         return "–"
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):

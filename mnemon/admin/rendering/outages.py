@@ -23,7 +23,7 @@ class PageError(NamedTuple):
 
 
 def describe_error(error: Exception) -> PageError | None:
-    """Return the text for an error; None if the error is a bug."""
+    """Return the reason to show for an error of a server or a request; None for any other error."""
     match error:
         case BrokerUnreachable():
             return PageError(

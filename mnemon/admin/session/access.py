@@ -1,4 +1,4 @@
-"""Access to the page: by a token, or by a link that logs in once. Failed attempts cause waits."""
+"""Access to the page by a token or by a link that logs in once. Failed attempts make an address wait."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ _NOTICE_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Session of a browser. Each of its forms has the `proof`, which no other site can read."""
+    """Session of a browser. `proof` is the CSRF token of its forms, which no other site can read."""
 
     id: str
     proof: str
@@ -54,7 +54,7 @@ class Access:
         self.cookie = f"mnemon-{self._sign('cookie')[:12]}"
 
     def get_wait(self, address: str) -> float:
-        """Return the seconds until an address may try again."""
+        """Return the seconds until an address may try again; 0 if it may try now."""
         return self._attempts.get_wait(address)
 
     def log_in(self, token: str, address: str) -> str | None:

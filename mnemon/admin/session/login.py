@@ -15,7 +15,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 async def _show_login(request: Request) -> Response:
-    """Show the login form, or only a button for a login link: programs that prefetch must not use links."""
+    """Show the login form; for a login link only a button, so that a prefetch does not use up the link."""
     access: Access = request.app.state.access
     query = request.query_params
     if access.get_session(request.cookies.get(access.cookie)) and "key" not in query:

@@ -25,7 +25,10 @@ def backup(
     ],
     recipient: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY", help="Encrypt for this public key of age: age1.... Can be repeated."),
+        typer.Option(
+            metavar="KEY",
+            help="Encrypt for this public key of age: age1.... Repeat the option for several.",
+        ),
     ] = None,
     passphrase_file: PassphraseOption = None,
     logins: LoginsOption = None,

@@ -38,10 +38,10 @@ def open_repository(
     passphrase_file: Path | None = None,
     identity: Path | None = None,
 ) -> "BackupRepository":
-    """Open the place of a backup, with the keys of the options.
+    """Open the folder or bucket of a backup, with the cipher for the given keys or passphrase.
 
     Raises:
-        KeyUnusable: a key cannot be used.
+        KeyUnusable: a key or the passphrase file is invalid or cannot be read.
         StoreUnavailable: the location cannot be used.
     """
     from mnemon.operations.backup.encryption import choose_cipher
@@ -53,7 +53,7 @@ def open_repository(
 
 @contextmanager
 def show_positions() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a progress bar; yield the function that takes the step, the reached position and the last one."""
+    """Show a progress bar; yield a function that updates it: step, reached position, last position."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()

@@ -149,7 +149,7 @@ def drop(
 def _select_letters(
     letter_ids: Sequence[int] | None, take_all: bool, letter_filter: "LetterFilter"
 ) -> "list[int] | LetterFilter":
-    """Return the letters that a command changes: ids, or the filter of all letters.
+    """Return the letters that a command changes: the given ids, or with `--all` the filter.
 
     End the command if ids and `--all` are both given or both absent, or if a filter comes with ids.
     """
@@ -215,7 +215,7 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
 async def _confirm_ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
-    """Return the ids of the chosen letters: named letters in the order given, others oldest first.
+    """Return the ids of the chosen letters: given ids in their order, or those of a filter oldest first.
 
     Return None if the user does not confirm. End the command if a named letter does not exist.
     """

@@ -38,7 +38,7 @@ class FolderRequest:
 
 @dataclass
 class _FolderReading:
-    """The files of the folder: digests of the files to index, and the reasons why others are left out."""
+    """The files of a folder: digests of the files to index, and the reasons why other files are left out."""
 
     origin: "Origin"
     digests: dict[str, str] = field(default_factory=dict)

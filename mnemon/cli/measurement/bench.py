@@ -1,4 +1,4 @@
-"""Command `mnemon bench`: measure mnemon against a bare loop."""
+"""Command `mnemon bench`: measure mnemon against a bare loop, which does the same work without mnemon."""
 
 import json
 import logging
@@ -76,7 +76,7 @@ def bench(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure mnemon against a bare loop of the same work, alternating in one run, on temporary servers.
+    """Measure mnemon on temporary servers, alternating with a bare loop that does the same work without it.
 
     Compare the ratios, which are valid on a slow machine, too. If MNEMON_QDRANT_URL names a Qdrant server,
     vectors are in collections of the run's own on it, which are deleted at the end.
@@ -333,7 +333,7 @@ def _show_trends(trends: dict[str, dict[str, float]]) -> None:
 
 
 def _show_growth(stages: list[dict[str, int]]) -> None:
-    """Show the figures of a conversation as it grows."""
+    """Show messages, context tokens and summaries of a conversation at each stage of its growth."""
     columns = "messages", "context_tokens", "summaries", "uncompacted"
     rows = [tuple(str(stage[column]) for column in columns) for stage in stages]
     show_table(tuple(column.replace("_", " ") for column in columns), rows)

@@ -375,7 +375,7 @@ def can_ask(as_json: bool) -> bool:
 
 
 def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str:
-    """Ask which fact is meant and return its id; end the command with `nothing` if no candidate is meant."""
+    """Ask which fact is meant and return its id; if none is meant, print `nothing` and end the command."""
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
     question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none"

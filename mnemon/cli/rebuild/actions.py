@@ -25,7 +25,12 @@ _LONGEST_VALUE = 60
 
 
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
-    """Return the result as JSON; `kept` is the schema of the rebuilt generation; None if it was dropped."""
+    """Return the result of a verification as JSON values.
+
+    Args:
+        verdict: the result.
+        kept: schema of the rebuilt generation; None if it was dropped.
+    """
     return {
         "position": verdict.position,
         "is_settled": verdict.is_settled,
@@ -38,7 +43,7 @@ def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, A
 
 
 def show_verdict(verdict: "RowVerification") -> None:
-    """Show the result as text."""
+    """Show the result of a verification as text."""
     if not verdict.is_settled:
         typer.echo(
             "`persist` or `index` is behind or not running: events that they have not handled "
@@ -77,18 +82,18 @@ def _shorten_value(value: object) -> str:
 
 
 class ReplayBar:
-    """Shows position, speed and remaining time of a replay. A pipe gets the messages only."""
+    """Shows position, speed and remaining time of a replay on a terminal; otherwise, prints only messages."""
 
     def __init__(self, bar: "Progress") -> None:
         self._bar = bar
         self._tasks: dict[str, TaskID] = {}
 
     def at(self, reached: int, up_to: int) -> None:
-        """Show the position of the rows, and their goal."""
+        """Show the log position that the rows have reached, and the position at which the replay ends."""
         self._show("rows", reached, up_to)
 
     def report_vectors(self, reached: int, up_to: int) -> None:
-        """Show the position of the vectors, and their goal."""
+        """Show the log position that the vectors have reached, and the position at which the replay ends."""
         self._show("vectors", reached, up_to)
 
     def _show(self, what: str, reached: int, up_to: int) -> None:
@@ -135,7 +140,7 @@ class ExclusiveSite(NamedTuple):
 
     Attributes:
         place: the deployment and its connections.
-        is_running: whether the stack runs without this command.
+        is_running: whether the servers ran before this command.
         progress: shows the progress.
         is_finished: whether an interrupted swap was completed.
     """

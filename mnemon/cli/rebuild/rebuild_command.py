@@ -22,7 +22,7 @@ class RebuildCommand(TyperCommand):
     """A command whose option `--redecide` may stand alone, which typer does not offer."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give `--redecide` a value where no value follows."""
+        """Insert the value `current` after a `--redecide` without a value, then parse the arguments."""
         completed = list[str]()
         for argument, following in zip_longest(args, args[1:]):
             completed.append(argument)

@@ -34,7 +34,7 @@ _KINDS = {
 async def redecide(
     data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
 ) -> ExitCode:
-    """Show the changes that the rules of this version and some settings would make; then make them.
+    """Show the changes that the rules of this version and some settings would make; make them if confirmed.
 
     Args:
         data: the folder of `mnemon up`.

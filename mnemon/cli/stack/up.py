@@ -198,7 +198,7 @@ async def _run_stack(
 
 @asynccontextmanager
 async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
-    """Reset the vectors to words alone if the settings no longer name an embedding model."""
+    """Index all events again, for search by words only, if the settings no longer name an embedding model."""
     from mnemon.operations.embedding_change import drop_embeddings
     from mnemon_consumers.app import FOREGROUND
 
@@ -224,7 +224,7 @@ def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextMan
 
 
 def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
-    """Return the deployment with the login of a role, if the broker runs in the folder."""
+    """Return the deployment with the login of a role; with another broker, return it unchanged."""
     from mnemon_infra.embedded.logins import FolderLogins
 
     if not any(server.part == "broker" for server in stack.servers):

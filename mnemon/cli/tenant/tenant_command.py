@@ -47,7 +47,7 @@ AddressOption = Annotated[
     typer.Option(
         "--address",
         metavar="URL",
-        help="Address of the other NATS servers that bots get, without a login. Default: that of --to.",
+        help="Address of the other NATS servers for bots, without a login. Default: that of --to.",
     ),
 ]
 
@@ -65,8 +65,9 @@ def move(
     """Move a tenant to another deployment, while its bots talk.
 
     Events are copied with their ids and times; positions inside of events are mapped. Log and rows of both
-    deployments are compared. Then requests are refused for about a second, the rest is copied, and the other
-    deployment serves the tenant. The former one answers requests with the error `moved` and the new address.
+    deployments are compared. Then requests are refused for about a second, the remaining events are copied,
+    and the other deployment serves the tenant. The former deployment answers requests with the error `moved`
+    and the new address.
 
     After a kill, run the same command again; it continues where it stopped. After the switch, each run
     forwards events that bots have published to the former deployment since. `mnemon tenant confirm` ends the
@@ -120,7 +121,9 @@ def revert(
 
 @app.command("status")
 def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show where a tenant is, and how many events arrived here since it left. Exit code 1 if there are any.
+    """Show where a tenant is, and how many events arrived here since it left.
+
+    Exits with code 1 if any have arrived.
 
     Example: `mnemon tenant status acme --data ./memory`
     """

@@ -55,7 +55,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.vectors.port.VectorsOutdated": ExitCode.UNAVAILABLE,
     "mnemon_infra.vectors.port.VectorsUnavailable": ExitCode.UNAVAILABLE,
 }
-"""Errors that end a command, by name: the import of all their classes takes half a second each time."""
+"""Exit codes of errors, by the name of the error: to import all the classes would take half a second."""
 
 
 def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:

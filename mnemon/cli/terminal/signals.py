@@ -33,7 +33,11 @@ class StopSignals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     async def wait(self) -> None:
-        """Wait for the first signal; return at once if a library hid the cancellation of the start."""
+        """Wait for the first signal.
+
+        Raises:
+            asyncio.CancelledError: a signal came during the start, but a library caught its cancellation.
+        """
         if self._task and self._task.cancelling():
             raise asyncio.CancelledError
         self._waiting = True

@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     """An answer of a model.
 
     Attributes:
-        message: the answer as a message; None if there is not exactly one whole answer.
+        message: the answer as a message; None if the answer is incomplete, or there are several answers.
         model: the model, as the provider names it.
         tokens: the tokens that the provider counted; None if it reported none.
         id: the provider's id of the answer.
@@ -29,23 +29,23 @@ class Answer(NamedTuple):
 
 
 class AnswerParts(Protocol):
-    """The parts of a streamed answer, put together."""
+    """Builder of an answer from the events of a stream."""
 
     def add(self, event: dict[str, Any]) -> None:
         """Add the data of an event."""
 
     def build_answer(self) -> Answer:
-        """Return the answer that the events have made so far."""
+        """Return the answer; it has a message only if the model has ended it."""
 
 
 class EventStream:
-    """Data of server-sent events, read from bytes that are cut anywhere."""
+    """Parser of server-sent events, whose bytes arrive in pieces of any size."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """Yield the JSON objects of the events that end in the data."""
+        """Add the next bytes; yield the JSON objects in the data of the events that they complete."""
         *lines, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):

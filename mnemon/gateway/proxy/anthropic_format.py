@@ -19,7 +19,7 @@ class AnthropicFormat:
     provider = "anthropic"
 
     def find_user(self, body: RequestBody) -> str | None:
-        """Return `metadata.user_id` of the body."""
+        """Return `metadata.user_id` of the body; None if it is absent or no text."""
         metadata = body.get("metadata")
         user = metadata.get("user_id") if isinstance(metadata, dict) else None
         return user if isinstance(user, str) and user else None
@@ -61,12 +61,12 @@ class AnthropicFormat:
         return Answer(message, body.get("model") or "", _parse_usage(body.get("usage")), body.get("id") or "")
 
     def create_parts(self) -> "MessageParts":
-        """Return the empty parts of a streamed message."""
+        """Return a builder for the answer of a streamed message."""
         return MessageParts()
 
 
 class MessageParts:
-    """Events of a streamed message."""
+    """Builder of an answer from the events of a streamed message."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, dict[str, Any]] = {}
@@ -91,7 +91,7 @@ class MessageParts:
             self._has_ended = True
 
     def build_answer(self) -> Answer:
-        """Return the answer, with a message once the model has ended it."""
+        """Return the answer; it has a message only if the model has ended it."""
         answer = self._answer._replace(tokens=_parse_usage(self._usage))
         if not self._has_ended:
             return answer
@@ -120,7 +120,7 @@ def _parse_message(role: Speaker, content: str | Sequence[Block]) -> Iterator[Ch
 
 
 def _build_message(role: Speaker, blocks: Sequence[Block]) -> ChatMessage:
-    """Return a message of blocks: thoughts and results of the provider's own tools are left out."""
+    """Return the message of content blocks, without thoughts and results of the provider's own tools."""
     others = [each for each in blocks if role != "assistant" and each["type"] != "text"]
     return ChatMessage(
         role=role,
@@ -140,7 +140,10 @@ def _list_blocks(content: str | Sequence[Block] | None) -> Sequence[Block]:
 
 
 def _is_question(message: Mapping[str, Any]) -> bool:
-    """Return whether a message is the user's own: results of tools must stand first in theirs."""
+    """Return whether a message of the user has no results of tools.
+
+    Such results must come first in their message, so that no context can be put before them.
+    """
     content = message["content"]
     return message["role"] == "user" and (
         isinstance(content, str) or all(block["type"] != "tool_result" for block in content)

@@ -14,7 +14,7 @@ from mnemon_contracts.base import ID_LIMIT
 from mnemon_contracts.events.chat import MessageV1, ToolCall
 
 UNREADABLE: Final = ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError
-"""Errors that a body or a response may cause that is not as its wire format has it."""
+"""Errors that a reader may raise if a body or a response does not follow its wire format."""
 
 Speaker = Literal["user", "assistant", "tool"]
 
@@ -28,13 +28,13 @@ class CalledTool(NamedTuple):
 
 
 class ChatMessage(NamedTuple):
-    """A message of a conversation, without what only a provider needs.
+    """A message of a conversation, without the fields that only a provider needs.
 
     Attributes:
         text: all parts of text.
         tool_calls: tools that the assistant called.
         tool_call_id: the call that a tool's message answers.
-        attachments: number of parts that are no text, such as images.
+        attachments: number of parts that are not text, such as images.
         attachments_digest: digest of these parts; empty without attachments.
     """
 
@@ -60,9 +60,9 @@ def identify_messages(
 ) -> Iterator[IdentifiedMessage]:
     """Yield the messages with their ids.
 
-    The place of a message is the message before it, and the number of equal pairs earlier in the history.
-    Unlike an index, it stays the same when a client leaves out the beginning of a long history: only the
-    first message that is left loses its place.
+    An id is a digest of the conversation, the content, the content of the message before, and the number of
+    such pairs so far. Unlike an index, it stays the same when a client leaves out the beginning of a long
+    history: only the first remaining message gets another id.
     """
     seen: Counter[str] = Counter()
     before = ""
@@ -78,7 +78,7 @@ def identify_messages(
 
 
 def digest_parts(parts: Iterable[Mapping[str, Any]]) -> str:
-    """Return a digest of parts that are no text; empty if there are none."""
+    """Return a digest of parts that are not text; an empty text if there are no parts."""
     written = [json.dumps(part, sort_keys=True) for part in parts]
     return _digest("\n".join(written))[:16] if written else ""
 
@@ -117,10 +117,10 @@ def _fit_identifier(text: str | None) -> str | None:
 
 
 def require_text(messages: Iterable[ChatMessage]) -> None:
-    """Check the types of what a client sent as text.
+    """Check that all texts, names and ids in messages are strings.
 
     Raises:
-        TypeError: a text is none.
+        TypeError: one of them is not a string.
     """
     for message in messages:
         texts = [message.text, *(call.name for call in message.tool_calls)]
@@ -132,7 +132,7 @@ def require_text(messages: Iterable[ChatMessage]) -> None:
 
 
 def _parse_arguments(written: Any) -> Any:
-    """Return the arguments of a call: OpenAI's clients send JSON in a string, others send the value."""
+    """Return the arguments of a call. A string is decoded if it is JSON, as OpenAI's clients send it."""
     if not isinstance(written, str):
         return written
     try:

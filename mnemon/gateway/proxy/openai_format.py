@@ -24,7 +24,7 @@ class OpenAIFormat:
     provider = "openai"
 
     def find_user(self, body: RequestBody) -> str | None:
-        """Return `user` of the body."""
+        """Return `user` of the body; None if it is absent or no text."""
         user = body.get("user")
         return user if isinstance(user, str) and user else None
 
@@ -35,7 +35,7 @@ class OpenAIFormat:
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
         """Return a body whose system prompt and last user message have the context.
 
-        Both messages are extended, because templates of many local models refuse a system message that is
+        The messages are extended, because templates of many local models refuse a system message that is
         not the first.
         """
         messages = list(body["messages"])
@@ -60,12 +60,12 @@ class OpenAIFormat:
         return Answer(message, body.get("model") or "", _parse_usage(body.get("usage")), body.get("id") or "")
 
     def create_parts(self) -> "CompletionParts":
-        """Return the empty parts of a streamed completion."""
+        """Return a builder for the answer of a streamed completion."""
         return CompletionParts()
 
 
 class CompletionParts:
-    """Chunks of a streamed completion."""
+    """Builder of an answer from the chunks of a streamed completion."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -96,7 +96,7 @@ class CompletionParts:
             self._has_ended = self._has_ended or bool(choice.get("finish_reason"))
 
     def build_answer(self) -> Answer:
-        """Return the answer, with a message once the model has ended it."""
+        """Return the answer; it has a message only if the model has ended it, and it is the only one."""
         if not self._has_ended or self._has_several:
             return self._answer
         calls = tuple(CalledTool(*self._calls[index]) for index in sorted(self._calls))
@@ -122,7 +122,7 @@ def _parse_message(message: Mapping[str, Any]) -> ChatMessage:
 
 
 def _split_parts(content: str | Sequence[Mapping[str, Any]] | None) -> tuple[str, list[Mapping[str, Any]]]:
-    """Return the text of a message's content, and its parts that are no text."""
+    """Return the text of a message's content, and the parts that are not text."""
     if content is None or isinstance(content, str):
         return content or "", []
     texts = [part.get("text") or part.get("refusal") or "" for part in content if _is_text(part)]

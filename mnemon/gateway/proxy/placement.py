@@ -1,7 +1,7 @@
 """Places of a context in a request, so that a provider's prefix cache still serves the request.
 
-Parts that change seldom go behind the client's system prompt. Parts that were found for this turn go into the
-last message of the user, because everything behind them would miss the cache.
+Parts that change seldom follow the client's system prompt. Parts that were found for this turn go into the
+last message of the user, because the cache cannot serve the part of a request that follows a change.
 """
 
 import re
@@ -16,7 +16,7 @@ _MESSAGE_START: Final = re.compile(r"\n(?! )")
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _CUT: Final = "…"
 _COMPARED: Final = 40
-"""Number of last characters of a message that is cut by which it is found in the client's history."""
+"""Number of last characters by which a shortened message is recognised in the client's history."""
 
 _NOTE: Final = "The user did not write this part: it comes from the memory of earlier conversations."
 
@@ -58,7 +58,7 @@ def _frame(elements: Sequence[str]) -> str:
 
 
 def _drop_sent(content: str, history: Iterable[str]) -> str:
-    """Return the messages of a section that a client does not send itself."""
+    """Return the messages of a section without those that the client sends itself."""
     sent = [_render(text) for text in history]
     return "\n".join(
         message
@@ -74,5 +74,5 @@ def _is_same(shown: str, sent: str) -> bool:
 
 
 def _render(text: str) -> str:
-    """Return a text as the format `xml` writes it: entities, and indented lines."""
+    """Return a text as the format `xml` writes it: with entities, all lines but the first indented."""
     return "\n  ".join(text.strip().translate(_ENTITIES).splitlines())

@@ -21,23 +21,23 @@ from mnemon_producers.events import ChatEvent
 log = structlog.get_logger("proxy")
 
 REMEMBERED_IDS: Final = 100_000
-"""Ids of stored messages that a process remembers, so that it does not publish whole histories again."""
+"""Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
 """Maximum number of requests and answers that wait to be published; each may hold a whole history.
 
-Further ones are not recorded: the history of the next request has their messages.
+Further requests are not recorded: the history of the next request has their messages.
 """
 
 STOP_SECONDS: Final = 4.0
 """Maximum seconds that a stopping process waits for messages that are being published."""
 
 _OVERLAP: Final = 100
-"""Stored messages, beyond the number that the client sent, among which the client's are looked for."""
+"""Number of stored messages to compare with those of a client, in addition to as many as the client sent."""
 
 
 class Thread(NamedTuple):
-    """A client's conversation with a user."""
+    """A user's conversation; `conversation` is None for the current one."""
 
     tenant: str
     user: str
@@ -45,7 +45,7 @@ class Thread(NamedTuple):
 
 
 class ConversationRecorder:
-    """Publishes messages in tasks of its own, which a client that disconnects does not end.
+    """Publishes messages in background tasks, which go on when the client disconnects.
 
     Args:
         memory: access to the broker.
@@ -59,7 +59,7 @@ class ConversationRecorder:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Wait at the end of the block until the started tasks have published their messages."""
+        """At the end of the block, wait up to `STOP_SECONDS` until the tasks have published all messages."""
         try:
             yield
         finally:
@@ -71,7 +71,7 @@ class ConversationRecorder:
                     log.warning("messages not published before the stop", tasks=len(unfinished))
 
     def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
-        """Begin to publish the messages that are not stored yet; the result tells whether all are stored."""
+        """Start a task that publishes the messages that are not stored; it returns whether all are stored."""
         if len(self._tasks) >= MAX_TASKS:
             log.warning("messages not stored", tenant=thread.tenant, messages=len(messages), reason="busy")
             return self._start(_return_false())
@@ -81,7 +81,7 @@ class ConversationRecorder:
     def record_answer(
         self, thread: Thread, messages: Sequence[ChatMessage], answer: Answer, asked: asyncio.Task[bool]
     ) -> None:
-        """Publish an answer behind the messages of its request.
+        """Publish an answer after the messages of its request.
 
         Args:
             thread: the conversation.
@@ -133,10 +133,10 @@ class ConversationRecorder:
     async def _drop_stored(
         self, thread: Thread, messages: list[IdentifiedMessage]
     ) -> list[IdentifiedMessage]:
-        """Leave out messages that another process has stored, or this process before it was restarted.
+        """Return the messages that the stored conversation lacks: another process may have stored some.
 
-        The first message of a history has another id once the client leaves out the messages before it, so
-        it is compared by its content.
+        The first message of a history gets another id when the client leaves out the messages before it, so
+        it is compared by its content. If the conversation cannot be read, only this message is left out.
         """
         request = HistoryV1(
             limit=min(MAX_HISTORY, len(messages) + _OVERLAP), conversation=thread.conversation

@@ -21,12 +21,12 @@ from mnemon.gateway.proxy.wire_format import WireFormat
 log = structlog.get_logger("proxy")
 
 TIMEOUTS: Final = httpx.Timeout(600.0, connect=10.0)
-"""Seconds for a connection, and between two parts of a response: as the official clients have them. A client
-with shorter times of its own disconnects, which ends the request."""
+"""Timeouts for connecting and between two parts of a response, in seconds, as in the official clients. A
+client with shorter timeouts disconnects, which ends the request."""
 
 
 class AnswerReader:
-    """Reads the answer out of the bytes of a response; an unreadable response has none.
+    """Reads the answer from the bytes of a response.
 
     Args:
         wire_format: the format of the response.
@@ -42,13 +42,13 @@ class AnswerReader:
         self._size = 0
 
     def begin(self, response: httpx.Response) -> None:
-        """Note the form of the response."""
+        """Read from the headers whether the response is a stream, and whether it can be read."""
         self._is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         encoding = response.headers.get("content-encoding", "identity")
         self._is_readable = response.status_code == HTTPStatus.OK and encoding == "identity"
 
     def feed(self, data: bytes) -> None:
-        """Add bytes."""
+        """Add bytes of the response."""
         self._size += len(data)
         self._is_readable = self._is_readable and self._size <= MAX_ANSWER
         if not self._is_readable:
@@ -63,7 +63,7 @@ class AnswerReader:
             self._is_readable = False
 
     def build_answer(self) -> Answer:
-        """Return the answer; it has no message if the response is not whole."""
+        """Return the answer; it has no message if the response is incomplete or cannot be read."""
         if not self._is_readable:
             return Answer()
         try:
@@ -75,14 +75,14 @@ class AnswerReader:
 
 
 class Relay(Response):
-    """A provider's response.
+    """Response to a client that passes on the response of a provider.
 
     Args:
         client: HTTP client.
         request: request to the provider.
-        ends: what to close after the response.
+        ends: resources to close after the response.
         reader: reader of the answer; None if the response has none.
-        finish: takes the answer; it has a message if the model has ended it.
+        finish: function that is called with the answer, which has a message if the model has ended it.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class Relay(Response):
         self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the response on, until it ends or the client disconnects.
+        """Pass the response on until it ends or the client disconnects; then call `finish` in both cases.
 
-        A client may disconnect once it has the last word of a stream, before the stream ends.
+        A client may disconnect when it has a whole answer, but before the stream ends.
         """
         passing = asyncio.create_task(self._pass_response(scope, receive, send))
         leaving = asyncio.create_task(_wait_for_disconnect(receive))
@@ -146,7 +146,9 @@ class Relay(Response):
                 await send({"type": "http.response.body", "body": data, "more_body": True})
         except httpx.HTTPError as error:
             # The server closes a connection whose response is not whole, as the provider did.
-            log.warning("provider ended early", host=self._request.url.host, reason=type(error).__name__)
+            log.warning(
+                "provider ended response early", host=self._request.url.host, reason=type(error).__name__
+            )
             return
         finally:
             await response.aclose()

@@ -34,7 +34,7 @@ from mnemon_producers.events import check_id
 log = structlog.get_logger("proxy")
 
 ACCEPTED_SECONDS: Final = 300.0
-"""Seconds for which a key stays accepted while NATS does not answer."""
+"""Seconds after its last check for which a key is accepted while NATS does not answer."""
 
 _PRECEDING_CHARACTERS: Final = 400
 _MAX_CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64)
@@ -46,7 +46,7 @@ class ClientKeys(NamedTuple):
 
     Attributes:
         key: the key of mnemon; None if the request has none.
-        has_own_key: whether the request has the provider's key, too.
+        has_own_key: whether mnemon's key has its own header; the provider's header then has the client's key.
     """
 
     key: str | None
@@ -60,9 +60,7 @@ class Proxy:
         callers: checks keys.
         memory: access to the broker.
         upstreams: the providers.
-        memory_seconds: maximum seconds for the check of a key, and then for the context. The default of the
-            configuration is several times what a context takes that is not in a cache, and less than a
-            person notices before the first word of an answer.
+        memory_seconds: maximum seconds for the check of a key, and again for the context.
     """
 
     def __init__(
@@ -83,10 +81,10 @@ class Proxy:
             yield
 
     async def identify(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if NATS does not answer, and the client sends the provider's own key.
+        """Return the caller; None if NATS does not answer and the client sends the provider's key itself.
 
         Raises:
-            Problem: the key is missing or wrong, or cannot be checked.
+            Problem: the key is missing or wrong, lacks a scope, or cannot be checked.
         """
         credentials = (
             HTTPAuthorizationCredentials(scheme="Bearer", credentials=keys.key) if keys.key else None
@@ -117,7 +115,10 @@ class Proxy:
 
     @contextmanager
     def open_request(self, caller: Caller | None) -> Iterator[ExitStack]:
-        """Count a request of a tenant; yield what ends the count. The block ends it unless it takes it over.
+        """Count a request of the caller's tenant as open.
+
+        Yields:
+            A stack whose end counts the request as answered; `pop_all` defers this beyond the block.
 
         Raises:
             Problem: the tenant has too many open requests.
@@ -129,7 +130,7 @@ class Proxy:
             yield ends
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
-        """Return the context for the user's last message; an empty one if memory does not answer in time."""
+        """Return the context for the user's last message; an empty one if memory fails or is too slow."""
         texts = [each.text for each in messages if each.text]
         asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
         preceding = [
@@ -193,7 +194,7 @@ def _get_proxy(request: Request) -> Proxy:
 
 
 async def _pass(proxy: Proxy, request: Request, upstream: Upstream, prefix: str) -> Response:
-    """Pass a request on that memory has no part in."""
+    """Pass on a request that needs no memory, such as that for the list of models."""
     keys = _find_keys(request)
     caller = await proxy.identify(request, keys)
     with proxy.open_request(caller) as ends:
@@ -204,7 +205,7 @@ async def _pass(proxy: Proxy, request: Request, upstream: Upstream, prefix: str)
 async def _complete(
     proxy: Proxy, request: Request, upstream: Upstream, prefix: str, wire_format: WireFormat
 ) -> Response:
-    """Pass a request on with its context, and record the conversation."""
+    """Add the context to a request, pass it on, and record the conversation."""
     keys = _find_keys(request)
     caller = await proxy.identify(request, keys)
     with proxy.open_request(caller) as ends:
@@ -240,7 +241,7 @@ async def _complete(
 
 
 def _find_keys(request: Request) -> ClientKeys:
-    """Return the keys of a request: mnemon's is in a header of its own, or in the place of the provider's."""
+    """Return the keys of a request; mnemon's is in the header `Mnemon-Key`, or replaces the provider's."""
     if own := request.headers.get(_KEY_HEADER):
         return ClientKeys(own, has_own_key=True)
     scheme, _, sent = request.headers.get("authorization", "").partition(" ")
@@ -296,7 +297,11 @@ def _build_request(
 ) -> httpx.Request:
     if {".", ".."} & set(request.scope["path"].split("/")):
         # A provider would read another path than the route did.
-        raise Problem(HTTPStatus.NOT_FOUND, "not_found", "the path holds `.` or `..`; send it without them")
+        raise Problem(
+            HTTPStatus.NOT_FOUND,
+            "not_found",
+            "the path has a segment `.` or `..`; send it without such segments",
+        )
     path = request.scope["raw_path"].decode("ascii").removeprefix(prefix)
     query = request.scope["query_string"].decode("ascii")
     headers = select_request_headers(request.headers, upstream, has_own_key=keys.has_own_key)

@@ -31,11 +31,11 @@ _CREDENTIALS: Final = frozenset({"authorization", "x-api-key"})
 
 
 class Upstream(NamedTuple):
-    """A provider.
+    """Address and key of a provider.
 
     Attributes:
         url: address, without a slash at the end.
-        key: key of the configuration; None if there is none.
+        key: the configured key; None if none is configured.
         key_header: header that carries the key.
         key_prefix: text before the key in the header.
     """
@@ -79,7 +79,7 @@ def select_request_headers(
     Args:
         headers: headers of the client.
         upstream: the provider.
-        has_own_key: whether the client sends the provider's key itself; else the configured key is added.
+        has_own_key: whether the client sends the provider's key itself; if not, the configured key is added.
     """
     dropped = _HOP_BY_HOP | _OWN_OF_REQUEST | (frozenset() if has_own_key else _CREDENTIALS)
     passed = [

@@ -1,4 +1,4 @@
-"""Port of a provider's wire format: how a request names user and messages, and where its parts are."""
+"""Port of a provider's wire format: reads user, messages and answers, and adds a context to a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -20,24 +20,24 @@ class WireFormat(Protocol):
     provider: str
 
     def find_user(self, body: RequestBody) -> str | None:
-        """Return the user that a body names."""
+        """Return the user that a body names; None if it names none."""
 
     def parse_messages(self, body: RequestBody) -> Sequence[ChatMessage]:
         """Return the messages of the conversation, without system prompts.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: the body is no request of this format.
+            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
         """
 
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
-        """Return a body with the context in its places."""
+        """Return a copy of a body with the context in the system prompt and the user's last message."""
 
     def parse_answer(self, body: Mapping[str, Any]) -> Answer:
         """Return the answer of a response that is not streamed.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: the body is no answer.
+            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
         """
 
     def create_parts(self) -> AnswerParts:
-        """Return the empty parts of a streamed answer."""
+        """Return a builder for a streamed answer."""

@@ -1,1 +1,1 @@
-"""Routes of the gateway, by what they do."""
+"""Routes of the gateway, one module for each group."""

@@ -62,7 +62,7 @@ def _select_events(
 ) -> SelectedEvents:
     """Return the events that a caller may follow.
 
-    Refuse other events here: once the stream has begun, the answer can have no other status.
+    A refusal must happen here: once the stream has begun, the answer can no longer have an error status.
     """
     caller.require("read", user)
     return SelectedEvents(caller, owner_filter(caller.tenant, user))
@@ -80,7 +80,7 @@ async def _stream_changes(
         Header(ge=0, le=2**63 - 1, description="Position of the last received event; replaces `after`."),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Send events as they come, until the key is revoked: `id` is the log position."""
+    """Send events as the log stores them, until the key is revoked. The `id` of each is its log position."""
     callers: Callers = request.app.state.callers
     start = after if last_event_id is None else last_event_id
     async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as pages:
@@ -95,7 +95,7 @@ async def _stream_changes(
 
 
 def _describe(delivery: Delivery) -> ChangeV1 | None:
-    """Return the event of a delivery; None for a message that is no event, which became a dead letter."""
+    """Return the event of a delivery; None for an invalid message, of which `persist` makes a dead letter."""
     try:
         address = parse_subject(delivery.subject)
         data = from_json(delivery.body)

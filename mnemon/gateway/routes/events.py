@@ -32,7 +32,7 @@ ChatBody = MessageV1 | StartedV1 | ClearedV1
 
 
 class PublishedV1(Contract):
-    """Receipt of published events: they are in the log."""
+    """Confirmation that events are in the log."""
 
     seq: Sequence = Field(description="Highest log position of the events, for `min_seq` of a request.")
     count: int = Field(description="Number of events.")
@@ -63,11 +63,11 @@ class StartOfUser(EventOfUser):
 class ClearanceOfUser(EventOfUser):
     """The removal of a conversation's earlier messages, with its user."""
 
-    cleared: ClearedV1 = Field(description="The removal.")
+    cleared: ClearedV1 = Field(description="The removal of the earlier messages.")
 
 
 class EventsV1(Contract):
-    """Publish events in their order."""
+    """Events to publish, in this order."""
 
     events: tuple[MessageOfUser | StartOfUser | ClearanceOfUser, ...] = Field(
         min_length=1, max_length=MAX_EVENTS, description="The events, at most 1,000."
@@ -155,7 +155,7 @@ def _number_keys(key: str | None) -> Iterator[str | None]:
 
 
 def _identify(event: ChatBody, key: str | None) -> ChatBody:
-    """Return an event with the id of the header, if there is one.
+    """Return an event with the id `key` of the header `Idempotency-Key`; unchanged if `key` is None.
 
     Raises:
         InvalidBody: the event has another id.

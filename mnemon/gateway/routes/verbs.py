@@ -18,7 +18,7 @@ _READING: Final = frozenset({"context", "search", "history", "read", "get", "sta
 
 
 def select_scope(verb: str, request: Contract) -> Scope:
-    """Return the permission that a request needs."""
+    """Return the scope that the key of a request needs."""
     match request:
         case ProfileV1(fields=None) | TasksV1(action="list") | DocumentV1(action="list"):
             return "read"

@@ -28,14 +28,14 @@ EXAMINATIONS: Final = 3
 async def examine_summaries(
     connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
-    """Compare summaries without content with the watermarks of their users."""
+    """Add a fault for each summary that has lost its content without a watermark that requires it."""
     position = await read_applied_position(connection.jetstream())
     for each in await find_wrong_summary_removals(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
 
 
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
-    """Compare removed content with watermarks and endings, for every user with removed content.
+    """Compare removed and kept content with watermarks and endings, for every user who has any.
 
     Args:
         connection: connection to the broker.
@@ -76,7 +76,7 @@ async def _find_lasting(
 
 
 async def _is_awaited(connection: Client, database: Database, owner: Owner, up_to: int) -> bool:
-    """Return whether a sweep is due: a watermark beyond `up_to`, or a trigger that is not handled yet."""
+    """Return whether a sweep is pending: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await load_last_watermark(database, *owner) > up_to:
         return True
     return bool(await list_waiting(connection, work_subject("persist", *owner)))

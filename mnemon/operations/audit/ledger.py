@@ -103,7 +103,7 @@ class AuditFaults:
         return sum(self.counts.values())
 
     def count_of(self, *consumers: str) -> int:
-        """Return the number of faults of some consumers."""
+        """Return the number of faults of the named consumers."""
         return sum(self._by_consumer[each] for each in consumers)
 
     def list_sequences(self) -> list[int]:

@@ -20,7 +20,7 @@ from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 MAX_SEARCHED: Final = 1000
-"""Maximum number of proposals whose decision is searched in the log; further proposals are faults."""
+"""Maximum number of proposals whose decision is searched in the log; further ones count as undecided."""
 
 
 class ProposalAudit:
@@ -32,7 +32,7 @@ class ProposalAudit:
         self._undecided: list[ProposalRecord] = []
 
     async def collect_page(self, page: Sequence[Delivery]) -> None:
-        """Look up the decisions on the proposals of a page."""
+        """Collect the proposals of a page that have no projected decision."""
         proposed = [
             each
             for delivery in page

@@ -78,7 +78,7 @@ async def read_deployment_record(connection: Client, logins: str | None, positio
 
 
 def find_event_id(record: LogRecord) -> str:
-    """Return the id of an event of a user."""
+    """Return the event id of a user's event."""
     origin = find_origin(record.subject)
     assert origin is not None
     try:

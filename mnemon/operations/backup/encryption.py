@@ -16,7 +16,7 @@ class KeyUnusable(Exception):
 class BackupCipher(Protocol):
     """Encrypts and decrypts the files of a backup.
 
-    `name` stands in the manifest, None for plain files, and `suffix` at the end of names of files.
+    `name` is written to the manifest (None for plain files), and `suffix` is the end of the names of files.
     """
 
     name: str | None

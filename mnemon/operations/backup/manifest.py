@@ -16,11 +16,11 @@ SEGMENT_EVENTS: Final = 100_000
 """Maximum number of events of a segment."""
 
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of encoded events from which a segment is complete."""
+"""Number of bytes of encoded events from which a segment is full."""
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be read, or does not fit; the message names the file and the next step."""
+    """A backup cannot be read, or is of another log; the message names the file and the next step."""
 
 
 class StoredFile(BaseModel):
@@ -155,14 +155,14 @@ def select_kept(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], i
 
 
 def find_changed(counts: Iterable[RangeCount]) -> list[SegmentEntry]:
-    """Return the segments in whose range the log has lost events since: the log changes by removals only."""
+    """Return the segments that have lost events in the log. Events are removed but never changed."""
     return [segment for segment, events in counts if events != segment.events]
 
 
 def replace_segments(
     segments: Iterable[SegmentEntry], changed: SegmentEntry, others: Iterable[SegmentEntry]
 ) -> list[SegmentEntry]:
-    """Return the segments with others in the place of one of them."""
+    """Return the segments, with `changed` replaced by `others`."""
     return [new for each in segments for new in (others if each is changed else (each,))]
 
 

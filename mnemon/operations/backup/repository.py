@@ -43,7 +43,7 @@ class BackupRepository:
             return None
 
     async def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest. Until then, the former one names files that all exist.
+        """Replace the manifest; all files that it names must be written before.
 
         Raises:
             StoreUnavailable: the store cannot be written.

@@ -41,7 +41,7 @@ from mnemon_infra.broker.streams.restored_log import require_finished
 from mnemon_infra.broker.streams.stream_reader import count_messages_from, read_stream
 
 BackupProgress = Callable[[int, int], None]
-"""Function that receives the log position that the backup has reached, and the last one of this run."""
+"""Function that receives the log position that the backup has reached, and the last position of this run."""
 
 
 class SegmentSize(NamedTuple):
@@ -179,7 +179,10 @@ class _BackupRun:
         return info.state.last_seq
 
     async def _require_same_log(self, former: Manifest, end: int) -> None:
-        """Check that the log continues the one in the backup: a newest common event has the same time."""
+        """Check that the backup is of this log.
+
+        The newest last event of a segment that the log still has must have the same time in both.
+        """
         location = self._repository.location
         if end < former.position:
             raise BackupUnusable(
@@ -198,7 +201,7 @@ class _BackupRun:
                 return
 
     async def _find_changed(self, segments: Sequence[SegmentEntry]) -> list[SegmentEntry]:
-        """Return the segments with events that the log has no longer."""
+        """Return the segments with events that the log no longer has."""
         if not segments:
             return []
         if await self._count(1, segments[-1].last) == sum(each.events for each in segments):

@@ -74,7 +74,7 @@ def build_record(message: Msg) -> LogRecord:
 
 
 def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that belong to the event: all but those of its storage."""
+    """Return the headers of an event without those that only the server reads or writes when it stores it."""
     return {
         name: value
         for name, value in headers.items()

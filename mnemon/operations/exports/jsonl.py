@@ -70,11 +70,11 @@ async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator
 
 
 async def _generate_items(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
-    """Yield messages, changes of conversation, and the memories of windows, in order.
+    """Yield messages, changes of conversation, summaries and answered windows, in order.
 
-    A memory of a window follows the last remaining message of the window, even if the conversation has
-    changed since. If the first message of a conversation is gone, a start names the conversation: later
-    messages may be on `-`.
+    A summary or window follows the last remaining message that it covers, even if the conversation has
+    changed since. If the first message of a conversation is gone, a start names the conversation: the
+    subjects of later messages may only have `-`, the current conversation.
     """
     held: list[ConversationChange] = []
     async with aclosing(
@@ -172,7 +172,7 @@ class _LineWriter:
         )
 
     def format_memory(self, kept: KeptMemory) -> str | None:
-        """Return the line of a memory; None if none of its messages is left."""
+        """Return the line of a fact, summary or other memory; None if none of its messages is left."""
         contract = EVENTS[kept.event]
         # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
         event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))

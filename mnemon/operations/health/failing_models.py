@@ -17,7 +17,7 @@ from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.models.language.circuit_breaker import FailingModel
 
 TOLERATED_SILENCE: Final = timedelta(minutes=5)
-"""Time without an answer after which a model that does not refuse is reported as a problem."""
+"""Time without an answer after which a model is reported as a problem; a refusal is reported at once."""
 
 GIVEN_UP_REASONS: Final = frozenset({"refused", "no_answer", "cut_off", "unreadable", "no_summary"})
 """Reasons of dead letters that a model has caused."""

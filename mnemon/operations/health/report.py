@@ -128,11 +128,11 @@ class FolderState(_FrozenState):
     is_full: bool
     """True if the free space is too small to store anything, or soon will be."""
     is_nearly_full: bool = False
-    """True if the free space is below the space at which processes are not ready any more."""
+    """True if the free space is below the limit at which processes report that they are not ready."""
 
 
 class ConsumerFault(_FrozenState):
-    """A fault of a durable, with the next step. `problems` has the same in one sentence."""
+    """A fault of a durable, with the next step. `Health.problems` has the same in one sentence."""
 
     consumer: str
     fault: FaultKind
@@ -275,7 +275,7 @@ def _list_problems(
 
 
 def _list_missing(broker: BrokerState) -> dict[str, str]:
-    """Return the durables that do not exist, by their description in the drift."""
+    """Return the names of durables that do not exist, by their keys in `drift`."""
     of_durables = {f"consumer {each.name} of {each.stream}": each for each in DURABLES.values()}
     return {
         what: of_durables[what].name
@@ -430,7 +430,7 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
 
 
 async def _find_replay(connection: Client) -> str | None:
-    """Return a sentence about a restore whose events have no rows yet, or about a log of a newer version."""
+    """Describe an unfinished restore, a replay of restored events, or a log of a newer version; else None."""
     stream_context = connection.jetstream()
     log = await stream_context.stream_info(LOG)
     try:

@@ -290,7 +290,7 @@ def _is_chat(event: Event) -> bool:
 
 
 def _find_conflict(known: ExistingEvents, incoming: Incoming) -> RefusedRecord | None:
-    """Return the refusal if an event conflicts with existing events or names unknown messages."""
+    """Return the refusal if an event conflicts with existing events or names unknown messages; else None."""
 
     def same(number: int) -> int | None:
         return number if number in known.numbers else None

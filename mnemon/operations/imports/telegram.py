@@ -52,7 +52,7 @@ class _Chat:
 
     @property
     def has_two_sides(self) -> bool:
-        """Return whether the id of the chat is the id of the other side, not of the export's owner."""
+        """Return whether the chat has one other side, a bot or a person, whose id is that of the chat."""
         return self.about.get("type") in ("bot_chat", "personal_chat")
 
 

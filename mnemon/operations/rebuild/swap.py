@@ -42,7 +42,7 @@ EXCHANGE_TIMEOUT: Final = 20.0
 """Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
 
 MAX_PASSES: Final = 10
-"""Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
+"""Maximum number of catch-up passes after a swap on a Qdrant server, where writers cannot be paused."""
 
 
 async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationProgress) -> None:
@@ -159,7 +159,7 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
 
 
 async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
-    """Replay up to the last event delivered to `index`: only the other vectors may have this event so far."""
+    """Replay up to the last event delivered to `index`: it may have written this to other vectors only."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))

@@ -1,4 +1,4 @@
-"""Erasures that a backup lacks: which of its events they remove, and their events for the log. No I/O."""
+"""Erasures that a backup lacks: the events that they remove, and their own events for the log. No I/O."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def select_later_erasures(
         entries: entries of the register.
         known: erasures in the backup, as tenant, user and id of the event.
         last_stored_at: time of the last event in the backup, in nanoseconds since 1970. Every erasure up to
-            that time is in the backup, or was itself removed by a later erasure of the same user there.
+            that time is in the backup, or a later erasure of the same user in the backup has removed it.
     """
     there = set(known)
     return [
@@ -83,7 +83,7 @@ def _build_scope(entry: RegisterEntry) -> ErasedUser | ErasedConversation:
 
 
 def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool:
-    """Return whether an erasure removes an event; that of a conversation looks at few kinds of events."""
+    """Return whether an erasure removes an event; that of a conversation keeps some memory events."""
     space, *_, name = delivery.subject.split(".", 3)
     is_kept = space == "memory" and name.partition(".")[0] not in DERIVED
     return scope.removes(delivery) and not (is_kept and isinstance(scope, ErasedConversation))

@@ -1,4 +1,4 @@
-"""Logins of a restored deployment: it is as closed as the one of the backup."""
+"""Logins of a restored deployment. It requires a login if the deployment of the backup did."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 class ServerOpen(Exception):
-    """The server accepts everyone, and that of the backup did not; the message names the next step."""
+    """The server requires no login, but that of the backup did; the message names the next step."""
 
     def __init__(self, step: str) -> None:
         super().__init__(
-            "the NATS server accepts everyone, and the one of the backup required a login, so nothing was "
+            "the NATS server requires no login, but the server of the backup did, so nothing was "
             f"restored: {step}; then restore again"
         )
 
@@ -70,7 +70,7 @@ def require_closed(connection: Client, backup: Backup, file: Path | None) -> Res
     """Check that a server of your own requires a login if that of the backup did.
 
     Raises:
-        ServerOpen: the server accepts everyone.
+        ServerOpen: the server requires no login.
     """
     needs_login = backup.manifest.needs_login or backup.record.logins is not None
     is_closed = bool(connection._server_info.get("auth_required"))
@@ -80,7 +80,7 @@ def require_closed(connection: Client, backup: Backup, file: Path | None) -> Res
 
 
 def _choose_step(backup: Backup, file: Path | None) -> str:
-    """Return the next step for a server that accepts everyone."""
+    """Return the next step for a server that requires no login."""
     if file is not None and file.exists():
         return (
             f'add `include "{file}"` to nats-server.conf, reload the server, and log in as operator in '

@@ -20,7 +20,7 @@ ReplayProgress = Callable[[int, int], None]
 """Function that receives the number of replayed events, and the number of all."""
 
 PAUSE: Final = 0.1
-"""Seconds between two questions to the server."""
+"""Seconds between two checks of the progress."""
 
 SWEEP_TIMEOUT: Final = 60.0
 """Maximum seconds to wait for the removals of content that follow the last event."""
@@ -78,7 +78,7 @@ async def _count_waiting(connection: Client) -> int:
 
 
 async def _wait_for_sweeps(connection: Client) -> None:
-    """Wait until erasures are finished; `persist` finishes the rest in a later run."""
+    """Wait up to `SWEEP_TIMEOUT` for pending sweeps; `persist` does the rest in a later run."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(SWEEP_TIMEOUT),

@@ -32,7 +32,7 @@ from mnemon_infra.storage.erasure_register import RegisterEntry
 RestoreStep = Literal["events", "verification"]
 
 RestoreProgress = Callable[[RestoreStep, int, int], None]
-"""Function that receives the step, the log position that it has reached, and the last one."""
+"""Function that receives the step, the log position that it has reached, and the last position."""
 
 
 class RestoreDiffers(Exception):
@@ -70,8 +70,8 @@ class Backup:
             records = decode_segment(await self.repository.read_file(entry.file), entry.file.name)
             if (len(records), records[0].seq, records[-1].seq) != (entry.events, entry.first, entry.last):
                 raise BackupUnusable(
-                    f"{entry.file.name} in {self.repository.location} has not the events that the manifest "
-                    "states: use another copy of the backup"
+                    f"{entry.file.name} in {self.repository.location} does not have the events that the "
+                    "manifest states: use another copy of the backup"
                 )
             yield records
 
@@ -111,7 +111,10 @@ async def open_backup(repository: BackupRepository) -> Backup:
         )
     require_same_encryption(repository.cipher, manifest.encryption, repository.location)
     if manifest.deployment is None:
-        raise BackupUnusable(f"{MANIFEST_NAME} in {repository.location} names no record of the deployment")
+        raise BackupUnusable(
+            f"{MANIFEST_NAME} in {repository.location} names no record of the deployment: use another copy "
+            "of the backup"
+        )
     body = await repository.read_file(manifest.deployment)
     return Backup(repository, manifest, DeploymentRecord.parse(body, manifest.deployment.name))
 
@@ -150,8 +153,8 @@ async def restore_log(
 ) -> RestoreResult:
     """Restore log and settings into empty servers, and provision them.
 
-    Until the end, the log has a mark with which no process of mnemon serves it. A run that was killed is
-    continued by a run with the same backup.
+    Until the end, the log has a mark, and no process of mnemon serves a log with a mark. A run with the same
+    backup continues a run that was killed.
 
     Args:
         connection: connection of an operator.
@@ -224,7 +227,7 @@ class _RestoreRun:
     async def _verify(self) -> None:
         """Compare the restored log with the backup, event by event.
 
-        Events that the register of a later run covers are removed: an earlier run had written them.
+        Remove events that an interrupted run wrote before the register had the erasure that covers them.
         """
         manifest = self._backup.manifest
         stored = self._stream_stored(manifest.position)

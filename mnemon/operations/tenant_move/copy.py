@@ -41,20 +41,20 @@ EventFilter = Callable[[SourceEvent], Awaitable[bool]]
 
 
 async def copy_all(_: SourceEvent) -> bool:
-    """Withhold no event."""
+    """Return False for every event, so that none is withheld."""
     return False
 
 
 class TenantCopy:
-    """Copies events of one tenant, and knows which are copied: the target's log itself tells.
+    """Copies the events of a tenant. Headers of the copies tell which events the target's log has already.
 
     Attributes:
         positions: positions of the copied events.
         foreign: number of the tenant's events in the target's log that are no copies of this move.
         reached: position of the source's log up to which this object has copied.
         first_copy: position of the first copy in the target's log; 0 without copies.
-        last_copy: position of the last one.
-        changed: users with copied events since the caller has last cleared the set.
+        last_copy: position of the last copy in the target's log; 0 without copies.
+        changed: users of whom events were copied since the caller last cleared the set.
     """
 
     def __init__(self, source: Client, target: Client, tenant: str, move_id: str, is_returning: bool) -> None:
@@ -70,7 +70,7 @@ class TenantCopy:
         self.reached = 0
 
     async def load_positions(self) -> None:
-        """Read from the logs which events are copied.
+        """Read the tenant's events in both logs; set `positions`, `foreign`, `first_copy` and `last_copy`.
 
         Raises:
             nats.errors.Error: a server does not answer.
@@ -99,7 +99,7 @@ class TenantCopy:
         """Copy the events up to a position of the source's log. Return their number.
 
         Args:
-            up_to: the position.
+            up_to: last position to copy.
             progress: receives the progress.
             is_withheld: returns whether an event has to stay in the source's log alone.
 
@@ -142,7 +142,7 @@ class TenantCopy:
         return copied
 
     def is_from_target(self, event: SourceEvent) -> bool:
-        """Return whether an event of the source's log came from the target's log, before a return."""
+        """Return whether an event came to the source's log as a copy, before the tenant's return."""
         return self._origin is not None and self._has_prefix(event.message.headers, self._origin)
 
     async def read_source(self, after: int, up_to: int) -> AsyncGenerator[SourceEvent, None]:
@@ -174,7 +174,10 @@ class TenantCopy:
                         yield each
 
     async def _store(self, batch: list[tuple[int, ExactMessage]]) -> int:
-        """Store a batch as a whole; an attempt whose answer was lost is not repeated if it was stored."""
+        """Store a batch as a whole; return its number of events.
+
+        An attempt whose answer was lost is repeated only if the target's log does not have the batch.
+        """
         fault: Exception = nats.errors.TimeoutError()
         for attempt in range(TRIES):
             try:
@@ -201,7 +204,7 @@ class TenantCopy:
         raise fault
 
     async def _find_stored(self) -> None:
-        """Find copies that were stored by an attempt whose answer was lost."""
+        """Record the positions of copies that were stored by an attempt whose answer was lost."""
         async with aclosing(self.read_copies(self.positions.last_new)) as copies:
             async for message, delivery in copies:
                 if moved := parse_moved(message.headers):
@@ -209,9 +212,9 @@ class TenantCopy:
                     self._note_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return positions at which spans of erased conversations begin, and whose events are gone.
+        """Return positions without an event at which spans of erased conversations begin.
 
-        A span needs a position of its own in the target's log, which no event of the user has.
+        Each needs a position in the target's log that no other event of the user has.
         """
         if self._origin is not None:
             return []
@@ -234,7 +237,7 @@ class TenantCopy:
         return origin is not None and origin.owner[0] == self._tenant
 
     def _build_placeholder(self, position: int, event: ExactMessage) -> ExactMessage:
-        """Return one more copy of an event, which changes nothing, in the place of an event that is gone."""
+        """Return a further copy of an event, which changes nothing, for a position without an event."""
         moved = parse_moved(event.headers)
         assert moved is not None
         held = {MESSAGE_ID: f"{self.prefix}{position}", MOVED: moved._replace(position=position).format()}
@@ -268,7 +271,7 @@ def require_no_foreign(copy: TenantCopy, tenant: str) -> None:
     """Check that all of a tenant's events in the target's log are copies of this move.
 
     Raises:
-        MoveRefused: there are others.
+        MoveRefused: the target's log has other events of the tenant.
     """
     if copy.foreign:
         raise MoveRefused(

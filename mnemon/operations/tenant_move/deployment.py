@@ -14,7 +14,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.residence import Residence, read_residence, write_residence
 
 POLL_SECONDS = 0.05
-"""Seconds between two questions to a server."""
+"""Seconds between two checks of a condition at a server."""
 
 
 class MoveRefused(Exception):
@@ -31,9 +31,9 @@ class TenantSite:
 
     Attributes:
         connection: connection of an operator.
-        database: the rows.
+        database: the database with the rows.
         tenant: the tenant.
-        residence: the residence as this process knows it.
+        residence: the residence that this process has last read or written; None if the tenant has none.
     """
 
     connection: Client
@@ -43,7 +43,7 @@ class TenantSite:
     _revision: int = 0
 
     async def load_residence(self) -> Residence | None:
-        """Read the residence of the tenant."""
+        """Read and return the residence of the tenant; None if it has none."""
         self.residence, self._revision = await read_residence(self.connection, self.tenant)
         return self.residence
 

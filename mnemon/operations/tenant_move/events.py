@@ -32,7 +32,7 @@ class SourceEvent(NamedTuple):
         message: the message.
         delivery: its delivery.
         name: name of the event; "" for an invalid subject.
-        fields: the body if it may name positions; None otherwise.
+        fields: the parsed body if it may name log positions; None otherwise.
     """
 
     message: Msg
@@ -47,7 +47,7 @@ class SourceEvent(NamedTuple):
 
     @property
     def last_reference(self) -> int:
-        """Highest position before the event that it names; 0 without one."""
+        """Highest position that the event names, below its own; 0 if it names none."""
         if self.fields is None:
             return 0
         named = list_positions(self.name, self.fields)
@@ -55,7 +55,7 @@ class SourceEvent(NamedTuple):
 
 
 def parse_source_event(message: Msg, delivery: Delivery) -> SourceEvent:
-    """Return an event of the log that a tenant leaves."""
+    """Parse the subject of an event, and its body if it may name log positions."""
     try:
         address = parse_subject(delivery.subject)
     except InvalidSubject:
@@ -87,7 +87,7 @@ def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str)
 
 
 def round_time(delivery: Delivery) -> int:
-    """Return the time of an event in nanoseconds since 1970, as a float can state it."""
+    """Return the time of an event in nanoseconds since 1970, rounded to the precision of a float."""
     return round(delivery.stored_at * 1e9)
 
 

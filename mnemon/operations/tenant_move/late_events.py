@@ -32,7 +32,7 @@ def is_removal(event: SourceEvent) -> bool:
 
 
 async def has_own_messages(connection: Client, tenant: str, user: str, after: int) -> bool:
-    """Return whether a log has a chat event of a user after a position that is no copy.
+    """Return whether a log has, after a position, a chat event of a user that is not a copy of a move.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -48,9 +48,9 @@ async def has_own_messages(connection: Client, tenant: str, user: str, after: in
 
 
 async def count_late_events(connection: Client, tenant: str, residence: Residence | None) -> int:
-    """Return the number of a tenant's events that a log has received since the tenant left, without a copy.
+    """Return the number of late events of a tenant that were not forwarded; 0 if the tenant has not moved.
 
-    Erasures of a confirmed move are no late events: they concern the copy that stayed.
+    After the confirmation of a move, erasures do not count: they concern the memory left in this deployment.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 from mnemon_contracts.events.erasure import ALL_BEFORE
 
 _POSITIONS: Final = b'_seq"', b'"sources"'
-"""Texts of which an event that names positions has at least one."""
+"""Parts of a body in JSON: each event that names positions has at least one of them."""
 
 Body = dict[str, Any]
 
@@ -36,7 +36,7 @@ class PositionMap:
         return self._new[-1] if self._new else 0
 
     def add(self, old: int, new: int) -> None:
-        """Add an event; one that is known keeps its position."""
+        """Add the positions of an event and its copy; change nothing if the event is known."""
         if old > self.last_old:
             self._old.append(old)
             self._new.append(new)
@@ -57,21 +57,21 @@ class PositionMap:
         return self._new[place - 1] if place else 0
 
     def count_old(self, below: int) -> int:
-        """Return the number of events below a position of the log that they come from."""
+        """Return the number of copied events below a position of the log that they come from."""
         return bisect_left(self._old, below)
 
     def count_new(self, below: int) -> int:
-        """Return the number of events whose copies are below a position."""
+        """Return the number of copies below a position of the log that they are copied to."""
         if self._sorted is None or len(self._sorted) != len(self._new):
             self._sorted = array("q", sorted(self._new))
         return bisect_left(self._sorted, below)
 
     def has_new(self, new: int) -> bool:
-        """Return whether a position has a copy."""
+        """Return whether a copy has this position."""
         return self.count_new(new) < self.count_new(new + 1)
 
     def find_bound(self, old: int) -> int:
-        """Return the position that has the copies of all events before a position below it, and no others."""
+        """Return the position after the copy of the last event before a position; 1 without a copy."""
         return self.find_last(old - 1) + 1
 
 
@@ -82,7 +82,7 @@ def list_span_starts(fields: Body) -> list[int]:
 
 
 def find_referenced(body: bytes) -> Body | None:
-    """Return the body of an event that may name positions; None for any other event."""
+    """Return the parsed body of an event that may name positions; None for any other event."""
     if not any(each in body for each in _POSITIONS):
         return None
     try:
@@ -122,7 +122,7 @@ def map_event_positions(name: str, fields: Body, own: int, positions: PositionMa
 
     Args:
         name: name of the event.
-        fields: its body, which stays as it is.
+        fields: its body, which is not modified.
         own: position of the event; it names no later event.
         positions: positions of all events before.
     """

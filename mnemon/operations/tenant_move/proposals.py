@@ -23,7 +23,7 @@ _PROPOSED: Final = "fact.proposed"
 async def repeat_undecided(site: TenantSite) -> int:
     """Publish each undecided proposal of a tenant again, with its id. Return their number.
 
-    `dedupe` does not decide on copies, which come in the order of the other log, before their decisions.
+    `dedupe` does not decide on copied proposals, because a copy arrives before the copy of its decision.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.

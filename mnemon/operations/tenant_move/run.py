@@ -45,28 +45,28 @@ log = structlog.get_logger("move")
 MoveStep = Literal["copy", "positions", "verification of events", "verification of rows", "switch"]
 
 MoveProgress = Callable[[MoveStep, int, int], None]
-"""Function that receives the step, how far it has come, and its end."""
+"""Function that receives the step, its progress and its end, both in log positions or in users."""
 
 CLOSE: Final = 200
-"""Number of events of one pass with which the copy counts as caught up."""
+"""Maximum number of events of a pass after which the copy counts as caught up."""
 
 SETTLE_SECONDS: Final = 0.25
-"""Seconds that every process has to notice a change of the residence, before anything relies on it."""
+"""Seconds to wait after a change of the residence, until all processes have noticed it."""
 
 DRAIN_SECONDS: Final = 60.0
-"""Maximum seconds to wait for answers of language models. Later ones are forwarded, as other late events."""
+"""Maximum seconds to wait for answers of language models. Later answers are forwarded as late events."""
 
 WAKE_SECONDS: Final = 1.0
-"""Seconds after the switch until proposals are repeated: a process that has not noticed ignores them."""
+"""Seconds until proposals are repeated: a process that has not noticed the switch yet ignores them."""
 
 READER_SECONDS: Final = 5.0
-"""Maximum seconds to find a process that runs `persist`: between two batches, it waits for none."""
+"""Maximum seconds to find a process that runs `persist`: between two batches, it has no open pull request."""
 
 PAUSE_SECONDS: Final = 30.0
-"""Maximum seconds of the write pause. After it, the tenant is served where it was, and the run fails."""
+"""Maximum seconds of the write pause. If it takes longer, the run fails, and the source serves the tenant."""
 
 ROWS_SECONDS: Final = 20.0
-"""Maximum seconds for both databases to show the same rows: removals of content follow their events later."""
+"""Maximum seconds until both databases have the same rows: removals of content lag behind their events."""
 
 POSITION_MARGIN: Final = 10_000
 """Positions by which the target's log is ahead of the source's, so that the pause needs no fillers."""
@@ -81,11 +81,11 @@ class MoveResult:
     Attributes:
         events: events of the tenant in the other log.
         rows: rows that were compared.
-        fillers: positions that the other log left out.
+        fillers: number of positions that the other log left out, to be ahead of the former log.
         forwarded: events that arrived in the former log after the switch, and were copied.
         withheld: late removals that were not copied, each with its subject and position.
         proposals: undecided proposals that were proposed again.
-        pause_seconds: duration of the write pause; of the run that switched.
+        pause_seconds: duration of the write pause, in the run that switched.
         seconds: duration of the run.
         is_repeated: whether an earlier run had switched.
     """
@@ -105,11 +105,11 @@ class TenantMove:
     """Move of a tenant from one deployment, the source, to another, the target.
 
     Args:
-        source: the tenant where it lives now.
-        target: the tenant where it goes to.
+        source: the tenant in the deployment where it lives now.
+        target: the tenant in the deployment to which it moves.
         addresses: addresses of the source's and the target's NATS servers for bots, without a login.
         progress: receives the progress.
-        is_returning: whether this is the way back of a move that is not confirmed.
+        is_returning: whether this reverts a move that is not confirmed.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class TenantMove:
                 ) from error
 
     async def _begin(self) -> Residence:
-        """Write the states of both deployments, or complete a switch that was cut off."""
+        """Write the residences in both deployments, or resolve an interrupted switch; return the source's."""
         source, target = await self._source.load_residence(), await self._target.load_residence()
         if self._is_returning:
             return await self._begin_return(source, target)
@@ -193,7 +193,9 @@ class TenantMove:
 
     async def _begin_return(self, live: Residence | None, former: Residence | None) -> Residence:
         if live is None or former is None or live.move_id != former.move_id:
-            raise MoveRefused(f"the tenant {self._tenant} has not moved between these deployments")
+            raise MoveRefused(
+                f"the tenant {self._tenant} has not moved between these deployments: check --data and --to"
+            )
         if former.is_confirmed:
             raise MoveRefused(
                 f"the move of {self._tenant} is confirmed and cannot be reverted: use `mnemon tenant move` to"
@@ -207,7 +209,7 @@ class TenantMove:
         return await self._resume(live, former)
 
     async def _resume(self, source: Residence, target: Residence | None) -> Residence:
-        """Complete a switch that was cut off; end a pause that was cut off before the switch."""
+        """Resolve an interrupted switch: complete it if the target serves the tenant, otherwise undo it."""
         if source.state in ("draining", "leaving"):
             is_switched = (
                 target is not None and target.state == "here" and target.is_returning == self._is_returning
@@ -234,7 +236,9 @@ class TenantMove:
             )
         # The address alone cannot tell: `confirm` and later runs may name the same servers in another way.
         if source.state == "moved" and (target is None or target.state != "here"):
-            raise MoveRefused(f"the tenant {self._tenant} has moved to {source.peer}, which is not --to")
+            raise MoveRefused(
+                f"the tenant {self._tenant} has moved to {source.peer}: name that deployment as --to"
+            )
         if target is None and source.peer != self._target_address:
             raise MoveRefused(
                 f"the tenant {self._tenant} is being moved to {source.peer}: name that deployment as --to"
@@ -269,7 +273,7 @@ class TenantMove:
             )
 
     async def _prepare(self, copy: TenantCopy) -> None:
-        """Copy and verify nearly everything, while bots talk."""
+        """Copy settings and events while bots talk, and wait for running calls of language models."""
         await self._copy_settings()
         await self._catch_up(copy)
         end = await self._source.read_end()
@@ -292,7 +296,10 @@ class TenantMove:
         return not await self._source.database.run_query(count_busy_windows(self._tenant))
 
     async def _catch_up(self, copy: TenantCopy) -> None:
-        """Copy until few events are left, or not much fewer than before, and both databases have the rows."""
+        """Copy until a pass has at most `CLOSE` events, or more than half as many as the one before.
+
+        After each pass, wait until both databases have the rows.
+        """
         former = 0
         while True:
             end = await self._source.read_end()
@@ -310,7 +317,7 @@ class TenantMove:
         await _wait_until(lambda: self._target.has_applied(copy.positions.last_new))
 
     async def _switch(self, copy: TenantCopy) -> None:
-        """Verify, refuse requests for a moment, copy and verify the rest, and let the target serve."""
+        """Verify the copy, pause writes, copy and verify the remaining events, and let the target serve."""
         verified, doubtful = 0, set[str]()
         for is_first in (True, False):  # the second time for events that came meanwhile
             await self._catch_up(copy)
@@ -369,10 +376,13 @@ class TenantMove:
         _, differences = await compare_logs(copy, self._source, after, up_to)
         self._progress("verification of events", up_to, up_to)
         if differences:
-            raise MoveDiffers(f"{len(differences):,} events differ, the first: {differences[0]}")
+            raise MoveDiffers(
+                f"{len(differences):,} events of {self._tenant} were not copied correctly; the first: "
+                f"{differences[0]}"
+            )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
-        """Compare rows; return users with differences: later events may have removed content meanwhile."""
+        """Compare rows; return the first difference by user, which a later removal may have caused."""
         result = await compare_tenant_rows(
             copy,
             self._source,
@@ -388,14 +398,15 @@ class TenantMove:
         """Compare the rows of users until they are the same.
 
         Raises:
-            MoveDiffers: they still differ after `ROWS_SECONDS`.
+            MoveDiffers: rows still differ after `ROWS_SECONDS`.
         """
         end = time.monotonic() + ROWS_SECONDS
         while users:
             different = await self._compare_rows(copy, sorted(users), up_to)
             if different and time.monotonic() > end:
                 raise MoveDiffers(
-                    f"the rows of {len(different):,} users differ: {next(iter(different.values()))}"
+                    f"the rows of {len(different):,} users of {self._tenant} differ; the first: "
+                    f"{next(iter(different.values()))}"
                 )
             users = set(different)
             await asyncio.sleep(POLL_SECONDS * bool(users))
@@ -417,7 +428,7 @@ class TenantMove:
         self._result = replace(self._result, forwarded=forwarded, withheld=tuple(filter(None, described)))
 
     async def _is_withheld(self, event: SourceEvent) -> bool:
-        """Return whether a late event would remove messages that the tenant has received since the switch."""
+        """Return whether a late event is not copied, as it would remove messages from after the switch."""
         source, target = self._source.residence, self._target.residence
         origin = find_origin(event.delivery.subject)
         assert source is not None
@@ -448,7 +459,7 @@ class TenantMove:
         self._progress("copy", reached, last)
 
     async def _wake(self) -> None:
-        """Trigger the consumers of the target, and propose undecided proposals again."""
+        """Publish triggers for the consumers of the target, and propose undecided proposals again."""
         end = await self._target.read_end()
         await _wait_until(lambda: self._target.has_applied(end))
         users = await self._target.database.run_query(list_tenant_users(self._tenant))
@@ -495,14 +506,16 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
         or left.move_id != arrived.move_id
         or (left.state, arrived.state) != ("moved", "here")
     ):
-        raise MoveRefused(f"the tenant {source.tenant} has not moved between these deployments")
+        raise MoveRefused(
+            f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
+        )
     for site, residence in ((target, arrived), (source, left)):
         if not is_dry_run and not residence.is_confirmed:
             await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
 
 
 async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = math.inf) -> bool:
-    """Wait until a condition holds; return whether it does."""
+    """Wait until a condition holds; return False if it does not hold within `seconds`."""
     waiting = AsyncRetrying(
         retry=retry_if_not_result(bool),
         stop=stop_after_delay(seconds),

@@ -25,7 +25,7 @@ USERS_AT_ONCE: Final = 100
 _SPAN: Final = re.compile(r"\[(\d+),(\d+)\)")
 _UNCOMPARED: Final = frozenset({"is_settled"})
 _POSITIONS: Final = frozenset({"seq", "up_to", "discarded", "derived", "spans"})
-"""Columns with positions, of which equal values do not mean the same."""
+"""Columns with log positions, which mean other events in the other log."""
 
 Row = dict[str, Any]
 VerificationProgress = Callable[[int, int], None]
@@ -47,7 +47,7 @@ class RowComparison:
 async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> tuple[int, list[str]]:
     """Compare the events in a range of the source's log with their copies.
 
-    Events that an erasure removed from either log are no difference.
+    Events that an erasure removed from either log do not count as differences.
 
     Returns:
         The number of compared events, and descriptions of differences.
@@ -89,13 +89,13 @@ async def compare_tenant_rows(
     up_to: int,
     progress: VerificationProgress,
 ) -> RowComparison:
-    """Compare the rows of users in both databases; None compares all users.
+    """Compare the rows of users in both databases.
 
     Args:
-        copy: the copy.
-        source: the tenant where it comes from.
-        target: the tenant where it goes to.
-        users: the users.
+        copy: the copied events and their positions.
+        source: the tenant in the deployment that it leaves.
+        target: the tenant in the deployment to which it moves.
+        users: the users to compare; None compares all users of the tenant.
         up_to: only events up to this position of the source's log count.
         progress: receives the number of compared users, and of all.
 
@@ -137,7 +137,7 @@ def _find_differences(
 
 
 def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) -> Iterable[str]:
-    """Return the names of the columns that differ, apart from positions that are mapped."""
+    """Yield the names of the columns that differ; a position is equal to that of its copy."""
     for name in (original.keys() | moved.keys()) - _UNCOMPARED:
         one, other = original.get(name), moved.get(name)
         if one == other and name not in {*_POSITIONS, "body"}:
@@ -158,14 +158,14 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
 
 
 def _is_same_position(one: int | None, other: int | None, positions: PositionMap) -> bool:
-    """Return whether two positions are those of an event and its copy, or follow the same events."""
+    """Return whether two positions are those of an event and its copy, or follow equally many events."""
     if one is None or other is None:
         return one is other
     return positions.find(one) == other or positions.count_old(one) == positions.count_new(other)
 
 
 def _align_body(name: str, one: Row, other: Row, positions: PositionMap) -> Row:
-    """Return a body of the source with those positions of the copy that mean the same."""
+    """Return a body of the source in which positions are replaced by the equivalent positions of the copy."""
     lineage, copied = one.get("lineage") or {}, other.get("lineage") or {}
     if "sources" in lineage and "sources" in copied:
         sources = _align_known(lineage["sources"], copied["sources"], positions)
@@ -191,14 +191,14 @@ def _align_range(one: Row, other: Row, positions: PositionMap) -> Row:
 def _align_known(
     one: Iterable[int] | None, other: Iterable[int] | None, positions: PositionMap
 ) -> list[int] | None:
-    """Return positions of the copy: those of the same events, and those of events that are gone."""
+    """Return the positions in the copy if they name the same copied events as the original; else None."""
     copies = [new for each in one or () if (new := positions.find(each)) is not None]
     found = list(other or ())
     return found if copies == [each for each in found if positions.has_new(each)] else None
 
 
 def _have_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
-    """Return whether two multiranges have the same ranges, apart from those without an event."""
+    """Return whether two multiranges cover the same events; ranges without an event do not count."""
     originals = [
         each for each in _parse_spans(one) if positions.count_old(each[0]) < positions.count_old(each[1])
     ]
@@ -219,7 +219,7 @@ def _parse_spans(text: str | None) -> list[tuple[int, int]]:
 def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     """Return rows by user and event id.
 
-    An erased conversation implies starts, whose ids end with their positions: they are numbered instead.
+    An erased conversation implies starts, whose ids end with positions: a number replaces the position.
     """
     keyed: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
@@ -234,7 +234,7 @@ def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
 
 
 async def _list_erased(site: TenantSite) -> set[Owner]:
-    """Return the users of a tenant whose log has an erasure: of their events, copies may be gone already."""
+    """Return the users of a tenant who have an erasure in the log: copies of their events may be gone."""
     info = await site.connection.jetstream().stream_info(LOG, subjects_filter=event_filter("user.erased"))
     origins = (find_origin(subject) for subject in info.state.subjects or ())
     return {origin.owner for origin in origins if origin is not None and origin.owner[0] == site.tenant}
