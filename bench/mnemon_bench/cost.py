@@ -28,7 +28,7 @@ from mnemon_infra.settings.store import write_settings
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
 LAST = 10
-"""Messages that the pattern `last_ten` shows to the model in each call."""
+"""Number of messages that each call of the case `last_ten` shows to the model."""
 
 TARGETS = {"at_least": {"input_saved": 0.80}}
 
@@ -45,8 +45,9 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
         report: called with lines about the progress.
 
     Returns:
-        `input_saved`: the share of `whole`'s input tokens that mnemon does not need; `ratios` with the other
-        shares. `per_1000_messages`: the calls and tokens of each way, and of mnemon by purpose too.
+        `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input
+        tokens and calls over those of `whole` and `last_ten`. `cached_share`: share of input tokens that the
+        provider had cached. `per_1000_messages`: calls and tokens of each way, and of mnemon by purpose.
     """
     messages = USERS * MESSAGES
     counted: dict[str, dict[str, float]] = {}
@@ -104,7 +105,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
 
 
 async def _ask_for_each(deployment: Deployment, recent_limit: int | None) -> None:
-    """Ask once for each message; facts that the model has extracted before are not shown to it."""
+    """Send one request per message, with at most `recent_limit` messages (None: all) and no known facts."""
     settings = Extraction()
     begun = datetime.now(UTC)
     async with open_language_models(deployment) as models:
@@ -132,7 +133,7 @@ def _count_tokens(state: ProviderState) -> dict[str, float]:
 
 
 def _count_by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
-    """Return calls and input tokens by purpose: only requests for facts have a schema."""
+    """Return calls and input tokens of facts and of summaries; only a request for facts has a schema."""
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]
 

@@ -115,14 +115,14 @@ class Contract(BaseModel):
 def is_empty(value: tuple[object, ...]) -> bool:
     """Return whether a list is empty.
 
-    Fields that were added to a released contract use the function as `exclude_if`. So an event of an older
-    version is written as it was read, and its row equals the existing row.
+    A list field that is added to a released contract has this function as `exclude_if`. So an event without
+    the field is written as it was read, and its row equals the existing row.
     """
     return not value
 
 
-_OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
-"""pydantic's name of one of several types that a field may have."""
+_UNION_BRANCH: Final = re.compile(r"function-[a-z]+\[.*\]")
+"""Last part of the path in pydantic's error, if a field allows several types and the value has none."""
 
 
 def _declared_fields(contract: type[Contract]) -> set[str]:
@@ -136,13 +136,13 @@ def _invalid(error: ValidationError, declared: Container[str] | None = None) -> 
     Args:
         error: the error of pydantic.
         declared: names that the error may repeat; None for all. The keys of a free object, such as
-            `metadata`, are content, too: the error ends at the object.
+            `metadata`, are content, too: the path in the error ends at the object.
     """
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
     path = first["loc"]
     problem = first["msg"].removeprefix("Value error, ")
-    if path and _OF_A_UNION.fullmatch(str(path[-1])):
+    if path and _UNION_BRANCH.fullmatch(str(path[-1])):
         path = path[:-1]
         problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
     if declared is not None:

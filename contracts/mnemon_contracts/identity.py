@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from mnemon_contracts.base import check_identifier
 
 MESSAGE_ID: Final = "Nats-Msg-Id"
-"""The header that names an event."""
+"""Header that carries the id of an event."""
 
 # NATS clients strip or fold these characters in a header.
 _UNFIT_FOR_HEADER = re.compile(r"\s\Z|[\x00-\x1f\x7f]")

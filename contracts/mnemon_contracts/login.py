@@ -1,4 +1,7 @@
-"""Login of bots and consumers at NATS: variables of the environment become arguments of nats-py."""
+"""Login of bots and consumers at NATS: variables of the environment become arguments of nats-py.
+
+Each variable names a file. No error message repeats the contents of a file.
+"""
 
 import re
 import ssl
@@ -12,10 +15,7 @@ NKEY_SEED: Final = "MNEMON_NATS_NKEY_SEED"
 AUTHORITY: Final = "MNEMON_NATS_CA"
 CERTIFICATE: Final = "MNEMON_NATS_CERTIFICATE"
 CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
-"""Variable that names the file of the certificate's private key.
-
-Each variable of this module names a file. No error message repeats the contents of a file.
-"""
+"""Variable that names the file with the private key of the client's certificate."""
 
 
 class LoginUnusable(ValueError):

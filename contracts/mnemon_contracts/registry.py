@@ -15,7 +15,9 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class EventContract:
-    """An event. `versions[0]` is v1; `upcasters[0]` converts v1 to v2, so there is one upcaster fewer."""
+    """An event. `versions[0]` is v1; `upcasters[0]` converts v1 to v2, so there is one upcaster fewer than
+    versions.
+    """
 
     space: Literal["chat", "memory"]
     name: str

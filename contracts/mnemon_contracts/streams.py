@@ -13,4 +13,4 @@ SETTINGS = "settings"
 """The key-value bucket of the run-time settings."""
 
 API_KEYS = "api_keys"
-"""The key-value bucket of the keys for the HTTP gateway; it has hashes of keys, no keys."""
+"""The key-value bucket of the API keys of the gateway; it has the hashes of the keys, not the keys."""

@@ -53,7 +53,10 @@ class InvalidSubject(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject; `name` is `message`, `fact.saved` or `history`; only `chat` has a conversation."""
+    """A parsed subject. `name` is the name of the event or verb: `message`, `fact.saved` or `history`.
+
+    `conversation` is None for the current conversation, and in the spaces `memory` and `ask`.
+    """
 
     space: Space
     tenant: str
@@ -176,7 +179,7 @@ def dead_subject(consumer: str, original: str) -> str:
 
 
 def dead_filter(consumer: str, original: str = ">") -> str:
-    """Return the filter of a consumer's dead letters; `original` is a filter of their messages."""
+    """Return the filter of a consumer's dead letters; `original` filters by the subject of the message."""
     return f"dead.{consumer}.{original}"
 
 
@@ -199,7 +202,7 @@ def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
 
 
 def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
-    """Return the filters of a user's triggers and schedules, except triggers of sweeps."""
+    """Return the filters of a user's triggers and schedules, except those that start a sweep."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return (
         f"schedule.*.{owner}",
@@ -315,7 +318,7 @@ def find_origin(subject: str) -> SubjectOrigin | None:
 
 
 def find_letter_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation of a `dead.<consumer>.` subject; None if it names no user."""
+    """Return owner and conversation of a dead event by its `dead.` subject; None for other dead letters."""
     return find_origin(subject.split(".", 2)[-1])
 
 

@@ -55,7 +55,7 @@ class MemoryClient(MemoryTools):
 
     A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
     before anything is sent. A request or publish without an answer raises `AskFailed` or `PublishFailed`.
-    Only `context` never raises, so that a bot can answer without its memory.
+    `context` raises none of these errors: it returns an empty context, and a bot can answer without memory.
 
     Args:
         connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
@@ -258,10 +258,10 @@ class MemoryClient(MemoryTools):
             min_seq: reflect the log up to this position, which a publish returned.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
                 needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
-            task_id: the task whose results shape the query.
+            task_id: the task whose tool results are added to the query.
             conversation: None means the user's current conversation.
-            preceding: the last messages before the query, oldest first, at most four. A query that stands by
-                itself ignores them.
+            preceding: the last messages before the query, oldest first, at most four. A query that depends
+                on them, such as `and when was that?`, is searched with their words too.
         """
         try:
             request = ContextV1.create_strict(

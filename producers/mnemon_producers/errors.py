@@ -11,11 +11,11 @@ class PublishFailed(Exception):
     """An event is not known to be stored.
 
     The event may be stored, because the answer can be lost. Publishing the event again with `event_id` is
-    harmless in both cases. `retryable` tells whether the server may accept the same event later.
+    harmless even if it is stored. `retryable` tells whether the server may accept the same event later.
     """
 
     def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:
-        super().__init__(f"event {event_id!r} was not published: {problem}")
+        super().__init__(f"event {event_id!r} is not known to be stored: {problem}")
         self.event_id = event_id
         self.retryable = retryable
 

@@ -152,8 +152,8 @@ class FactTools:
             origin: search only documents that were indexed with a `folder` or a `repository`.
             conversation: the conversation whose newest messages `short` finds and `long` leaves out; None
                 means the current conversation.
-            preceding: the last messages before the query, oldest first, at most four. A query that stands by
-                itself ignores them.
+            preceding: the last messages before the query, oldest first, at most four. A query that depends
+                on them, such as `and when was that?`, is searched with their words too.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -284,7 +284,7 @@ class FactTools:
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
 
     async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:
-        """Save the fact again that a `forget` removed, from its reply. `dedupe` decides as on any `save`.
+        """Save a removed fact again, from the reply of `forget`; `dedupe` decides as on any `save`.
 
         Returns:
             The decision; the fact has a new `id`, and no former versions.

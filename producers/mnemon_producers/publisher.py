@@ -108,7 +108,9 @@ class Publisher:
         return Published(1, int(bool(stored.duplicate)), stored.seq)
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
-        """Publish events in their order, in atomic batches; two or three batches are in memory at a time.
+        """Publish events in their order, in atomic batches, and return the totals.
+
+        Two or three batches are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
         committed after the previous batch, so the log has the events in order even after retries.
@@ -230,7 +232,9 @@ class Publisher:
             raise PublishFailed(event.id, str(error.description), retryable=False) from error
 
     async def _retry_publish(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
-        """Repeat an attempt whose failure may be temporary.
+        """Attempt to publish until the server answers; return its acknowledgement.
+
+        A failure that may be temporary is retried for up to `Timeouts.retry` seconds.
 
         Raises:
             APIError: the server refused the events, and would refuse them again.

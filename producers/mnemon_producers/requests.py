@@ -21,7 +21,7 @@ log = logging.getLogger("mnemon.client")
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
 _SLOW = "save", "update", "forget", "erase"
-"""Verbs with a longer timeout: `retrieve` waits for a decision, or loads the lexicon for a first query."""
+"""Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of word tables."""
 
 
 class Questioner:

@@ -11,8 +11,8 @@ class Timeouts:
         publish: timeout of one attempt at publishing.
         retry: timeout of all attempts at publishing together.
         ask: timeout of a reply.
-        save: timeout of a change of a fact and of the erasure of a user; the memory itself waits up to
-            5 s for it.
+        save: timeout of a change of a fact and of an erasure. For a change, `retrieve` waits up to 5 s for
+            the decision.
     """
 
     publish: float = 5.0

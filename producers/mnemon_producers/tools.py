@@ -25,8 +25,8 @@ class MemoryTools(FactTools):
     """The verbs of a bot, or of its model, on a user's memory. Each method raises `AskFailed` if its request
     gets no result.
 
-    The error's `code` gives the cause: `not_found`, `refused`, `unavailable` and so on. Every answer to a
-    request that carries the `seen_seq` of a change's reply as `min_seq` reflects that change.
+    The error's `code` gives the cause: `not_found`, `refused`, `unavailable` and so on. The reply to a change
+    has a `seen_seq`; a request with this position as `min_seq` reflects the change.
     """
 
     async def call(
@@ -89,7 +89,7 @@ class MemoryTools(FactTools):
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
-        """Add a task. Return all tasks, and the id of the new task as `task_id`; None creates an id."""
+        """Add a task, with a new id unless `task_id` is given. Return all tasks and the id as `task_id`."""
         request = TasksV1.create_strict(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
@@ -108,7 +108,7 @@ class MemoryTools(FactTools):
     ) -> DocumentReplyV1:
         """Return the user's documents without their texts, in the order of their ids.
 
-        None for `collection` returns the documents of all collections.
+        Without `collection`, return the documents of all collections.
         """
         documents: list[DocumentInfo] = []
         after: str | None = None
@@ -148,8 +148,8 @@ class MemoryTools(FactTools):
             limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 
         Returns:
-            The documents of the collection, or all documents without a collection; `document_id` is the id of
-            the new document.
+            At most `limit` documents, of the collection if there is one; `document_id` is the id of the new
+            document.
         """
         request = DocumentV1.create_strict(
             action="add",

@@ -1,6 +1,6 @@
 """The bare loop that `bench searchable` compares with: the same vectors into a separate engine.
 
-It has no log, no database and no requests at the same time.
+It has no log and no database, and serves no requests.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The plain good loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
+"""The plain loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
 
 It fetches 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`, commits
 and acknowledges. It has no conversations, watermarks, dead letters or notices; its table and indexes are
@@ -23,7 +23,7 @@ _INSERT = """
 
 
 async def drain(nats_url: str, database_url: str, schema: str, durable: str, messages: int) -> None:
-    """Write a number of messages, then print seconds and resident bytes as JSON."""
+    """Write messages of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     subscription = await connection.jetstream().pull_subscribe_bind(durable, "LOG")
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")

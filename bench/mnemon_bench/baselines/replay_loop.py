@@ -26,7 +26,7 @@ _INSERT = """
 
 
 async def replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
-    """Write a number of events, then print seconds and resident bytes as JSON."""
+    """Write events of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
     config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True)
@@ -45,7 +45,7 @@ async def replay(nats_url: str, database_url: str, schema: str, events: int) -> 
 
 
 def read_columns(page: list[Msg]) -> tuple[list[object], ...]:
-    """Return the values to insert, by column."""
+    """Return the values to insert for a page of events: one list per column."""
     columns: tuple[list[object], ...] = ([], [], [], [], [], [], [], [])
     for message in page:
         json.loads(message.data)

@@ -1,1 +1,1 @@
-"""Benchmarks of replies."""
+"""Benchmarks of the time until a reply arrives."""

@@ -1,4 +1,4 @@
-"""`context` of a conversation of ten messages and of ten thousand, without a cache."""
+"""Latency of `context` for conversations of ten and of ten thousand messages, without a cache."""
 
 import asyncio
 import json
@@ -37,12 +37,12 @@ TALK = "talk"
 TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk", 6), ("archive", "ar", 100))
 """For each tier, the prefix of its ids and the number of facts that a user has in it."""
 
-EVERYWHERE = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
-"""Sections that the default settings show."""
+DEFAULT_SECTIONS = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
+"""Sections that a context has with the default settings."""
 
 SUMMARIES = 3
 UNCOVERED = SettingsV1().compaction.after_messages
-"""Messages of a long conversation that no summary covers."""
+"""Number of newest messages of a long conversation that no summary covers."""
 
 
 async def run(
@@ -52,16 +52,18 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both lengths and the echo, interleaved, at one caller, each time with another query.
+    """Measure contexts of both conversations and the echo, interleaved, for one caller.
+
+    Each context has another query.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         requests: requests per measurement.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `context_10000_to_10` and `context_<messages>_to_echo`, of the medians. `tokens_<messages>`:
+        `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `tokens_<messages>`:
         tokens of the largest context. `milliseconds` by number of messages.
 
     Raises:
@@ -130,7 +132,7 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
-    """Yield facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
+    """Yield facts, the profile, and summaries that cover all but the newest messages."""
 
     def memory(name: str, event: Event) -> LogEvent:
         return LogEvent(memory_subject(TENANT, _user_name(length), name), event.body(), uuid4().hex)
@@ -164,9 +166,9 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)
     milliseconds = (time.perf_counter() - begun) * 1000
     reply = ContextReplyV1.parse(message.data)
-    wanted = EVERYWHERE if length == max(LENGTHS) else EVERYWHERE - {"conversation"}
+    wanted = DEFAULT_SECTIONS if length == max(LENGTHS) else DEFAULT_SECTIONS - {"conversation"}
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
-        raise RuntimeError(f"{query!r}, {length} messages: {message.data.decode()}")
+        raise RuntimeError(f"context of {length} messages for {query!r} failed: {message.data.decode()}")
     return milliseconds, reply
 
 

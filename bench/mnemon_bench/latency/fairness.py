@@ -1,4 +1,4 @@
-"""Waiting time of one user while another one floods the system, compared with that without a flood."""
+"""Latency of one user's requests while another user floods the system, compared with no flood."""
 
 import asyncio
 import json
@@ -35,10 +35,10 @@ from mnemon_infra.settings.store import write_settings
 QUIET, FLOOD = 1, 2
 SAID_BEFORE = 100
 CALLERS = 64
-"""Callers that ask for the flooding user all the time: more than are admitted."""
+"""Number of callers that request contexts of the flooding user without a pause; admission allows fewer."""
 
 REFUSED = 0.01
-"""Seconds after which a refused caller asks again."""
+"""Seconds after which a refused caller repeats its request."""
 
 TARGETS = {"at_most": {"saved_to_flood": 0.5}}
 
@@ -51,22 +51,23 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one user at one caller, first alone, and then while another user floods.
+    """Measure one user with one caller, first alone, and then while another user floods the system.
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: messages of the other user at once.
-        proposals: proposed facts of the other user at once.
-        requests: contexts to ask for, in each case.
+        messages: number of messages that the other user sends at once.
+        proposals: number of facts that the other user proposes at once.
+        requests: number of contexts to request in each case.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: p99 and p50 of `context` with the flood over those without, and p99 while a document of 1 MB
-        of the other user is cut and embedded over that without; the time until a fact that is proposed behind
-        the flood is kept, over the time without; and, as `saved_to_flood`, over the time until the flood's
-        last proposal is decided. Raw figures in milliseconds and seconds.
+        `ratios`: p99 and p50 of `context` with the flood, and p99 while a document of 1 MB of the other user
+        is indexed, each over the value of the user alone. `saved_flooded_to_alone`: time until a fact is
+        decided that is proposed after the flood, over the time without a flood. `saved_to_flood`: the same
+        time over the time until all proposals of the flood are decided. `milliseconds` and `seconds`: the
+        measured values.
 
     Raises:
         RuntimeError: a context fails.
@@ -129,7 +130,7 @@ async def run(
 
 
 async def _propose_facts(connection: Client, speaker: int, number: int, first: int = 0) -> float:
-    """Propose a number of facts of a user at once, and return when."""
+    """Propose facts of a user at once; return the time before the publish, in seconds of `perf_counter`."""
     subject = memory_subject(TENANT, user_name(speaker), "fact.proposed")
     bodies = [
         FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").body()
@@ -147,7 +148,7 @@ async def _propose_facts(connection: Client, speaker: int, number: int, first: i
 
 
 async def _add_document(connection: Client, speaker: int) -> int:
-    """Add a document as long as a message can be, in a script without spaces; return its log position."""
+    """Add a document of about 1 MB, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
     body = DocumentAddedV1(document_id="long", text=text).body()
     subject = memory_subject(TENANT, user_name(speaker), "document.added")
@@ -157,7 +158,7 @@ async def _add_document(connection: Client, speaker: int) -> int:
 
 
 async def _wait_for_decisions(connection: Client, speaker: int, begun: float) -> float:
-    """Return the seconds until all proposals of a user are decided."""
+    """Wait until all proposals of a user are decided, and return the seconds since `begun`."""
     undecided: set[str] = set()
     position = 0
     while True:
@@ -177,7 +178,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
-    """Ask for contexts of the flooding user all the time, for the duration of the block."""
+    """Request contexts of the flooding user without a pause, for the duration of the block."""
     subject = ask_subject(TENANT, user_name(FLOOD), "context")
 
     async def ask(caller: int) -> None:

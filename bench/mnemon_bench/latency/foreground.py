@@ -1,4 +1,4 @@
-"""`context` while facts are extracted on the same machine, compared with `context` on an idle one."""
+"""Latency of `context` while facts are extracted on the same machine, compared with an idle machine."""
 
 import asyncio
 import json
@@ -38,8 +38,8 @@ SECONDS = 0.3
 """Seconds that the model takes to answer."""
 
 ASKER, ASKER_MESSAGES = 9_999_999, 1_000
-FIRST = 9_999_998
-"""Number of the user whose facts are extracted as a warm-up."""
+WARM_UP_USER = 9_999_998
+"""Number in the name of the user whose facts are extracted as a warm-up."""
 
 WINDOW = Extraction().window_messages
 TARGETS = {"at_most": {"p99_busy_to_idle": 2.0}}
@@ -53,22 +53,23 @@ async def run(
     requests: int = 500,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, interleaved, at one caller, with the consumers in two processes, as `mnemon up` has them.
+    """Measure `context` on the idle and the busy machine, interleaved, for one caller.
 
-    In the busy case, a model is asked about as many windows at once as it ever is, and more wait.
+    The consumers run in two processes, as `mnemon up` has them. On the busy machine, the maximum number of
+    windows is at the model, and more windows wait.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         users: users whose conversations are extracted in each round.
-        rounds: measurements of each, whose samples are pooled.
+        rounds: number of measurements of each; the percentiles are over the samples of all rounds.
         requests: requests per measurement.
         report: called with lines about the progress.
 
     Returns:
-        `milliseconds`: p50 and p99 of all rounds, idle and busy. `ratios`: busy over idle.
+        `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle.
 
     Raises:
-        RuntimeError: a context fails, or extraction was done before the contexts were measured.
+        RuntimeError: a context fails, or extraction ended before the contexts were measured.
     """
     taken: dict[str, list[float]] = {"idle": [], "busy": []}
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
@@ -87,7 +88,7 @@ async def run(
             # Warm-up: the first request loads the provider's package.
             await _set_extraction(connection, enabled=True)
             await wait_for_windows(
-                connection, await publish_events(connection, generate_conversations([FIRST], WINDOW))
+                connection, await publish_events(connection, generate_conversations([WARM_UP_USER], WINDOW))
             )
             await _set_extraction(connection, enabled=False)
             for number in range(rounds):
@@ -102,7 +103,9 @@ async def run(
                 await wait_for_projections(connection, last)
                 taken["busy"] += (busy := await measure_contexts(connection, ASKER, requests))
                 if await count_windows(connection) > (number + 1) * users:
-                    raise RuntimeError("extraction was done before the contexts were measured")
+                    raise RuntimeError(
+                        "extraction ended before the contexts were measured; run with more users"
+                    )
                 await wait_for_windows(connection, last)
                 await _set_extraction(connection, enabled=False)
                 report(f"round {number + 1} of {rounds}: idle {percentiles(idle)}, busy {percentiles(busy)}")
@@ -136,7 +139,7 @@ async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> N
 
 
 async def measure_contexts(connection: Client, speaker: int, requests: int) -> list[float]:
-    """Ask for contexts of a user, one after the other, and return the milliseconds of each.
+    """Request contexts of a user, one after the other, and return the milliseconds of each.
 
     Raises:
         RuntimeError: a context fails.
@@ -150,5 +153,5 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
         taken.append((time.perf_counter() - begun) * 1000)
         reply = ContextReplyV1.parse(message.data)
         if reply.error or reply.degraded:
-            raise RuntimeError(f"context: {message.data.decode()}")
+            raise RuntimeError(f"context of {user_name(speaker)} failed: {message.data.decode()}")
     return taken

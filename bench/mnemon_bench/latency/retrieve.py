@@ -1,4 +1,4 @@
-"""Request and reply: `history` and `context` against a bare NATS echo."""
+"""Latency of `history` and `context`, compared with a bare NATS echo."""
 
 import asyncio
 import time
@@ -34,13 +34,13 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         requests: requests per measurement, over all callers.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. `read`
-        finds nothing in the cache and queries the database every time. Times in ms, memory in bytes.
+        `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. In the
+        case `read`, every request misses the cache and queries the database. Times in ms, memory in bytes.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:
@@ -93,7 +93,7 @@ async def _measure(connection: Client, verb: str, callers: int, requests: int) -
             reply = await connection.request(subject, b"{}", timeout=30)
             taken.append((time.perf_counter() - begun) * 1000)
             if b'"error"' in reply.data[:100]:
-                raise RuntimeError(f"{subject}: {reply.data.decode()}")
+                raise RuntimeError(f"request on {subject} failed: {reply.data.decode()}")
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return percentiles(taken)

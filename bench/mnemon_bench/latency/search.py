@@ -1,4 +1,4 @@
-"""`search` among few and many memories, against a bare NATS echo."""
+"""Latency of `search` among few and many facts, compared with a bare NATS echo."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ TARGETS = {"search_10000_to_400": 1.5}
 
 
 class Memories(NamedTuple):
-    """A tenant with `users` users who have `each` facts each."""
+    """A tenant of `users` users, each with `each` facts."""
 
     users: int
     each: int
@@ -42,7 +42,7 @@ STAGES = (
     (Memories(1, 400), Memories(1, 1_000), Memories(1, 10_000)),
     (Memories(1, 100_000), Memories(1_000, 100)),
 )
-"""Stages; the facts of a stage are loaded after earlier stages were measured, so small ones stay small."""
+"""Tenants by stage. A stage is measured before the next is loaded, so that the first has a small store."""
 
 
 async def run(
@@ -53,18 +53,18 @@ async def run(
     requests: int = 200,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure all tenants of a stage and the echo, interleaved, at one caller.
+    """Load and measure one stage after the other; its tenants and the echo are interleaved, for one caller.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         stages: the tenants to load and search in each stage.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         requests: requests per measurement, each with a different query.
         report: called with lines about the progress.
 
     Returns:
-        `milliseconds` by number of memories. `ratios`: `search_10000_to_400` and `search_<memories>_to_echo`,
-        of the medians. `load_seconds`: from the first publish until all facts are found.
+        `milliseconds` by the name of the tenant. `ratios` of the medians: `search_10000_to_400` and
+        `search_<name>_to_echo`. `load_seconds`: from the first publish until all facts can be found.
 
     Raises:
         RuntimeError: a search fails, or finds nothing.
@@ -153,7 +153,7 @@ async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) ->
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
-            raise RuntimeError(f"{subject} {body.decode()}: {reply.data.decode()}")
+            raise RuntimeError(f"{body.decode()} on {subject} has no hits: {reply.data.decode()}")
     return percentiles(taken)
 
 

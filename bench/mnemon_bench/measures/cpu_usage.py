@@ -1,4 +1,4 @@
-"""Cores that processes keep busy during a measurement, which show what is the bottleneck."""
+"""Number of cores that each process keeps busy during a measurement, to find the bottleneck."""
 
 import time
 from collections import defaultdict
@@ -10,7 +10,7 @@ import psutil
 
 @contextmanager
 def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]:
-    """Count busy cores for the duration of the block; the result is filled at its end.
+    """Count busy cores for the duration of the block; the yielded dict is filled when the block ends.
 
     Args:
         measured: the processes to measure; they are named by number, from `process 1` on.
@@ -32,7 +32,7 @@ def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]
 
 
 def _measure_seconds(names: dict[int, str]) -> dict[str, float]:
-    """Return processor seconds by name. The time of an ended process counts for its parent."""
+    """Return the CPU seconds of the child processes by name; an ended process counts for its parent."""
     used: dict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):

@@ -1,1 +1,1 @@
-"""A server that answers like the providers of language models on the wire, with faults that a test sets."""
+"""A server with the wire formats of the providers of language models, and with faults that a test sets."""

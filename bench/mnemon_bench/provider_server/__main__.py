@@ -1,4 +1,4 @@
-"""`python -m mnemon_bench.provider_server`: prints its address, then serves until it is ended."""
+"""Serve the wire formats of the providers of language models, for tests and benchmarks."""
 
 import argparse
 
@@ -7,13 +7,17 @@ from mnemon_bench.provider_server.state import ProviderState
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Print `ready: <address>`, and serve until killed."""
     parser = argparse.ArgumentParser(prog="python -m mnemon_bench.provider_server", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0: a free one")
-    parser.add_argument("--key", help="the key that is right; left out: any is")
-    parser.add_argument("--seconds", type=float, default=0, help="that a model takes to answer")
-    parser.add_argument("--polls", type=int, default=2, help="that a batch takes to end")
-    parser.add_argument("--no-batches", action="store_true", help="as Ollama is")
+    parser.add_argument("--port", type=int, default=0, help="Port on 127.0.0.1. Default: 0, a free port.")
+    parser.add_argument("--key", help="API key that the server accepts. Default: any key.")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="Seconds that the model takes to answer. Default: 0."
+    )
+    parser.add_argument(
+        "--polls", type=int, default=2, help="Number of polls before a batch ends. Default: 2."
+    )
+    parser.add_argument("--no-batches", action="store_true", help="Serve no batches, like Ollama.")
     arguments = parser.parse_args()
     state = ProviderState(
         key=arguments.key,

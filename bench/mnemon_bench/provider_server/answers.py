@@ -1,4 +1,4 @@
-"""Answers of the server's model: the same request always gets the same answer, so that tests can count."""
+"""Answers of the server's model. The same request always gets the same answer."""
 
 import json
 import re
@@ -25,8 +25,9 @@ class ReceivedRequest(NamedTuple):
 
     Attributes:
         text: text of the user's message, without instructions.
-        schema: JSON Schema of the answer; None if text is asked for.
-        beginning: the part of the request that may be cached; empty if none may.
+        schema: JSON Schema of the answer; None for an answer in words.
+        beginning: the part of the request that the provider may cache; empty without such a part.
+        most_tokens: maximum tokens of the answer; None without a limit.
     """
 
     model: str
@@ -38,14 +39,14 @@ class ReceivedRequest(NamedTuple):
 
 
 class Liked(NamedTuple):
-    """A fact in a text; `number` comes from the beginning of its line, or else of the last numbered line."""
+    """A fact in a text, with the number of its line, or else of the last numbered line before it."""
 
     number: int | None
     text: str
 
 
 def find_liked(text: str) -> Iterator[Liked]:
-    """Yield a fact for each `I like ...` and each `Я люблю ...`."""
+    """Yield a fact for each `I like ...` and each `Я люблю ...` in a text."""
     number: int | None = None
     for line in text.splitlines():
         beginning = _NUMBER.match(line)
@@ -60,7 +61,7 @@ def find_liked(text: str) -> Iterator[Liked]:
 
 
 class ShownPair(NamedTuple):
-    """Two facts that the model is to compare, with ids and words."""
+    """Two facts that the model is asked to compare: their ids and texts."""
 
     newer: str
     older: str
@@ -69,21 +70,24 @@ class ShownPair(NamedTuple):
 
 
 def find_pairs(text: str) -> list[ShownPair]:
-    """Read the pairs that a text asks about."""
+    """Return the pairs of facts that a request's text asks to compare."""
     before = text.partition("\nMessages:\n")[0]
     return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
 
 
 def relate_nothing(pair: ShownPair) -> str:
-    """Answer that any two facts are different."""
+    """Return `different` for any pair."""
     return "different"
 
 
 def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """Return JSON of the schema with the text's facts; without a schema, a sentence about the text.
 
-    `relate_facts` returns the relation of each pair. A request for JSON without a schema gets the form that
-    `extract` reads.
+    A request for JSON without a schema gets JSON in the schema of `extract`.
+
+    Args:
+        question: the request to answer.
+        relate: function that returns the relation of a pair, such as `same`.
     """
     wanted = question.schema or (build_schema() if "JSON" in question.instructions else None)
     if wanted is None:
@@ -106,7 +110,7 @@ def _sentence(text: str) -> str:
 
 
 def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
-    """Return a value of the schema in which the facts fill the list of objects."""
+    """Return a value of the schema whose list of objects has one object for each fact of the request."""
     definitions = wanted.get("$defs", {})
 
     def resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:

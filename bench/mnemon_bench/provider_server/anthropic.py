@@ -19,10 +19,10 @@ THINKER = "thinker"
 """Part of the name of a model whose thinking cannot be disabled."""
 
 THOUGHTS = 3000
-"""Tokens that a model thinks unless thinking is disabled; the answer has the rest of its tokens."""
+"""Number of tokens of thinking, unless thinking is disabled; only a larger `max_tokens` leaves an answer."""
 
 FORBIDDEN = "a weapon"
-"""Part of a text that no model answers."""
+"""Words in a request that the model refuses to answer."""
 
 PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
 
@@ -62,13 +62,17 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 
 
 def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
-    """Read the request from a body; raise ValueError or similar if the API would not accept it."""
+    """Return the request in a body.
+
+    Raises:
+        ValueError, KeyError, TypeError: the API would not accept the body.
+    """
     if unknown := body.keys() - _TAKEN:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
     if _thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
         raise ValueError(f'"thinking.type.{_thinking(body)}" is not supported for this model')
     if body["max_tokens"] < 1 or body["messages"][-1]["role"] != "user":
-        raise ValueError("max_tokens: at least 1; messages: the last is the user's")
+        raise ValueError("max_tokens must be at least 1, and the last message must be the user's")
     form = body.get("output_config", {}).get("format")
     if form is not None:
         _check(form["schema"])
@@ -98,12 +102,12 @@ def _is_marked(block: Mapping[str, Any]) -> bool:
     if mark is None:
         return False
     if mark["type"] != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
-        raise ValueError("cache_control: no such cache")
+        raise ValueError("cache_control: type must be ephemeral, and ttl 5m or 1h")
     return True
 
 
 def _check(schema: object) -> None:
-    """Refuse parts of JSON Schema that the API does not accept."""
+    """Raise ValueError if a schema has a keyword of JSON Schema that the API does not accept."""
     if isinstance(schema, list):
         for part in schema:
             _check(part)
@@ -176,9 +180,9 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
     requests = _body(request)["requests"]
     ids = Counter(each["custom_id"] for each in requests)
     if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
-        raise ValueError("requests: from 1 to 100,000, each with a custom_id of its own")
+        raise ValueError("requests: must hold 1 to 100,000 requests with different custom_ids")
     if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
-        raise ValueError("custom_id: letters, digits, - and _, 64 at most")
+        raise ValueError("custom_id: must be 1 to 64 letters, digits, - or _")
     lines = [BatchLine(each["custom_id"], _parse_request(each["params"])) for each in requests]
     thinking = {each["custom_id"] for each in requests if _is_thinking(each["params"])}
     return Response(_show_batch(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
@@ -190,7 +194,7 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
     start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
     limit = int(request.query.get("limit", PAGE))
     if not 0 < limit <= LARGEST_PAGE:
-        raise ValueError("limit: from 1 to 1000")
+        raise ValueError("limit: must be 1 to 1000")
     page = batches[start : start + limit]
     for batch in page:
         state.poll(batch)
@@ -223,7 +227,7 @@ def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
 def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
     """Return a batch as JSON.
 
-    A failed batch is shown as one whose results are no longer kept: Anthropic's batches fail in no other way.
+    A failed batch is shown as archived, without results, because Anthropic has no state for a failed batch.
     """
     created_at = datetime.fromtimestamp(batch.created_at, UTC)
     has_ended = batch.state != "running"
@@ -244,7 +248,7 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
 
 
 def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
-    """Count lines by result; a line left out of the results counts as not done, so the sum is right."""
+    """Count lines by result. A line that is left out of the results counts as `processing`."""
     done = state.results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done

@@ -1,4 +1,4 @@
-"""Faults of a provider, which a test sets."""
+"""Faults of a provider that a test can set."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,9 +7,15 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 Damage = Literal["cut", "nameless", "hollow", "failed", "left out", "twice"]
-"""Damage to a line of results: `cut`: it ends in the middle; `nameless`: it is no JSON and has no id;
-`hollow`: it has an id and no answer; `failed`: it has an error in place of an answer; `left out`: it is
-missing; `twice`: it is there two times."""
+"""Damage to a line of a batch's results.
+
+- `cut`: the line ends in the middle.
+- `nameless`: the line is no JSON, so it has no id.
+- `hollow`: the line has an id but no answer.
+- `failed`: the line has an error in place of an answer.
+- `left out`: the line is missing.
+- `twice`: the line appears two times.
+"""
 
 Body = dict[str, Any]
 
@@ -20,15 +26,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """Fault of the answer to one HTTP request.
+    """Fault in the response to one HTTP request.
 
     Attributes:
-        status: status to answer with instead of doing what was asked for; 200 is no fault.
+        status: HTTP status of an error that replaces the work of the request; 200 is no error.
         retry_after: value of the header `Retry-After`, in seconds.
-        seconds: delay of the answer; the server does what was asked for before the delay.
-        is_half: whether only half of the answer's body is sent, as if it were all.
+        seconds: delay of the response; the server does its work before the delay.
+        is_half: whether only the first half of the body is sent, with the length of this half.
         is_dropped: whether the connection ends in the middle of the body.
-        body: body that replaces the answer's. The server does what was asked for unless `status` prevents it.
+        body: body that replaces the body of the response; the work is done unless `status` is an error.
         path: the fault applies only to requests whose method and path, such as `GET /v1/models`, contain
             this text.
     """
@@ -44,18 +50,18 @@ class HttpFault:
 
 @dataclass
 class ProviderFaults:
-    """Faults of the provider; none, until a test sets them.
+    """Faults of the provider. Default: no faults.
 
     Attributes:
-        requests: faults of the next requests, in order; the first request that a fault applies to uses it up.
-        is_cut: by a request's text: whether its answer ends in the middle, for want of tokens.
-        rewrite: by a request's text: changes the body of a model's answer, online and in a batch.
-        refused: by a request's text: status and error of a line of a batch that is not accepted.
-        damage: by a request's text: the damage to its line of a batch's results.
-        results: `half`: half of a file of results is there; `dropped`: the connection ends half-way.
-        order: order of the results.
-        ending: how batches end.
-        done_share: share of the lines that were done in a batch that expires or is cancelled.
+        requests: faults of the next requests, in order; each fault applies to the first request that it fits.
+        is_cut: whether the answer to a text is cut in the middle, as at the limit of tokens.
+        rewrite: function that changes the body of the answer to a text, online and in a batch.
+        refused: status and error of a text's line in a batch; None if the line is accepted.
+        damage: damage to a text's line in a batch's results; None for no damage.
+        results: `half`: a file of results ends after its first half; `dropped`: the connection ends there.
+        order: order of the lines in the results of a batch.
+        ending: state in which batches end.
+        done_share: share of the lines that are done when a batch expires or is cancelled.
     """
 
     requests: deque[HttpFault] = field(default_factory=deque)
@@ -69,7 +75,7 @@ class ProviderFaults:
     done_share: float = 0.5
 
     def take(self, path: str) -> HttpFault | None:
-        """Return and remove the first fault that applies to a request to this path; None if there is none."""
+        """Remove and return the first fault that applies to a method and path; None if there is none."""
         for fault in self.requests:
             if fault.path in path:
                 self.requests.remove(fault)
@@ -78,7 +84,7 @@ class ProviderFaults:
 
 
 def damage_line(line: str, damage: Damage | None) -> str:
-    """Return a damaged line of a file of results; the wire format itself handles `hollow` and `failed`."""
+    """Return a line of results with the damage `cut` or `nameless`; other damage leaves the line as it is."""
     match damage:
         case "cut":
             return line[: len(line) * 2 // 3]

@@ -32,11 +32,11 @@ STATUSES = {
 }
 
 SMALLEST_CACHED = 1024
-"""Least characters of the instructions in a cached content."""
+"""Minimum length of the instructions in a cached content, in characters."""
 
 
 def build_refusal(status: int, message: str) -> Response:
-    """Return an error in Google's wording: an invalid key is a bad request (400) there."""
+    """Return an error in Google's format, in which an invalid key has the status 400 in place of 401."""
     details = []
     if status == 401:
         status = 400
@@ -66,7 +66,7 @@ def _generate(state: ProviderState, request: HttpRequest) -> Response:
 
 
 def _parse_request(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
-    """Read the request from a body. Long beginnings are cached even if a client does not ask for it."""
+    """Return the request in a body; its instructions may be cached even if the client does not ask for it."""
     instructions = _text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
     return ReceivedRequest(
@@ -193,7 +193,7 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
 
 
 def _operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
-    """Return a batch as the API does: counts are strings, and the output appears twice."""
+    """Return a batch as the API does: its counts are strings, and the output file is named twice."""
     failed = sum(done.damage == "failed" for done in state.results(batch)) if _has_results(batch) else 0
     counts = {
         "requestCount": len(batch.lines),

@@ -23,7 +23,7 @@ from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, buil
 FORMAT = "openai"
 
 PAGE = 20
-"""Batches per page, if the client gives no limit."""
+"""Number of batches per page, if the client gives no limit."""
 
 _ENDED = {"ended": "completed", "expired": "expired", "failed": "failed", "cancelled": "cancelled"}
 
@@ -37,7 +37,7 @@ def _upload(state: ProviderState, request: HttpRequest) -> Response:
     }
     content = parts["file"].get_payload(decode=True)
     if parts["purpose"].get_payload(decode=True) != b"batch" or not isinstance(content, bytes):
-        raise ValueError("expected a file for batches")
+        raise ValueError("file: the upload must have a file and the purpose batch")
     file = {
         "id": f"file-{uuid4().hex}",
         "object": "file",
@@ -56,16 +56,16 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
     body = request.json()
     metadata = body.get("metadata") or {}
     if body["endpoint"] != COMPLETIONS or body["completion_window"] != "24h":
-        raise ValueError("no such endpoint, or not within that time")
+        raise ValueError(f"endpoint must be {COMPLETIONS}, and completion_window 24h")
     if any(len(key) > 64 or len(value) > 512 for key, value in metadata.items()):
-        raise ValueError("metadata are too long")
+        raise ValueError("metadata: a key has more than 64 characters, or a value more than 512")
     refused: dict[str, UnsupportedParameter] = {}
     lines = []
     for line in state.files[body["input_file_id"]].splitlines():
         given = json.loads(line)
         line_id, wanted = given["custom_id"], given["body"]
         if (given["method"], given["url"]) != ("POST", COMPLETIONS):
-            raise ValueError("a line is for something else")
+            raise ValueError(f"every line must have the method POST and the url {COMPLETIONS}")
         try:
             question = parse_request(wanted, state)
         except UnsupportedParameter as error:
@@ -73,7 +73,7 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
             question = ReceivedRequest(wanted["model"], "", line_id)
         lines.append(BatchLine(line_id, question))
     if len({line.line_id for line in lines}) < len(lines):
-        raise ValueError("two lines have one custom_id")
+        raise ValueError("custom_id: two lines have the same")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
     return Response(_show_batch(state, state.create(FORMAT, lines, given)))
 

@@ -1,4 +1,4 @@
-"""Request and response bodies of OpenAI's chat completions, alone and in a batch."""
+"""Request and response bodies of OpenAI's chat completions, online and in a batch."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 
 
 class UnsupportedParameter(ValueError):
-    """The server does not know this parameter, or this value of it."""
+    """The server does not support a parameter, or its value."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class UnsupportedParameter(ValueError):
 
 
 def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
-    """Read the request from a body.
+    """Return the request in a body.
 
     Raises:
         UnsupportedParameter: the server does not accept a parameter or its value.
@@ -74,7 +74,7 @@ def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> di
 
 
 def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """Return the same answer as server-sent events, one per word."""
+    """Return a completion as server-sent events, one for each word of the answer."""
     whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [
@@ -87,7 +87,7 @@ def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> b
 
 
 def refuse_parameter(error: UnsupportedParameter) -> dict[str, Any]:
-    """Return the error in OpenAI's wording."""
+    """Return the body of OpenAI's error for an unsupported parameter."""
     return {
         "error": {
             "message": str(error),

@@ -14,7 +14,7 @@ async def run_provider(*options: str) -> AsyncIterator[str]:
         options: options of `python -m mnemon_bench.provider_server`.
 
     Raises:
-        RuntimeError: the server does not start.
+        RuntimeError: the server ended before it was ready.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemon_bench.provider_server", *options, stdout=asyncio.subprocess.PIPE
@@ -23,7 +23,9 @@ async def run_provider(*options: str) -> AsyncIterator[str]:
     try:
         said = (await process.stdout.readline()).decode()
         if not said.startswith("ready: "):
-            raise RuntimeError(f"the provider's server ended with {await process.wait()}")
+            raise RuntimeError(
+                f"the provider server ended with exit code {await process.wait()} before it was ready"
+            )
         yield said.removeprefix("ready: ").strip()
     finally:
         if process.returncode is None:

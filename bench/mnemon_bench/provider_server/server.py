@@ -1,16 +1,15 @@
-"""HTTP server with threads of the standard library, in a test's process or in a separate one.
+"""HTTP server with threads, from the standard library, in the process of a test or in a separate process.
 
 A wire format is a module of this package with `ROUTES: Sequence[Route]`, which is added to `ROUTES` below.
 A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,
-and turns the `GeneratedAnswer` into the provider's response. Batches use `state.create`, `state.poll` (once
-for each time that a client asks for one; they end after `state.polls`), `state.batches` to list them,
-`state.cancel` and `state.results`, which applies the order and damage of `state.faults`. The wire format
-itself shows `hollow` and `failed`; a file of lines goes through `wire.results_file`, which applies the other
-damage.
+and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create`,
+`state.batches`, `state.cancel`, `state.poll` (for each request about a batch, which ends after `state.polls`
+polls) and `state.results`, which orders the lines, leaves lines out and names their damage. The wire format
+applies the damage `hollow`, `failed` and `twice`; `wire.build_results_file` applies `cut` and `nameless`.
 
-This module does what is the same for all wire formats: the key (`state.key`, in any of the headers), faults
-of one request, 404 for unknown paths, and 400 for a body that is no request (ValueError, KeyError or
-TypeError of the route).
+This module does what is the same for all wire formats: it checks the key against `state.key`, applies the
+fault of a request, and answers 404 to an unknown path and 400 to a body for which the route raises
+ValueError, KeyError or TypeError.
 """
 
 import json
@@ -29,17 +28,17 @@ ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
 def answer_request(state: ProviderState, request: HttpRequest) -> Response:
-    """Return the response to a request, with the request's fault, if any."""
+    """Return the response to a request, with the fault that applies to the request, if any."""
     route, request = _route(state, request)
     if route is None:
         return build_refusal(404, f"no {request.method} {request.path}")
-    if state.key is not None and state.key not in _keys(request):
-        return route.refusal(401, f"Incorrect API key provided: {_keys(request)}")
+    if state.key is not None and state.key not in _read_key(request):
+        return route.refusal(401, f"Incorrect API key provided: {_read_key(request)}")
     with state.lock:
         state.requests.append(f"{request.method} {request.path}")
         fault = state.faults.take(f"{request.method} {request.path}")
     if fault is not None and fault.status != 200:
-        refused = route.refusal(fault.status, f"no: {_keys(request)}")
+        refused = route.refusal(fault.status, f"no: {_read_key(request)}")
         late = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
         body = refused.body if fault.body is None else fault.body
         return Response(body, refused.status, {**refused.headers, **late})
@@ -64,8 +63,8 @@ def _route(state: ProviderState, request: HttpRequest) -> tuple[Route | None, Ht
     return None, request
 
 
-def _keys(request: HttpRequest) -> str:
-    """Return the key of a request, from the header of any provider."""
+def _read_key(request: HttpRequest) -> str:
+    """Return the API key of a request, from the header of any provider; empty without a key."""
     key = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
     return key or request.headers.get("authorization", "").removeprefix("Bearer ")
 
@@ -140,15 +139,16 @@ class _ProviderHttpServer(ThreadingHTTPServer):
     url: str
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors: a client that has gone is one of the faults."""
+        """Ignore errors: clients in tests close connections before they have read the response."""
 
 
 class ProviderServer:
-    """A server on a port, for the duration of a `with` block.
+    """HTTP server on a port of 127.0.0.1, for the duration of a `with` block.
 
     Attributes:
-        state: its state, which a test reads and changes.
-        url: address without a path; `openai_url` is the base url for OpenAI's SDK.
+        state: state of the server, which a test reads and changes.
+        url: address of the server, without a path.
+        openai_url: base URL for OpenAI's SDK.
     """
 
     def __init__(self, state: ProviderState | None = None, port: int = 0) -> None:
@@ -171,7 +171,7 @@ class ProviderServer:
         self.close()
 
     def close(self) -> None:
-        """Stop serving, and send delayed and held answers at once."""
+        """Send delayed and held answers at once, and stop serving."""
         self.state.close()
         self._server.shutdown()
         self._serving.join()

@@ -12,7 +12,7 @@ from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import Damage, ProviderFaults, order_items
 
 CACHED_FROM = 1024
-"""Characters from which the beginning of a request is cached."""
+"""Minimum length of a request's beginning that is cached, in characters."""
 
 
 class CountedTokens(NamedTuple):
@@ -25,7 +25,7 @@ class CountedTokens(NamedTuple):
 
 
 class GeneratedAnswer(NamedTuple):
-    """Answer of the server to a request."""
+    """Answer of the model to a request; `is_cut`: whether the text ends in the middle."""
 
     text: str
     tokens: CountedTokens
@@ -33,7 +33,7 @@ class GeneratedAnswer(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A line of a batch that is done, and the damage to its result."""
+    """A line of a batch with its answer, and with the damage to it in the results (None: no damage)."""
 
     line_id: str
     answered: GeneratedAnswer
@@ -41,7 +41,7 @@ class Done(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """A line of a batch."""
+    """A request in a batch, with the id that the client gave it."""
 
     line_id: str
     question: ReceivedRequest
@@ -49,14 +49,15 @@ class BatchLine(NamedTuple):
 
 @dataclass
 class ProviderBatch:
-    """A batch.
+    """A batch, as a client created it.
 
     Attributes:
-        format: the wire format of the request that created it.
-        given: fields that the wire format stores with it, such as names and metadata.
-        created_at: seconds since 1970; a test may change it.
-        polls: number of further polls before it ends.
-        done: number of lines that are done, from the beginning.
+        format: the wire format of the request that created the batch.
+        given: fields that the wire format stores with the batch, such as names and metadata.
+        created_at: time of the creation, in seconds since 1970; a test may change it.
+        polls: number of further polls before the batch ends.
+        done: number of lines with an answer, counted from the first line.
+        results: lines of the results; None until a client asks for the results.
     """
 
     id: str
@@ -76,20 +77,20 @@ class ProviderState:
 
     Attributes:
         key: the correct key; None accepts any.
-        seconds: seconds that a model takes to answer; it does not apply in a batch.
+        seconds: seconds that the model takes to answer a request; batches have no such delay.
         polls: number of polls before a batch ends.
         has_batches: if false, the paths of batches do not exist, as with Ollama.
         formats: formats of answers that a request may ask for.
-        untaken: parameters of a request that the server does not accept.
-        longest: longest text that the model accepts, in characters; None is any.
-        answering: the model.
+        untaken: parameters that OpenAI's wire format refuses.
+        longest: maximum length of a text that the model accepts, in characters; None: no limit.
+        answering: function of the model, which returns the text of an answer.
         requests: method and path of each request with the correct key, in the order of arrival.
         questions: all requests that were answered.
-        asked: how often each text was asked about and is paid for. A line of a batch counts as soon as the
-            batch exists, and no longer once the batch was cancelled or expired before the line was done.
-        used: tokens of all answers.
-        in_flight: requests that are being answered.
-        most_in_flight: largest number of requests that were answered at the same time.
+        asked: number of paid requests by text. The lines of a batch count from its creation on; lines without
+            an answer at the end of the batch no longer count.
+        used: tokens of all requests and answers.
+        in_flight: requests that wait for their answer.
+        most_in_flight: maximum length that `in_flight` has had.
     """
 
     key: str | None = None
@@ -117,10 +118,10 @@ class ProviderState:
     def hold_answers(
         self, is_held: Callable[[ReceivedRequest], bool] = lambda question: True
     ) -> threading.Event:
-        """Hold the answers to some requests, until the returned event is set or the server closes.
+        """Delay the answers to some requests until the returned event is set or the server closes.
 
         Args:
-            is_held: whether the answer to a request waits for the event.
+            is_held: whether the answer to a request waits for the event. Default: all answers wait.
         """
         released = threading.Event()
         with self.lock:
@@ -138,10 +139,10 @@ class ProviderState:
         """Answer a request, after the time that the model takes.
 
         Raises:
-            ValueError: the text is too long.
+            ValueError: the text is longer than `longest`.
         """
         if self._is_too_long(question):
-            raise ValueError("the context is too long")
+            raise ValueError(f"the text is too long: it has more than {self.longest} characters")
         with self.lock:
             self.in_flight.append(question)
             self.most_in_flight = max(self.most_in_flight, len(self.in_flight))
@@ -155,7 +156,7 @@ class ProviderState:
             return self._answered(question)
 
     def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
-        """Create a batch."""
+        """Create a running batch in a wire format; `given` holds the format's own fields."""
         with self.lock:
             batch = ProviderBatch(
                 f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls
@@ -165,18 +166,18 @@ class ProviderState:
             return batch
 
     def batch(self, batch_id: str, wire: str) -> ProviderBatch | None:
-        """Return a batch of a wire format; None if there is none with this id."""
+        """Return a batch of a wire format by its id; None if there is none."""
         with self.lock:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == wire else None
 
     def batches(self, wire: str | None = None) -> list[ProviderBatch]:
-        """Return the batches of a wire format, or of all, the newest first."""
+        """Return the batches of a wire format, or of all wire formats, newest first."""
         with self.lock:
             return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 
     def poll(self, batch: ProviderBatch) -> None:
-        """Count a poll of a batch, and end the batch after the last one."""
+        """Count a poll of a running batch; end the batch if it has no polls left."""
         with self.lock:
             if batch.state != "running":
                 return
@@ -186,13 +187,13 @@ class ProviderState:
             self._end(batch, self.faults.ending)
 
     def cancel(self, batch: ProviderBatch) -> None:
-        """End a batch with the lines that are done."""
+        """Cancel a running batch; `faults.done_share` of its lines have an answer."""
         with self.lock:
             if batch.state == "running":
                 self._end(batch, "cancelled")
 
     def results(self, batch: ProviderBatch) -> Sequence[Done]:
-        """Return the results of the lines that are done; every call returns the same ones."""
+        """Return the lines with an answer except lines that are left out; every call returns the same."""
         with self.lock:
             if batch.results is None:
                 done = [
@@ -225,7 +226,7 @@ class ProviderState:
         return GeneratedAnswer(text, tokens, is_cut)
 
     def _counted(self, question: ReceivedRequest, text: str) -> CountedTokens:
-        """Count tokens, one per word."""
+        """Return the tokens of a request and its answer, one per word."""
         cached = written = 0
         if len(question.beginning) >= CACHED_FROM:
             beginning = (question.model, question.beginning)

@@ -15,7 +15,7 @@ class HttpRequest(NamedTuple):
 
     Attributes:
         names: values of the named groups of the route's pattern.
-        query: query parameters; of a parameter that appears twice, the last one.
+        query: query parameters; a parameter that appears twice has its last value.
         headers: headers by name in lower case.
         url: address of this server, without a path, for links that a client follows.
     """
@@ -32,17 +32,17 @@ class HttpRequest(NamedTuple):
         """Return the body as a JSON object.
 
         Raises:
-            ValueError: it is no JSON object.
+            ValueError: the body is not a JSON object.
         """
         value = json.loads(self.body)
         if not isinstance(value, dict):
-            raise ValueError("expected a JSON object")
+            raise ValueError("the body must be a JSON object")
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response; a body that is not bytes is sent as JSON.
+    """A response to a client. A body that is not bytes is sent as JSON.
 
     Attributes:
         is_dropped: whether the connection ends in the middle of the body.
@@ -63,7 +63,7 @@ def build_refusal(status: int, message: str) -> Response:
 def build_results_file(
     state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]
 ) -> Response:
-    """Return a file of results, one JSON object per line, with the damage to the lines and to the file."""
+    """Return a file of results, one JSON object per line, with the faults of its lines and of the file."""
     body = "".join(
         damage_line(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
     ).encode()
@@ -78,8 +78,8 @@ class Route(NamedTuple):
 
     Attributes:
         pattern: pattern of the whole path; its named groups become `HttpRequest.names`.
-        of_batches: whether the route is missing if the server has no batches.
-        refusal: returns the response to a bad key, a fault's status, or a body that is no request.
+        of_batches: whether the route exists only if the server has batches.
+        refusal: function that returns the error response for a status and a message.
     """
 
     method: str

@@ -2,10 +2,10 @@
 
     uv run python -m mnemon_bench.quality.answerability_fit DATA [DATA ...] [--write]
 
-Each DATA is a folder of conversations in the form of LoCoMo. Two logistic regressions tell questions that the
-messages answer from others: by their topic, from questions about other conversations of the same set; and by
-the speaker, from adversarial questions, which ask one person about the words of another. Every data set
-counts the same. Cross-validation leaves out the questions of one conversation at a time.
+Each DATA is a folder of conversations in the form of LoCoMo. Two logistic regressions separate questions that
+the messages answer from questions that they do not answer. The one by topic learns from questions about other
+conversations of the same set; the one by speaker from adversarial questions, which ask one person about the
+words of another. Every data set has the same weight. Cross-validation leaves out one conversation at a time.
 """
 
 import argparse
@@ -38,31 +38,33 @@ from mnemon_infra.models.wordllama import THRESHOLDS
 Kind = Literal["answered", "elsewhere", "adversarial"]
 
 DEPTH: Final = 10
-"""Number of best turns of which the recall is measured."""
+"""Number of best turns over which recall is measured."""
 
 PENALTY: Final = 1.0
-"""Weight of the squared weights in the loss."""
+"""Factor of the L2 penalty in the loss."""
 
 UNANSWERED_WEIGHT: Final = 0.3
-"""Weight of a question whose answer is not among the hits, where one with all of its answer has 1.3: leaving
-out the hits of the first costs nothing."""
+"""Weight of an answered question without its answer among the hits; the recall, 0 to 1, is added.
+
+A question whose hits hold the answer has more weight, because a search that leaves out its hits loses recall.
+"""
 
 SET_WEIGHT: Final = 400.0
-"""Weight of the answered questions of each data set in the loss."""
+"""Sum of the weights of the answered questions of each data set in the loss."""
 
 SHARES: Final[dict[Kind, float]] = {"answered": 1.0, "elsewhere": 0.75, "adversarial": 0.4}
 """Weights of the kinds of questions, as shares of `SET_WEIGHT`.
 
-Questions about the wrong speaker are rarer than others without an answer, and harder to tell. With a share of
-0.15, 74 % of them get hits on LoCoMo, and recall@10 falls by 0.010 (cross-validated); with 0.4 they are 51 %
-and 0.014, with 0.6 44 % and 0.022.
+Adversarial questions are rarer than other questions without an answer, and harder to detect. On LoCoMo
+(cross-validated), a share of 0.15 leaves hits to 74 % of them and costs 0.010 of recall@10; a share of 0.4
+leaves 51 % and costs 0.014, a share of 0.6 leaves 44 % and costs 0.022.
 """
 
 STEPS: Final = 60
-"""Maximum number of steps of Newton's method; the loss is convex, and ten usually suffice."""
+"""Number of steps of Newton's method; the loss is convex, and ten steps usually suffice."""
 
 LEASTS: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
-"""Least probabilities for which the figures are printed."""
+"""Minimum probabilities of an answer for which the figures are printed."""
 
 Vector = NDArray[np.float64]
 
@@ -72,11 +74,13 @@ class Judged(NamedTuple):
 
     Attributes:
         data_set: name of the data set.
-        owner: the conversation that the question is about.
-        kind: whether the conversation asked has the answer, and if not, why.
-        recall: share of the answer among the hits.
+        owner: the user whose conversation the question is about.
+        kind: `answered`: the searched conversation has the answer; `elsewhere`: another conversation has it;
+            `adversarial`: no conversation has it.
+        recall: share of the turns with the answer that are among the hits, 0 to 1.
         has_hits: whether the search finds anything.
-        features: None if the query is not judged.
+        features: features for the regressions; None if the search does not estimate answerability for the
+            query.
     """
 
     data_set: str
@@ -88,7 +92,7 @@ class Judged(NamedTuple):
 
 
 def judge_questions(name: str, data: Data) -> Iterator[Judged]:
-    """Yield each question asked in its own conversation, and in the two conversations after it."""
+    """Yield each question for its own conversation and, unless adversarial, for the next two."""
     search = InProcessSearch(data)
     users = list(search.conversations)
     for question in data.questions:
@@ -113,7 +117,7 @@ def _judge_question(
 
 
 def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
-    """Return the weights of both regressions."""
+    """Return the weights of the regressions by topic and by speaker."""
     topic = _fit_regression(
         [(each, each.features.topic) for each in questions if each.features and each.kind != "adversarial"]
     )
@@ -131,7 +135,7 @@ def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
 
 
 def _fit_regression(rows: Sequence[tuple[Judged, Sequence[float]]]) -> list[float]:
-    """Return the weights of a logistic regression, the constant last."""
+    """Return the weights of a logistic regression, with the constant last."""
     importance = [UNANSWERED_WEIGHT + each.recall if each.kind == "answered" else 1.0 for each, _ in rows]
     totals: dict[tuple[str, Kind], float] = defaultdict(float)
     for (each, _), value in zip(rows, importance, strict=True):
@@ -155,14 +159,14 @@ def _fit_regression(rows: Sequence[tuple[Judged, Sequence[float]]]) -> list[floa
 
 
 def judge_answer(question: Judged, weights: AnswerabilityWeights) -> float:
-    """Return the probability of an answer as a search does; 1 for queries that are not judged."""
+    """Return the probability that the hits have the answer: 0 without hits, 1 without features."""
     if not question.has_hits:
         return 0.0
     return compute_answerability(question.features, weights) if question.features else 1.0
 
 
 def cross_validate(questions: Sequence[Judged]) -> list[tuple[Judged, float]]:
-    """Return the questions with probabilities by weights that were fitted without their conversations."""
+    """Return each question with its probability, by weights that were fitted without its conversation."""
     judged: list[tuple[Judged, float]] = []
     for data_set, owner in sorted({(each.data_set, each.owner) for each in questions}):
         weights = fit_weights(
@@ -177,7 +181,10 @@ def cross_validate(questions: Sequence[Judged]) -> list[tuple[Judged, float]]:
 
 
 def summarise(judged: Sequence[tuple[Judged, float]], least: float) -> Iterator[str]:
-    """Yield a line for each data set: the recall lost, and the shares of unanswerable questions with hits."""
+    """Yield a line for each data set: the effect of leaving out hits below the probability `least`.
+
+    A line has the recall before and after, and the share of unanswerable questions that still have hits.
+    """
     for data_set in dict.fromkeys(each.data_set for each, _ in judged):
         own = [(each, chance) for each, chance in judged if each.data_set == data_set]
         kept = [each.recall * (chance >= least) for each, chance in own if each.kind == "answered"]
@@ -191,7 +198,7 @@ def summarise(judged: Sequence[tuple[Judged, float]], least: float) -> Iterator[
 
 
 def write_weights(weights: AnswerabilityWeights) -> None:
-    """Replace the weights beside the search, with the next version."""
+    """Write the weights into the file that a search loads, and increase its version."""
     path = Path(answerability.__file__).with_name(answerability.WEIGHTS_FILE)
     lines = path.read_text(encoding="utf-8").splitlines()
     version = next(int(line.partition("=")[2]) for line in lines if line.startswith("version"))
@@ -210,10 +217,12 @@ def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
 
 
 def main() -> None:
-    """Fit the weights, print figures with present and cross-validated weights, and write them if asked to."""
+    """Fit the weights, and print figures for present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of answerability.")
     parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
-    parser.add_argument("--write", action="store_true", help=f"Replace {answerability.WEIGHTS_FILE}.")
+    parser.add_argument(
+        "--write", action="store_true", help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}."
+    )
     arguments = parser.parse_args()
     questions = [each for path in arguments.data for each in judge_questions(path.name, load_data(path))]
     weights, present = fit_weights(questions), load_answerability_weights()

@@ -25,7 +25,7 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class LabelledPair(BaseModel):
-    """Two facts: `same` in other words, `update` of one by the other, or `different`: both are kept."""
+    """Two facts with a label: `same` in other words, `update` of `a` by `b`, or `different`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,22 +52,23 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     """Read the pairs of a file, one JSON object a line.
 
     Raises:
-        InvalidPairs: the file cannot be read, a line is no pair, or a language lacks pairs of either sort.
+        InvalidPairs: the file cannot be read, a line is no pair, or a language lacks pairs that are labelled
+            `different` or pairs with another label.
     """
     pairs = read_lines(path, LabelledPair, InvalidPairs)
     for language in {pair.language for pair in pairs} or {"any language"}:
         labels = {pair.label for pair in pairs if pair.language == language}
         if "different" not in labels or labels == {"different"}:
-            raise InvalidPairs(f"{path}: {language} lacks a label; add pairs labelled `different` and others")
+            raise InvalidPairs(f"{path}: {language} lacks a label; add pairs labelled `different` and `same`")
     return pairs
 
 
 async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
-    """Measure a model on the pairs that alignment leaves open; similarity decides nothing about the others.
+    """Measure an embedder on the pairs that alignment leaves to similarity.
 
     Returns:
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
-        F1, and the lowest threshold from which the precision is at least `PRECISION` (None if there is none).
+        F1, and as `precise` the lowest threshold from which on precision is at least `PRECISION`, or None.
         `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
         this precision in every language.
 
@@ -128,7 +129,7 @@ def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[
 
 
 def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
-    """Return the lowest threshold from which on the precision is high enough."""
+    """Return the lowest threshold from which on the precision is at least `PRECISION`; None without one."""
     lowest = None
     for point in reversed(curve):
         if point.precision < PRECISION:
@@ -138,10 +139,9 @@ def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
 
 
 def _recommend(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
-    """Return the strictest thresholds over the languages.
+    """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
-    If no threshold of a language is precise enough, the result is one that no pair exceeds, which merges
-    nothing.
+    If no threshold of a language is precise enough, the threshold is one that no pair exceeds.
     """
     update, duplicate = 0.0, 0.0
     for _, rows in _by_language(pairs):

@@ -26,21 +26,21 @@ from mnemon_infra.models.language.port import ModelAnswer, Usage
 from mnemon_infra.models.wordllama import load_word_similarity
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
-"""The relation that dedupe has found; `refused` if the policy refuses one of the facts."""
+"""Relation of two facts that dedupe has found; `refused` if the policy refuses one of the facts."""
 
 OUTCOMES: Final[tuple[PairOutcome, ...]] = ("same", "update", "undecided", "different", "refused")
 
 DIFFERENT_MERGED: Final = 0.02
-"""Largest share of different facts that may be merged."""
+"""Maximum share of pairs labelled `different` that are merged."""
 
 PARAPHRASES: Final = {"en": 0.45, "ru": 0.25}
-"""Smallest share of paraphrases to merge with the embedding model alone."""
+"""Minimum share of pairs labelled `same` that are merged without a language model, by language."""
 
 UPDATES: Final = 0.6
-"""Smallest share of updates that are to replace the older fact."""
+"""Minimum share of pairs labelled `update` in which the newer fact replaces the older fact."""
 
 ANSWERED: Final = 0.9
-"""Smallest share of undecided paraphrases and updates to merge once a language model has answered."""
+"""Minimum share of undecided pairs labelled `same` or `update` that are merged after a model has answered."""
 
 OWNER: Final = "bench", "u1"
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,10 +51,10 @@ class JudgedPair(NamedTuple):
 
     Attributes:
         pair: the pair.
-        outcome: the outcome of the decision.
-        says_newer: whether one fact is left and has the newer words.
-        is_merged: whether the facts are merged, if need be after a language model's answer.
-        evidence: the evidence of the decision.
+        outcome: relation that dedupe found, before any answer of a language model.
+        says_newer: whether the newer text replaced the older text.
+        is_merged: whether one fact is left, for an undecided pair after the answer of a language model.
+        evidence: evidence in the decision, or the fact that the policy refused.
     """
 
     pair: LabelledPair
@@ -69,7 +69,7 @@ async def run(
 ) -> dict[str, Any]:
     """Propose both facts of each pair to a separate user, with the default settings.
 
-    A scripted language model then answers about the pairs that stay undecided; it knows the labels.
+    For undecided pairs, the label takes the place of a language model's answer.
 
     Args:
         pairs: pairs that a person labelled; `a` is proposed first.
@@ -77,8 +77,8 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios` with their targets, `languages`: the confusion table of each, and `faults`: the pairs of
-        different facts that were merged.
+        `ratios` with their `targets`; `languages`: number of pairs by label and outcome, for each language;
+        `faults`: the pairs labelled `different` that were merged.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -160,7 +160,7 @@ def _ask_model(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> bool:
-    """Return whether two undecided facts are merged after a model has answered with their label."""
+    """Return whether two undecided facts are merged if a model answers with their label."""
     asked = FactPair(
         fact_id=newer.fact_id, version=str(newer.id), other_id=older.fact_id, other_version=str(older.id)
     )
@@ -175,7 +175,7 @@ def _ask_model(
 
 
 def _confusion_table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
-    """Return the number of pairs by label, then by outcome."""
+    """Return the number of a language's pairs by label, then by outcome."""
     counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
     return {
         label: {outcome: counts[label, outcome] for outcome in OUTCOMES}

@@ -2,9 +2,9 @@
 
     uv run python -m mnemon_bench.quality.follow_ups [DATA ...]
 
-The follow-ups of `follow_ups.json` ask about the Russian conversation that mnemon contains. Each DATA is a
-folder of conversations in the form of LoCoMo. Its questions stand by themselves: each is asked alone, and
-after an unrelated message of the same conversation, which should change nothing.
+The follow-ups of `follow_ups.json` ask about the Russian conversation that mnemon ships. Each DATA is a
+folder of conversations in the form of LoCoMo. Its questions depend on no other message: each is asked alone,
+and after an unrelated question about the same conversation, which should not change the recall.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def load_follow_ups() -> list[FollowUp]:
 
 
 def list_unrelated_questions(data: Data, seed: int = 0) -> list[FollowUp]:
-    """Return the questions of some conversations, each after an unrelated question of the same user."""
+    """Return the questions of the data, each after an unrelated question about the same conversation."""
     chance = random.Random(seed)
     questions = [each for each in data.questions if each.category != ADVERSARIAL]
     unrelated = []
@@ -56,7 +56,7 @@ def list_unrelated_questions(data: Data, seed: int = 0) -> list[FollowUp]:
 
 
 def measure_recall(search: InProcessSearch, asked: Iterable[FollowUp]) -> dict[str, float]:
-    """Return the mean recall at each depth."""
+    """Return the mean recall of the questions at each depth, such as `recall@5`."""
     return average_recall(
         [(each.evidence, search.find_turns(each.user, each.question, each.preceding)) for each in asked]
     )
@@ -64,7 +64,7 @@ def measure_recall(search: InProcessSearch, asked: Iterable[FollowUp]) -> dict[s
 
 def main() -> None:
     """Print recall with and without preceding messages."""
-    parser = argparse.ArgumentParser(description="Measure follow-up questions.")
+    parser = argparse.ArgumentParser(description="Measure the recall of follow-up questions.")
     parser.add_argument("data", type=Path, nargs="*", help="Folders of conversations in the form of LoCoMo.")
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]
     for path in parser.parse_args().data:

@@ -1,4 +1,4 @@
-"""Search of conversations in this process, with the vectors and term weights of the engine."""
+"""Search of conversations without a server, with the same vectors and term weights as the vector store."""
 
 import asyncio
 from collections import defaultdict
@@ -35,7 +35,7 @@ from mnemon_infra.vectors.port import PointHit
 from mnemon_producers.events import ChatEvent
 
 DEPTHS: Final = (5, 10)
-"""Numbers of best turns of which the recall is measured."""
+"""Numbers of best turns over which recall is measured."""
 
 
 class FoundMessages(NamedTuple):
@@ -43,8 +43,8 @@ class FoundMessages(NamedTuple):
 
     Attributes:
         candidates: the candidates to rank, by event id.
-        around: their messages, and messages around the best of them.
-        matches: how well the tokens of each message match the query's, by log position.
+        around: the messages of the candidates, and the messages around the best candidates.
+        matches: similarity of each message's tokens to the query's tokens, by log position.
     """
 
     candidates: dict[str, FusedCandidate]
@@ -56,7 +56,7 @@ class Conversation:
     """The messages of one user, with their vectors and term weights."""
 
     def __init__(self, messages: Sequence[VisibleMessage]) -> None:
-        """Index the messages."""
+        """Compute the vectors and term weights of the messages."""
         self.messages = messages
         self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
         self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
@@ -70,7 +70,7 @@ class Conversation:
     def find_hits(
         self, words: Sparse, meaning: Dense, indexed: TermStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
-        """Return the hits by words and by meaning, as the engine does."""
+        """Return the `limit` best hits by words and the `limit` best by vectors, as the vector store does."""
         scores = np.zeros(len(self.messages))
         rarity = indexed.weigh_terms(words.indices)
         for term, weight in zip(words.indices, words.values, strict=True):
@@ -80,14 +80,14 @@ class Conversation:
         return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
 
     def match_tokens(self, query: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
-        """Return how well the tokens of messages match the query's, by log position."""
+        """Return the similarity of each message's tokens to the query's tokens, by log position."""
         places = [seq - 1 for seq in seqs]
         texts = [self.texts[place].meaning for place in places]
         matches = asyncio.run(load_wordllama().match_tokens(query, texts, tokens))
         return dict(zip(seqs, matches.tolist(), strict=True))
 
     def surround(self, found: Sequence[str], anchors: int) -> Surroundings:
-        """Return the found messages, and those around the first of them."""
+        """Return the found messages, and the messages around the first `anchors` of them."""
         place_of = {each.event_id: place for place, each in enumerate(self.messages)}
         around = Surroundings({}, {})
         for rank, event_id in enumerate(found):
@@ -113,12 +113,12 @@ class InProcessSearch:
     Attributes:
         conversations: the conversations, by user.
         tokens: statistics of the embedding model on all messages.
-        indexed: rarity of the words and concepts of all messages, as in the engine.
+        indexed: rarity of the words and concepts of all messages, as in the vector store.
         statistics: rarity of the words of all messages, for the ranking.
     """
 
     def __init__(self, data: Data) -> None:
-        """Index the conversations."""
+        """Compute the vectors, term weights and statistics of all conversations."""
         said = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
         texts = [
             ": ".join(filter(None, (each.name, each.content)))
@@ -133,11 +133,11 @@ class InProcessSearch:
         self.statistics = TermStatistics.of_texts(texts)
 
     def build_intent(self, user: str, query: str, preceding: Sequence[str] = ()) -> QueryIntent:
-        """Return the intent of a query that follows the user's last message."""
+        """Return the intent of a query that the user asks at the time of the conversation's last message."""
         return QueryIntent(query, self.conversations[user].messages[-1].sent_at, tuple(preceding))
 
     def find_candidates(self, user: str, intent: QueryIntent, breadth: Breadth) -> list[FusedCandidate]:
-        """Return the candidates that words and meaning find, best first."""
+        """Return the candidates that words and vectors find, best first."""
         meaning = asyncio.run(self._embed_query(intent))
         hits = self.conversations[user].find_hits(intent.words, meaning, self.indexed, breadth.candidates)
         return fuse_rankings(*hits, breadth.candidates)
@@ -145,30 +145,30 @@ class InProcessSearch:
     def gather_features(
         self, user: str, intent: QueryIntent, breadth: Breadth
     ) -> list[tuple[VisibleMessage, MessageFeatures]]:
-        """Return the found messages and their neighbours with their features, by log position."""
+        """Return features of the found messages and of messages around them, in the order of the log."""
         found = self._find_messages(user, intent, breadth)
         return extract_features(found.candidates, found.around, intent, self.statistics, found.matches)
 
     def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
-        """Return the best messages, best first."""
+        """Return at most `limit` messages for a query, best first."""
         return list_best(self.score_messages(user, intent, choose_breadth(limit)), limit)
 
     def score_messages(
         self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None
     ) -> list[ScoredMessage]:
-        """Return the found messages and their neighbours with scores, best first.
+        """Return the found messages and the messages around them with scores, best first.
 
         Args:
             user: the user whose messages are searched.
             intent: the query.
-            breadth: how many messages are considered.
+            breadth: numbers of messages that each step of the search considers.
             thresholds: thresholds that leave out irrelevant candidates, as a search does; None keeps all.
         """
         found = self._find_messages(user, intent, breadth, thresholds)
         return score_messages(found.candidates, found.around, intent, self.statistics, found.matches)
 
     def find_turns(self, user: str, query: str, preceding: Sequence[str] = ()) -> list[str]:
-        """Return the ids of the best turns for a query, best first."""
+        """Return the ids of the ten best turns for a query, best first."""
         ranked = self.rank_messages(user, self.build_intent(user, query, preceding), max(DEPTHS))
         return [turn_id(each.message.event_id) for each in ranked]
 
@@ -207,7 +207,8 @@ def average_recall(answers: Collection[tuple[frozenset[str], Sequence[str]]]) ->
     """Return the mean recall at each depth.
 
     Args:
-        answers: for each question the ids of the turns that answer it, and those found, best first.
+        answers: for each question, the ids of the turns that answer it, and the ids of the turns found, best
+            first.
     """
     return {
         f"recall@{depth}": fmean(recall(evidence, turns[:depth]) for evidence, turns in answers)

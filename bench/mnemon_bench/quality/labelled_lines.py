@@ -9,10 +9,10 @@ LineT = TypeVar("LineT", bound=BaseModel)
 
 
 def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> list[LineT]:
-    """Read a file as a list of `model`; skip empty lines.
+    """Read each line of a file as a `model`; skip empty lines.
 
     Raises:
-        ValueError: as `invalid`: the file cannot be read, or a line does not satisfy the model.
+        ValueError: of the class `invalid`: the file cannot be read, or a line does not satisfy the model.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")

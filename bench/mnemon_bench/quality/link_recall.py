@@ -2,8 +2,8 @@
 
     uv run python -m mnemon_bench.quality.link_recall DATA [DATA ...]
 
-Each DATA is a folder of conversations in the form of LoCoMo. Their messages stand in the place of facts, of
-equal importance and freshness. The candidates are computed in this process, as for the fit of the ranking.
+Each DATA is a folder of conversations in the form of LoCoMo. Their messages are ranked as if they were facts
+of equal importance and age. The search runs in this process, without a server.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SETTINGS: Final = Retrieval(decay=False)
 
 
 class LinkedQuestion(NamedTuple):
-    """A question with the turns that are found for it, best first."""
+    """A question with the ids of the turns that the ranking of facts finds, best first."""
 
     question: LabelledQuestion
     without_links: Sequence[str]
@@ -36,7 +36,7 @@ class LinkedQuestion(NamedTuple):
 
 
 def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
-    """Yield each question that has an answer, with the turns found by the ranking of facts."""
+    """Yield each question that has an answer, with the turns found without and with links."""
     search, breadth = InProcessSearch(data), choose_breadth(max(DEPTHS))
     facts = {
         user: [_convert_message(each) for each in conversation.messages]
@@ -56,7 +56,7 @@ def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
 def _rank_turns(
     query: str, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
 ) -> tuple[list[str], list[str]]:
-    """Return the turns found without and with links, best first."""
+    """Return the ids of the turns found without links, and those found with links, best first."""
     standing = [fact for fact in facts if fact.id in found]
     share = measure_best_share(query, [(found[fact.id], fact.text) for fact in standing])
     now = facts[-1].changed_at

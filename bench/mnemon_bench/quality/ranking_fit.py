@@ -27,13 +27,13 @@ from mnemon_consumers.retrieve.search.messages import rerank
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
 
 PENALTY: Final = 5.0
-"""Weight of the squared weights in the loss. Recall changes by less than 0.01 from 1 to 20."""
+"""Factor of the L2 penalty in the loss. Between the values 1 and 20, recall changes by less than 0.01."""
 
 SET_WEIGHT: Final = 400.0
-"""Weight of each data set in the loss, in questions."""
+"""Sum of the weights of the questions of each data set in the loss."""
 
 LEAST_GAIN: Final = 1e-6
-"""Decrease of the loss below which the fit ends."""
+"""Decrease of the loss in one step below which the fit ends."""
 
 Vector = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Labelled(NamedTuple):
 
     Attributes:
         data_set: name of the data set.
-        user: the conversation.
+        user: the user whose conversation is searched.
         features: a row for each candidate, in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
         is_evidence: for each candidate, whether it holds the answer.
@@ -79,7 +79,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
 def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
     """Return the weights with the highest likelihood, by Newton's method; the loss is convex.
 
-    A question without a candidate that holds the answer teaches nothing and is left out.
+    Questions without a candidate that holds the answer are left out.
     """
     usable = [each for each in questions if each.is_evidence.any()]
     count_of = Counter(each.data_set for each in usable)
@@ -115,7 +115,7 @@ def _compute_chances(logits: Vector) -> Vector:
 
 
 def _compute_surprise(question: Labelled, weights: Vector) -> float:
-    """Return the mean negative logarithm of the chance of a message that holds the answer."""
+    """Return the mean negative log probability of the messages that hold the answer."""
     logits = question.features @ weights
     highest = logits.max()
     total = highest + np.log(np.exp(logits - highest).sum())
@@ -123,7 +123,7 @@ def _compute_surprise(question: Labelled, weights: Vector) -> float:
 
 
 def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, dict[str, float]]:
-    """Return the mean recall of each data set at each depth."""
+    """Return the mean recall of each data set at each depth, and of all candidates as `in reach`."""
     answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
         # Of equal scores the newer message comes first, as in `score_messages`.
@@ -136,7 +136,7 @@ def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, di
 
 
 def cross_validate(questions: Sequence[Labelled], penalty: float = PENALTY) -> dict[str, dict[str, float]]:
-    """Return the mean recall with weights that were fitted without the question's conversation."""
+    """Return the recall with weights that were fitted without the question's conversation."""
     judged: list[tuple[Labelled, Vector]] = []
     for user in sorted({each.user for each in questions}):
         weights = fit_weights([each for each in questions if each.user != user], penalty)
@@ -145,7 +145,7 @@ def cross_validate(questions: Sequence[Labelled], penalty: float = PENALTY) -> d
 
 
 def write_weights(weights: Vector) -> None:
-    """Replace the weights beside the ranking, with the next version."""
+    """Write the weights into the file that the ranking loads, and increase its version."""
     path = Path(rerank.__file__).with_name(rerank.WEIGHTS_FILE)
     lines = path.read_text(encoding="utf-8").splitlines()
     version = next(int(line.partition("=")[2]) for line in lines if line.startswith("version"))
@@ -157,10 +157,12 @@ def write_weights(weights: Vector) -> None:
 
 
 def main() -> None:
-    """Fit the weights, print them with fitted and cross-validated recall, and write them if asked to."""
+    """Fit the weights, and print them and the recall with present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of the ranking of messages.")
     parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
-    parser.add_argument("--write", action="store_true", help=f"Replace {rerank.WEIGHTS_FILE}.")
+    parser.add_argument(
+        "--write", action="store_true", help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}."
+    )
     arguments = parser.parse_args()
     breadth = choose_breadth(max(DEPTHS))
     questions = [

@@ -59,13 +59,13 @@ ADVERSARIAL: Final = 5
 """The category of questions without an answer, which are counted separately."""
 
 ELSEWHERE: Final = 200
-"""Maximum number of questions that are asked in another conversation of the data, which has no answer."""
+"""Maximum number of questions that are asked in a conversation without their answer."""
 
 SEED: Final = 1
-"""Seed of the choice of these questions and conversations."""
+"""Seed of the random choice in `choose_elsewhere`."""
 
 WARM_UP_SECONDS: Final = 3.0
-"""Seconds of searches before the measurement."""
+"""Duration of the searches before the measurement, in seconds."""
 
 _TURN: Final = re.compile(r"D\d+:\d+")
 
@@ -80,7 +80,7 @@ class LabelledQuestion(NamedTuple):
 
 
 class RankedTurns(NamedTuple):
-    """A question, the ids of the turns found for it, best first, and the time that the search took."""
+    """A question, the ids of the turns found for it, best first, and the seconds that the search took."""
 
     question: LabelledQuestion
     turns: Sequence[str]
@@ -88,17 +88,17 @@ class RankedTurns(NamedTuple):
 
 
 Method = Callable[[LabelledQuestion], Awaitable[list[str]]]
-"""Finds turns, best first."""
+"""Function that returns the ids of the turns found for a question, best first."""
 
 
 class Data(NamedTuple):
-    """Conversations, and the questions about them that have usable evidence.
+    """Conversations, and the questions about them whose evidence names turns of the conversations.
 
     Attributes:
         conversations: the conversations to import.
         questions: the questions to ask.
-        languages: for each language that is also counted separately, the categories of its questions.
-        targets: bounds of the figures.
+        languages: categories of the questions in each language for which figures are computed separately.
+        targets: minima and maxima of the figures.
     """
 
     conversations: Sequence[LocomoConversation]
@@ -189,7 +189,7 @@ def load_data(path: Path) -> Data:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo(f"{path} holds no questions")
+        raise NotLocomo(f"{path} has no questions with evidence; name a file or folder in the form of LoCoMo")
     return Data(conversations, questions)
 
 
@@ -231,9 +231,9 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
 
 
 def choose_elsewhere(data: Data) -> list[LabelledQuestion]:
-    """Return questions, each with a user of another conversation, which has no answer to it.
+    """Return questions, each with the user of another conversation, which does not have the answer.
 
-    There are none if the data has one conversation.
+    The result is empty if the data has only one conversation.
     """
     users = sorted({each.user for each in data.questions})
     answerable = [each for each in data.questions if each.category != ADVERSARIAL]
@@ -257,7 +257,7 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
         )
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
-            raise RuntimeError(f"search: {answer.data.decode()}")
+            raise RuntimeError(f"search for {question.text!r} failed: {answer.data.decode()}")
         return [turn_id(hit.id) for hit in reply.hits]
 
     return search
@@ -266,7 +266,7 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
 async def _ask_candidates(
     deployment: Deployment, questions: Sequence[LabelledQuestion]
 ) -> dict[str, list[RankedTurns]]:
-    """Find turns by words alone, by vectors alone, and by both, with parts of `search` in this process."""
+    """Find turns with parts of `search`: `bm25` by words, `dense` by vectors, `fused` by both."""
     async with Database(deployment, name="bench") as database:
         (texts,) = await database.run_query(load_sample([TENANT]))
     async with open_index(deployment, Embedding()) as vector_index:
@@ -309,11 +309,11 @@ def turn_id(event_id: str) -> str:
 def summarise(
     answered: Sequence[RankedTurns], languages: Mapping[str, frozenset[int]] | None = None
 ) -> dict[str, Any]:
-    """Return the recall of a method and its times.
+    """Return recall, hit rate, reciprocal rank and times (in ms) of a method.
 
     Args:
         answered: the questions with the turns that the method has found.
-        languages: for each language to count separately, the categories of its questions.
+        languages: categories of the questions in each language for which figures are computed separately.
     """
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})

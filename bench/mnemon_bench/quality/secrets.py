@@ -62,8 +62,8 @@ def run(
 
     Returns:
         `ratios`: `recall_<language>` and `precision_<language>`, with targets of 0.95 each. `languages`: the
-        counts. `missed`: secrets that pass. `refused`: harmless sentences that do not, each with the reason.
-        `milliseconds`: time of one check, by percentile.
+        counts. `missed`: secrets that are not refused. `refused`: harmless sentences that are refused, with
+        the reason. `milliseconds`: time of one check, by percentile.
     """
     policy = Policy()
     report(f"checking {len(sentences)} sentences")

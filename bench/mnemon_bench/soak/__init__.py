@@ -1,1 +1,1 @@
-"""Soak: hours of mixed load on one data folder, with samples of everything that must not grow."""
+"""Soak: hours of mixed load on one data folder, with samples of figures that must not grow."""

@@ -1,4 +1,4 @@
-"""Mixed load of a soak: users talk, save, search and forget, and are erased in turn."""
+"""Mixed load of a soak: users talk, save, search and forget, and are erased one after the other."""
 
 import asyncio
 import random
@@ -20,21 +20,21 @@ from mnemon_producers.errors import AskFailed, PublishFailed
 
 TENANTS: Final = ("soak-a", "soak-b")
 USERS: Final = 8
-"""Users of each tenant."""
+"""Number of users of each tenant."""
 
 MODEL: Final = "soak-model"
 
 IDLE_SECONDS: Final = 20.0
-"""Seconds of rest after which `extract` reads a conversation; the default would leave most windows uncut."""
+"""Setting `extraction.idle_seconds`; with the default, few conversations would be read for facts."""
 
 DOCUMENTS: Final = 3
-"""Documents of each user, which later documents replace."""
+"""Number of documents of a user; every further document replaces one of them."""
 
 SETTINGS_EVERY: Final = 200
-"""Number of operations after which the settings change once."""
+"""Number of operations between two changes of the settings."""
 
 RETENTION_EVERY: Final = 60.0
-"""Seconds between removals of old work; the schedule of `maintain` would start one an hour."""
+"""Seconds between two runs of retention; the schedule of `maintain` would start one per hour."""
 
 Operation = Callable[[MemoryClient, str], Awaitable[object]]
 
@@ -42,14 +42,14 @@ Operation = Callable[[MemoryClient, str], Awaitable[object]]
 class SoakLoad:
     """Performs operations at a fixed rate until cancelled.
 
-    Each user is erased after `lifetime` seconds and begins again under the same name, so that the content of
-    the data folder is bounded. The erasures of different users are spread over the lifetime.
+    Each user is erased after `lifetime` seconds and begins again under the same name, so that the data folder
+    has a bounded size. The erasures of different users are spread over the lifetime.
 
     Args:
         connection: connection to the deployment.
         rate: operations per second.
         lifetime: seconds from one erasure of a user until the next.
-        seed: seed of the choice of operations.
+        seed: seed of the random choice of operations, users and texts.
 
     Attributes:
         done: number of completed operations, by name.
@@ -88,7 +88,7 @@ class SoakLoad:
             group.create_task(self._trigger_retention())
 
     async def configure(self, models: bool) -> None:
-        """Set settings: with `models`, a language model extracts facts and writes summaries."""
+        """Write the settings; with `models`, a language model extracts facts and writes summaries."""
         await write_settings(self._connection, self._build_settings(models, self._random.randrange(8, 12)))
 
     def _build_settings(self, models: bool, recent: int) -> SettingsV1:

@@ -1,4 +1,4 @@
-"""Soak of a stack: mixed load for hours, samples in a file of JSON lines, and a verdict on each series."""
+"""Soak of a stack: mixed load for hours, samples in a file of JSON lines, and a trend of each series."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 
 RATE: Final = 3.0
-"""Operations per second: an exchange of two messages, a context, a search and so on."""
+"""Operations per second. An operation is an exchange of two messages, a context, a search or similar."""
 
 LIFETIMES: Final = 12
-"""Maximum number of times that each user is erased in a run: an erasure that takes long delays the next."""
+"""Number of times that each user is erased in a run; it is lower if erasures are slow."""
 
 SAMPLES: Final = 240
-"""Number of samples of a run."""
+"""Number of samples in a run, at equal intervals."""
 
 MODEL_SECONDS: Final = 0.2
 """Time that the model takes to answer, in seconds."""
@@ -46,8 +46,8 @@ async def run(
 ) -> dict[str, Any]:
     """Run the load against the consumers in two processes, as `mnemon up` has them.
 
-    A model server on this machine extracts facts and writes summaries, so that windows, batches and calls of
-    models arise as with a provider.
+    A local server takes the place of a provider of language models, so that the run has windows, batches and
+    calls of models.
 
     Args:
         deployment: an empty stack that runs in `folder`, already provisioned and migrated.
@@ -58,9 +58,9 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios` has `growing_series`, the number of series that grow beyond their bound. `trends` has level,
-        growth and bound of each series, `operations` the numbers of completed operations, `failed` of those
-        without an answer.
+        `ratios`: `growing_series`, the number of series that grow beyond their bound. `trends`: level, growth
+        and bound of each series. `operations`: numbers of completed operations, by name. `failed`: numbers of
+        operations without an answer, by name.
 
     Raises:
         ValueError: the run is too short for a trend.
@@ -101,7 +101,7 @@ async def run(
 
 
 def make_figures(trends: Sequence[Trend]) -> dict[str, Any]:
-    """Return the figures of a soak, in the form of a bench."""
+    """Return the figures of a soak in the form of all benchmarks, with `ratios` and `targets`."""
     return {
         "ratios": {"growing_series": sum(trend.is_growing for trend in trends)},
         "targets": {"at_most": {"growing_series": 0}},
@@ -118,5 +118,5 @@ def make_figures(trends: Sequence[Trend]) -> dict[str, Any]:
 
 
 def read_samples(path: Path) -> list[Mapping[str, float]]:
-    """Return the samples of a file that `run` wrote."""
+    """Read the samples from a file that `run` wrote."""
     return [json.loads(line) for line in path.read_text().splitlines()]

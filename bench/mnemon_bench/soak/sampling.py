@@ -27,11 +27,11 @@ _MODULES: Final = {
     "mnemon_consumers.background_process": "background",
     "mnemon_bench.workers.consumers": "foreground",
 }
-"""Roles of the processes that run a module of Python."""
+"""Role of a process, by the Python module that it runs."""
 
 
 async def take_sample(connection: Client, database: Database, folder: Path) -> Sample:
-    """Sample the processes below this one, the tables, the streams and the folder.
+    """Sample the child processes of this process, the tables, the streams and the data folder.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: a server does not answer.
@@ -49,7 +49,7 @@ async def take_sample(connection: Client, database: Database, folder: Path) -> S
 
 
 def sample_processes() -> Sample:
-    """Return memory, open files and connections of the processes of each role below this process."""
+    """Return memory, threads, open files and connections of all child processes, summed by role."""
     sample: defaultdict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess), process.oneshot():
@@ -67,9 +67,9 @@ def sample_processes() -> Sample:
 
 
 def measure_memory(process: psutil.Process) -> int:
-    """Return the bytes of a process, with its share of the memory that several processes have in common.
+    """Return the memory of a process in bytes, with its share of memory that it has in common with others.
 
-    Where the system does not tell the share, only the process's own memory counts.
+    On a system without this figure (PSS), only memory that no other process uses counts (USS).
     """
     memory = process.memory_full_info()
     return int(getattr(memory, "pss", memory.uss))
@@ -82,7 +82,7 @@ def _find_role(process: psutil.Process) -> str | None:
 
 
 def _list_files(process: psutil.Process) -> Iterator[str]:
-    """Yield the targets of a process's open file descriptors; regular files only, where there is no /proc."""
+    """Yield the targets of a process's open file descriptors; without /proc, only those of regular files."""
     folder = Path(f"/proc/{process.pid}/fd")
     if not folder.exists():
         yield from (each.path for each in process.open_files())
@@ -93,7 +93,7 @@ def _list_files(process: psutil.Process) -> Iterator[str]:
 
 
 def _measure_folder(folder: Path) -> Sample:
-    """Return the megabytes and the number of files of each part of the data folder."""
+    """Return the size in megabytes and the number of files of each part of the data folder."""
     sample: defaultdict[str, float] = defaultdict(float)
     for part in ("nats", "postgres", "vectors"):
         for place, _, names in os.walk(folder / part):

@@ -1,4 +1,4 @@
-"""Sheet of sparklines of a soak, as SVG, written without a library for plots."""
+"""Sheet of a soak's sparklines, as SVG, which needs no library for plots."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ SHOWN: Final = (
 def write_sheet(path: Path, samples: Sequence[Mapping[str, float]], names: Sequence[str] = SHOWN) -> None:
     """Write an SVG file with a sparkline for each series; a growing series is red.
 
-    The part of each line before the end of the warm-up is pale. Each line begins at zero.
+    The part of each line that belongs to the warm-up is pale. The lower edge of each sparkline is zero.
 
     Raises:
         ValueError: there are too few samples for a trend.

@@ -1,4 +1,4 @@
-"""Trend of a series after its warm-up, and the verdict whether the series grows."""
+"""Trend of a series after the warm-up, and whether the series grows."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -6,7 +6,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 WARM_UP: Final = 0.3
-"""Share of a run, from its start, that no verdict uses: pools, caches and the first lifetime fill up."""
+"""Share of a run, from its start, that no trend uses, because pools and caches fill up first."""
 
 MOST_GROWTH: Final = 0.1
 """Maximum growth of a series from the end of the warm-up to the end of the run, as a share of its median."""
@@ -23,7 +23,7 @@ ALLOWANCES: Final[Mapping[str, float]] = {
     "threads": 5.0,
     "processes": 2.0,
 }
-"""Growth that counts as none, by the first part of a series' name, as series near zero vary by more."""
+"""Growth that is always allowed, by the first part of a series' name, for series with a small median."""
 
 
 class Trend(NamedTuple):
@@ -31,9 +31,9 @@ class Trend(NamedTuple):
 
     Attributes:
         name: name of the series.
-        level: median after the warm-up.
-        growth: growth from the end of the warm-up to the end of the run, at the robust slope.
-        bound: maximum growth.
+        level: median of the values after the warm-up.
+        growth: growth from the end of the warm-up to the end of the run, by the slope of `find_trend`.
+        bound: growth above which the series counts as growing.
     """
 
     name: str
@@ -53,7 +53,7 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
     be outliers (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968).
 
     Args:
-        name: name of the series; its first part selects the allowance.
+        name: name of the series; its first part is a key of `ALLOWANCES`.
         seconds: time of each sample since the start of the run, ascending.
         values: value of each sample.
 
@@ -63,7 +63,9 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
     begin = seconds[-1] * WARM_UP
     points = [(at, value) for at, value in zip(seconds, values, strict=True) if at >= begin]
     if len(points) < 2:
-        raise ValueError(f"{name} has {len(points)} samples after the warm-up, and a trend needs two")
+        raise ValueError(
+            f"{name} has {len(points)} samples after the warm-up, and a trend needs two; run for longer"
+        )
     slope = median(
         (later - value) / (after - at)
         for (at, value), (after, later) in combinations(points, 2)
@@ -77,7 +79,7 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
 def find_trends(samples: Sequence[Mapping[str, float]]) -> list[Trend]:
     """Return the trend of each series of the samples; each sample has its time as `seconds`.
 
-    A series that a sample lacks is 0 there.
+    A series has the value 0 in a sample that lacks it.
     """
     names = sorted({name for sample in samples for name in sample} - {"seconds"})
     seconds = [sample["seconds"] for sample in samples]

@@ -1,4 +1,4 @@
-"""A growing conversation: its summaries, and the context that a model gets of it."""
+"""Summaries and size of the context of a growing conversation."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -26,7 +26,7 @@ TENANT, USER = "bench", "talker"
 KEY_FACTS = 8
 
 GROWN = 20
-"""Messages after which a conversation has summaries."""
+"""Number of messages from which on a conversation has summaries."""
 
 TARGETS = {
     "at_most": {
@@ -42,7 +42,7 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """State after a number of messages."""
+    """State of the conversation after `messages` messages; `uncompacted`: messages that no summary covers."""
 
     messages: int
     context_tokens: int
@@ -61,14 +61,14 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: final length of the conversation.
-        step: messages between two contexts.
+        messages: final length of the conversation, in messages.
+        step: number of messages between two contexts.
         report: called with lines about the progress.
 
     Returns:
-        `growth`: of each stage the messages, tokens of the context, live summaries, and messages that no
-        summary covers. `most_tokens`, `fewest_tokens_when_grown` and `most_summaries` over all stages;
-        `gaps` and `overlaps` between the log ranges of summaries, of all that were ever written.
+        `growth`: the `Stage` after each step. `most_tokens` and `most_summaries`: maxima over all stages.
+        `fewest_tokens_when_grown`: minimum over the stages from `GROWN` messages on. `gaps` and `overlaps`:
+        numbers of gaps and of overlaps between the ranges of neighbouring summaries.
 
     Raises:
         RuntimeError: a context fails.
@@ -149,5 +149,5 @@ async def _measure_tokens(connection: Client, seq: int) -> int:
     message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
     reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
-        raise RuntimeError(f"after {seq} messages: {message.data.decode()}")
+        raise RuntimeError(f"context at log position {seq} failed: {message.data.decode()}")
     return reply.tokens

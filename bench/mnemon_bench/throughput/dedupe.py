@@ -1,4 +1,4 @@
-"""Time from a proposal in the log to the decision in the log, with one dedupe worker and with four."""
+"""Decisions per second of one worker of `dedupe` and of four, compared with a bare loop."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,18 +36,18 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count. Each measurement has separate users.
+        rounds: number of measurements of each case; the figures are medians. Each has separate users.
         number: proposals of each measurement; a multiple of twice `USERS`.
         report: called with lines about the progress.
 
     Returns:
         `decisions_per_second` of one worker, of four (each with its own connection, all in one process
         with one embedded engine), and of a bare loop that embeds, searches and upserts the same proposals.
-        `ratios`: the ratios of these rates. `outcome`: the number of events of each name that the proposals
-        led to, the same for one worker and for four.
+        `ratios`: the ratios of these rates. `outcome`: number of events in the log by name, the same for one
+        worker and for four.
 
     Raises:
-        RuntimeError: the same proposals led to different decisions, with one worker or with four.
+        RuntimeError: the same proposals led to different decisions in two measurements.
     """
     rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
     outcomes = []
@@ -66,7 +66,7 @@ async def run(
     finally:
         await connection.close()
     if any(outcome != outcomes[0] for outcome in outcomes):
-        raise RuntimeError(f"the same proposals are decided in more than one way: {outcomes}")
+        raise RuntimeError(f"the same proposals led to different decisions: {outcomes}")
     return {
         "ratios": {
             "one_to_bare": median_ratio(rates["one"], rates["bare"]),
@@ -80,7 +80,7 @@ async def run(
 
 
 def generate_proposals(number: int) -> Iterator[tuple[str, str]]:
-    """Yield user and text: first new facts of all users, then as many known ones, half of them reworded."""
+    """Yield user and text: first new facts of all users, then the same facts again, half of them reworded."""
     each = number // USERS // 2
     for place in range(2 * each):
         for user in range(USERS):
@@ -109,7 +109,7 @@ async def _measure_bare(deployment: Deployment, number: int) -> float:
 
 
 async def _count_outcome(connection: Client, tenant: str) -> dict[str, int]:
-    """Return the number of events of each name."""
+    """Return the number of a tenant's derived events in the log, by name."""
     stream_context = connection.jetstream()
     names: Counter[str] = Counter()
     info = await stream_context.stream_info(LOG, subjects_filter=f"memory.{tenant}.>")

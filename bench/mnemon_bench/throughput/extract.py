@@ -1,4 +1,4 @@
-"""Time from publish until a model has read it, for a model that answers at once and for a slow one."""
+"""Messages per second that `extract` reads for facts, with a fast model and with a slow model."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ SECONDS = {"instant": 0.0, "300 ms": 0.3}
 """Seconds that each model takes to answer."""
 
 OFFSETS = 0, 1_000_000
-"""Number of the first user for each model, so that no user is read twice."""
+"""Number of the first user for each model, so that no conversation is read with both models."""
 
 WINDOW = Extraction().window_messages
 
@@ -47,17 +47,17 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both models, each beside a bare loop that asks about the same windows, interleaved.
+    """Measure both models, interleaved with a bare loop that sends the same windows to the model.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        users: users whose conversations are read, each as long as a window.
-        rounds: measurements of each; the medians count.
+        users: number of users per measurement; the conversation of each is as long as a window.
+        rounds: number of measurements of each case; the figures are medians.
         report: called with lines about the progress.
 
     Returns:
-        `messages_per_second` of mnemon (published, stored, cut, read, proposed and marked as read) and of
-        the bare loop (asked and parsed), by model; both have as many requests in flight.
+        `messages_per_second` by model: of mnemon, from publish until the windows are answered; and of the
+        bare loop, which only sends requests and parses answers.
         `ratios`: the rate of mnemon over that of the bare loop.
     """
     rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
@@ -108,7 +108,7 @@ async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIt
 
 
 async def _measure_bare(deployment: Deployment, speakers: range) -> float:
-    """Return the seconds to ask about every conversation and to parse the answers."""
+    """Return the seconds to send one request for each conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
     async with open_language_models(deployment) as models:
         model = await models.open_model("openai", MODEL)

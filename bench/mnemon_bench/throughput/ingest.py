@@ -1,4 +1,4 @@
-"""Time from the log to committed and acknowledged: persist against a plain good loop."""
+"""Messages per second that `persist` commits and acknowledges, compared with a plain loop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from mnemon_infra.durables import DURABLES
 
 TARGET = 2.8
 FLAT = 1.2
-"""Largest ratio of memory for ten times the messages: a fifth more."""
+"""Maximum ratio of resident memory after ten times the messages."""
 
 
 async def run(
@@ -31,13 +31,13 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned.
-        messages: messages in the log, for the rates.
-        rounds: measurements of each; the medians count.
-        large: messages in the log for the memory; at the first measurement there are `messages`.
+        messages: number of messages in the log when the rates are measured.
+        rounds: number of measurements of each case; the figures are medians.
+        large: number of messages after which memory is compared with memory after a tenth of them.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `ingest` is the rate of persist over the plain loop's, `memory` the resident memory of
+        `ratios`: `ingest` is the rate of persist over the plain loop's; `memory` is the resident memory of
         persist after `large` messages over that after a tenth of them. Rates in messages/s, memory in bytes.
     """
     connection = await connect_deployment(deployment, name="bench")

@@ -1,4 +1,4 @@
-"""Publishing by the client, compared with plain nats-py on the same rows in the same run."""
+"""Messages per second that the client publishes, compared with plain nats-py in the same run."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ TEXT = "A turn of a conversation is about as long as this one, give or take a fe
 PublishedRow: TypeAlias = tuple[str, str]
 PublishMethod: TypeAlias = Callable[[list[PublishedRow]], Awaitable[object]]
 MeasuredRates: TypeAlias = dict[str, list[float]]
-"""Messages per second of each method, round by round."""
+"""Messages per second by the name of the method, one value for each round."""
 
 
 async def run(nats_url: str) -> dict[str, Any]:

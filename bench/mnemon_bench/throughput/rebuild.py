@@ -1,4 +1,4 @@
-"""`mnemon rebuild` from the whole log to rows, compared with a bare loop; and to rows and vectors."""
+"""Rate and memory of `mnemon rebuild`, compared with a bare loop that only writes rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +15,13 @@ from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
 FLAT = 1.2
-"""Largest ratio of memory for ten times the events: a fifth more."""
+"""Maximum ratio of resident memory after ten times the events, for a replay into rows."""
 VECTORS_FLAT = 1.6
-"""The same with vectors. For each point the embedded engine keeps a third of a kilobyte in memory once it has
-organised the point, three times as much before, and both for a moment in between."""
+"""Maximum ratio of anonymous memory after ten times the events, for a replay into rows and vectors.
+
+The embedded engine keeps about 0.33 kB in memory for each point that it has optimised and 1 kB for any other
+point. While it optimises points, it keeps both.
+"""
 
 
 async def run(
@@ -33,16 +36,15 @@ async def run(
     Args:
         deployment: an empty stack, already provisioned.
         events: events of all kinds in the log, of a thousand users.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         report: called with lines about the progress.
 
     Returns:
         `ratios`: `rebuild` is the rate of a replay, including the creation of tables and the sweep, over the
-        bare loop's; `memory` is the replay's resident memory after all events over that after a tenth of
-        them; `vector_memory` is the same ratio for `rebuild --verify`, which makes vectors too, of its
-        anonymous memory, without mapped files.
-        `differences`, `model_calls`: the differences and model calls of `rebuild --verify`. Rates in
-        events/s, memory in bytes.
+        bare loop's. `memory` is the replay's resident memory after all events over that after a tenth of
+        them. `vector_memory` is the same ratio of anonymous memory (without mapped files) for `rebuild
+        --verify`, which makes vectors, too. `differences`, `model_calls`: number of differences that `rebuild
+        --verify` finds, and of its model calls. Rates in events/s, memory in bytes.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:

@@ -20,7 +20,7 @@ _INTERVAL = 0.05  # seconds
 
 
 async def apply_log(deployment: Deployment) -> None:
-    """Run consumers until they have written everything in the log."""
+    """Run `persist` and `index` until they have written all events of the log."""
     connection = await connect_deployment(deployment, name="bench")
     context = connection.jetstream()
 
@@ -42,9 +42,9 @@ async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
     """Rebuild rows and vectors, and compare them with the live ones.
 
     Returns:
-        The command's result, with `seconds`, the peak `anonymous_bytes` of its process, and `model_calls`,
-        each of which is an event in the log. Anonymous memory is resident memory without mapped files: the
-        system may keep or drop those, and they are no leak.
+        The command's result, with `seconds`, the peak `anonymous_bytes` of its process, and `model_calls`:
+        the number of events that it adds to the log. Anonymous memory is resident memory without mapped
+        files, which the system may drop at any time.
     """
     connection = await connect_deployment(deployment, name="bench")
     async with connection:
@@ -77,7 +77,7 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
     watching = asyncio.create_task(_sample_anonymous(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
-        raise RuntimeError(f"mnemon rebuild ended with {process.returncode}")
+        raise RuntimeError(f"mnemon rebuild ended with exit code {process.returncode} and without a result")
     return json.loads(output.splitlines()[-1]), await watching
 
 

@@ -1,4 +1,4 @@
-"""Two processes of a consumer against one, for persist and for the consumers that ask language models."""
+"""Rate of two processes of a consumer over that of one, for persist, compact and extract."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -11,14 +11,20 @@ from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 
 TARGETS = {"at_least": {"compact_two_to_one": 1.3, "extract_two_to_one": 1.3}}
-"""persist has no target: PostgreSQL and nats-server keep two cores busy without it."""
+"""Targets for `compact` and `extract`.
+
+`persist` has no target, because PostgreSQL and nats-server alone keep two cores busy.
+"""
 
 Drain = Callable[[int], Awaitable[tuple[float, dict[str, float]]]]
-"""Runs a number of processes until no work waits; returns the rate per second, and busy cores by name."""
+"""Function that runs a number of processes until no work waits.
+
+It returns the rate per second, and busy cores by name.
+"""
 
 
-class _Taken(NamedTuple):
-    """For one or for two processes: the rates of all rounds, and the busy cores of the last."""
+class _MeasuredRuns(NamedTuple):
+    """Rates of all rounds and busy cores of the last round, for a number of processes."""
 
     rates: list[float]
     cores: dict[str, float]
@@ -32,22 +38,22 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one process and two, interleaved, over the same amount of work.
+    """Measure one process and two processes of each consumer, interleaved, with the same amount of work.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: messages in the log, for persist; each measurement writes into separate tables.
-        conversations: conversations that wait to be compacted or read for facts; each measurement has others.
-        rounds: measurements of each; the medians count.
+        messages: number of messages that persist writes; each measurement writes into separate tables.
+        conversations: number of conversations that compact or extract handles in each measurement.
+        rounds: number of measurements of each case; the figures are medians.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `..._two_to_one` of the rates, for each consumer. `per_second` has the rates: messages for
-        persist, conversations for compact and extract. `cores`: how many cores each process, each server and
-        the whole machine keep busy. They show whether a process is the bottleneck, or else the model's time.
+        `ratios`: `<consumer>_two_to_one` of the rates. `per_second`: the rates, in messages for persist and
+        in conversations for compact and extract. `cores`: busy cores of each process, each server and the
+        whole machine, which show whether a process or the model's time is the bottleneck.
     """
     connection = await connect_deployment(deployment, name="bench")
-    measured: dict[str, dict[int, _Taken]] = {}
+    measured: dict[str, dict[int, _MeasuredRuns]] = {}
     try:
         # First, because the messages for persist would wait to be compacted, too.
         for name in scale_models.CONSUMERS:
@@ -78,8 +84,8 @@ async def run(
 
 async def _alternate(
     name: str, drain: Drain, rounds: int, report: Callable[[str], None]
-) -> dict[int, _Taken]:
-    taken = {1: _Taken([], {}), 2: _Taken([], {})}
+) -> dict[int, _MeasuredRuns]:
+    taken = {1: _MeasuredRuns([], {}), 2: _MeasuredRuns([], {})}
     for number in range(1, rounds + 1):
         for processes, of in taken.items():
             rate, cores = await drain(processes)

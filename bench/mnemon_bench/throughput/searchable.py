@@ -1,4 +1,4 @@
-"""Time from publish until `search` finds it, with all consumers in one process."""
+"""Messages per second from publish until `search` finds them, with all consumers in one process."""
 
 import asyncio
 import json
@@ -30,10 +30,10 @@ TARGET = 2_000
 
 SAMPLE = 50
 MANY = 100
-"""Hits to ask for; the benchmark checks that a message is found, not that it ranks first."""
+"""Limit of hits of a search; the benchmark checks that a message is found, not that it ranks first."""
 
 SEARCH_TIMEOUT = 60.0
-"""Seconds after which a message that is not found counts as an error."""
+"""Maximum duration of a measurement, from the first publish until the last message is found, in seconds."""
 
 
 async def run(
@@ -48,17 +48,18 @@ async def run(
     Args:
         deployment: an empty stack, already provisioned and migrated.
         messages: messages per round, of a thousand users, each with a unique word.
-        rounds: measurements of each; the medians count. Messages of earlier rounds stay.
+        rounds: number of measurements of each case; the figures are medians. Messages of earlier rounds stay.
         report: called with lines about the progress.
 
     Returns:
-        `messages_per_second`: from the first publish until the last message, and all before it, are found.
+        `messages_per_second`: from the first publish until all messages are indexed and the last is found.
         `ratios`: `searchable_to_bare` is that rate over the rate of a loop that embeds and upserts the same
-        texts. `peak_resident_bytes` of the consumers by number of messages; `bytes_per_message` is the memory
-        that each message adds, as the engine and its vectors are in that process.
+        texts. `peak_resident_bytes`: of the consumers, by number of messages. `bytes_per_message`: growth of
+        this memory, which includes the vectors of the embedded engine, for each message.
 
     Raises:
-        RuntimeError: a published message is not found by its unique word.
+        RuntimeError: a search fails, or does not find a message by its unique word.
+        TimeoutError: the last message was not found within `SEARCH_TIMEOUT`.
     """
     ours, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
@@ -87,12 +88,12 @@ async def run(
 
 
 def make_text(number: int) -> str:
-    """Return a message with a unique word; the messages of one user are about different things."""
+    """Return a text with a unique word; the messages of one user are about different things."""
     return f"{make_fact(number + number // USERS)}, {_word(number)}"
 
 
 def user_name(number: int) -> str:
-    """Return the user of a message."""
+    """Return the name of the user who sends a message."""
     return f"u{number * 7919 % USERS}"
 
 
@@ -121,7 +122,9 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
 async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
     for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
         if not await _is_found(connection, number):
-            raise RuntimeError(f"message {number} of {user_name(number)} is not found by {_word(number)!r}")
+            raise RuntimeError(
+                f"search for {_word(number)!r} does not find message {number} of {user_name(number)}"
+            )
 
 
 async def _is_found(connection: Client, number: int) -> bool:
@@ -129,7 +132,7 @@ async def _is_found(connection: Client, number: int) -> bool:
     answer = await connection.request(ask_subject(TENANT, user_name(number), "search"), request, timeout=30)
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
-        raise RuntimeError(f"search: {answer.data.decode()}")
+        raise RuntimeError(f"search for {_word(number)!r} failed: {answer.data.decode()}")
     return any(_word(number) in hit.text for hit in reply.hits)
 
 

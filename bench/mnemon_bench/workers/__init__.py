@@ -1,1 +1,1 @@
-"""Consumers, as they ship, in separate processes."""
+"""Consumers and replays in separate processes, which benchmarks measure."""

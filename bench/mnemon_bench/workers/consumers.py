@@ -1,4 +1,4 @@
-"""Consumers, as they ship, in a separate process: as `mnemon up` runs them, without the servers."""
+"""Consumers in a separate process: `python -m mnemon_bench.workers.consumers DEPLOYMENT NAME...`."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from mnemon_infra.config import Deployment
 
 
 async def serve(names: Sequence[str], deployment: Deployment) -> None:
-    """Consume until killed."""
+    """Run consumers and print `ready`; serve until killed."""
     async with run_consumers(names, deployment):
         print("ready", flush=True)
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Workers of one consumer, as it ships, in a separate process that a benchmark measures."""
+"""Workers of one consumer in a separate process, which a benchmark measures."""
 
 import asyncio
 import json

@@ -16,12 +16,16 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.vectors.engines import reset_vectors
 
 FAR = "2099-01-01T00:00:00Z"
-"""Time until which the server pauses a consumer; the benchmark resumes it once everything is ready."""
+"""Time until which the server pauses a consumer; the benchmark resumes the consumer much earlier."""
 
 
 @asynccontextmanager
 async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
-    """Run a module that prints `ready` and serves until killed. The block starts once it is ready."""
+    """Run a module for the duration of the block, which starts when the module prints `ready`.
+
+    Raises:
+        RuntimeError: the module ended before it was ready.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -29,7 +33,9 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
     try:
         while b"ready" not in (line := await process.stdout.readline()):
             if not line:
-                raise RuntimeError(f"{module} ended with {await process.wait()}")
+                raise RuntimeError(
+                    f"{module} ended with exit code {await process.wait()} before it was ready"
+                )
         # Until the end of the output: asyncio reports the end of a process only after that.
         reading = asyncio.create_task(_discard_output(process.stdout))
         try:
@@ -45,26 +51,30 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
 
 
 async def _discard_output(output: asyncio.StreamReader) -> None:
-    """Read to the end: a process that logs would wait for ever once nothing reads its full pipe."""
+    """Read the output to its end; otherwise a process that logs would block on a full pipe."""
     while await output.read(2**16):
         pass
 
 
 @asynccontextmanager
 async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
-    """Run consumers as they ship, all in one process."""
+    """Run consumers in one separate process for the duration of the block."""
     async with spawn_server("mnemon_bench.workers.consumers", deployment.to_json(), *names) as process:
         yield process
 
 
 async def run_module(module: str, *arguments: str) -> dict[str, float]:
-    """Run a module to its end, and return the JSON object that it prints last."""
+    """Run a module to its end, and return the JSON object in its last line of output.
+
+    Raises:
+        RuntimeError: the module failed.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode:
-        raise RuntimeError(f"{module} ended with {process.returncode}")
+        raise RuntimeError(f"{module} ended with exit code {process.returncode}")
     measured: dict[str, float] = json.loads(output.splitlines()[-1])
     return measured
 
@@ -78,7 +88,7 @@ async def drain_log(
 
 
 async def create_schema(deployment: Deployment) -> Deployment:
-    """Create a database schema, and return the deployment with it."""
+    """Create a database schema with empty tables, and return the deployment with this schema."""
     located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
     assert located.database_url is not None
     await asyncio.to_thread(migrate_schema, located.database_url, located.database_schema)
@@ -87,7 +97,7 @@ async def create_schema(deployment: Deployment) -> Deployment:
 
 @asynccontextmanager
 async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment]:
-    """Return the deployment with empty vectors of the same engine, which the end of the block removes."""
+    """Yield the deployment with an empty vector store of the same engine, and remove it after the block."""
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         schema = f"{deployment.database_schema}_{uuid4().hex[:8]}"
         own = {"vectors_folder": Path(folder), "database_schema": schema}
@@ -99,13 +109,13 @@ async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment
 
 
 def libpq_url(deployment: Deployment) -> str:
-    """Return the database's address as libpq reads it, with the password."""
+    """Return the database's address in the form of libpq, with the password."""
     assert deployment.database_url is not None
     return deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 class Peak:
-    """Peak of a process's resident memory, sampled every 20 ms."""
+    """Peak of a process's resident memory in bytes, sampled every 20 ms."""
 
     def __init__(self, process: psutil.Process) -> None:
         self.resident_bytes = 0
@@ -113,7 +123,7 @@ class Peak:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Sample for the duration of the block."""
+        """Sample the memory for the duration of the block."""
         task = asyncio.create_task(self._watch())
         try:
             yield

@@ -13,14 +13,14 @@ from mnemon_infra.rebuild.generations import catch_up, open_exclusive_site, open
 
 class _SilentProgress:
     def at(self, reached: int, up_to: int) -> None:
-        """Ignore progress."""
+        """Ignore the position that was reached."""
 
     def say(self, line: str) -> None:
-        """Ignore a line."""
+        """Ignore a line about the progress."""
 
 
 async def replay(deployment: Deployment) -> None:
-    """Replay the log next to the live generation, then print seconds and resident bytes as JSON."""
+    """Replay the log into the generation `next`, then print seconds and resident bytes as JSON."""
     async with open_exclusive_site(deployment) as place:
         begun = time.perf_counter()
         async with open_row_generation(place, "next", _SilentProgress()) as replayed:

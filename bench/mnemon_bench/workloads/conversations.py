@@ -1,4 +1,4 @@
-"""Conversations for the benchmarks of language models, and functions that wait until they have been read."""
+"""Conversations for benchmarks of language models, and functions that wait for `extract` and `compact`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ from mnemon_producers.events import ChatEvent
 TENANT = "bench"
 
 TELLING = 10
-"""One message in this many holds a fact to keep."""
+"""Distance between two messages of a conversation that hold a fact, in messages."""
 
 
 def user_name(number: int) -> str:
-    """Return the user with this number."""
+    """Return the name of a user."""
     return f"u{number}"
 
 
@@ -39,7 +39,7 @@ def make_message(speaker: int, number: int) -> MessageV1:
 
 
 def generate_conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterator[ChatEvent]:
-    """Yield messages of all users in turn: one of each user, then the next of each."""
+    """Yield messages of all users in turn: message `first` of each user, then the next message of each."""
     for number in range(first, first + messages):
         for speaker in users:
             yield ChatEvent(user_name(speaker), make_message(speaker, number))
@@ -56,7 +56,7 @@ async def open_connection(deployment: Deployment) -> AsyncIterator[Client]:
 
 
 async def publish_events(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
-    """Publish events, and return the log position of each user's last message, or one beyond it."""
+    """Publish events; return for each user the log position of the last message, or a higher position."""
     sent = list(talk)
     published = await MemoryClient(connection, tenant=TENANT).publish_many(sent)
     first = published.last_seq - len(sent) + 1
@@ -76,12 +76,12 @@ async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:
 
 
 async def count_windows(connection: Client) -> int:
-    """Return how many windows of conversations were read for facts."""
+    """Return the number of windows that were answered."""
     return sum([1 async for _ in _answered(connection, 0)])
 
 
 async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
-    """Yield the windows read beyond a log position: the position, the user and the event."""
+    """Yield each `window.answered` after a log position, as position, user and event."""
     async for delivery, address, event in events(connection, event_filter("window.answered"), after):
         assert isinstance(event, WindowAnsweredV1)
         yield delivery.sequence, address.user, event

@@ -26,10 +26,10 @@ SECONDS = 0.3
 """Seconds that the model takes to answer."""
 
 WARMING = 32
-"""Conversations to handle before the measurement: the first request loads the provider's package."""
+"""Number of conversations before the measurement; the first request loads the provider's package."""
 
 REST = 86_400
-"""Seconds after which a conversation counts as idle; long enough that none does during the benchmark."""
+"""Seconds after which a conversation counts as idle; the benchmark ends long before."""
 
 CONSUMERS = {
     "compact": (
@@ -47,20 +47,27 @@ CONSUMERS = {
         Extraction().after_messages,
     ),
 }
-"""By consumer: settings, triggers, the event that ends a conversation's work, messages in a conversation."""
+"""Measured consumers by name, each with five values.
+
+The values are the settings of compaction and extraction, the filter of the consumer's triggers, the event
+that ends its work on a conversation, and the number of messages in a conversation.
+"""
 
 
 @asynccontextmanager
 async def prepare_conversations(
     name: str, connection: Client, deployment: Deployment, conversations: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
-    """Start a model; yield a function that has a number of processes of a consumer read new conversations."""
+    """Yield a function that runs a number of processes of a consumer over new conversations.
+
+    It returns conversations per second, and busy cores by name. A local server takes the place of the model.
+    """
     compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
     stream_context = connection.jetstream()
     speakers = iter(range(10**9))
 
     async def add_conversations(number: int) -> None:
-        """Make a number of conversations wait for the consumer, which is paused."""
+        """Pause the consumer, and publish conversations until a number of them wait for it."""
         await stream_context.pause_consumer(WORK, name, pause_until=FAR)
         await publish_events(
             connection, _generate_conversations([next(speakers) for _ in range(number)], length)
@@ -69,7 +76,7 @@ async def prepare_conversations(
             await asyncio.sleep(0.05)
 
     async def wait_until_empty(number: int) -> float:
-        """Return the seconds until no conversation waits."""
+        """Resume the consumer, and return the seconds until no conversation waits."""
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)
@@ -77,7 +84,7 @@ async def prepare_conversations(
             await asyncio.sleep(0.01)
         seconds = time.perf_counter() - begun
         if await _count_events(connection, ends_with) != done + number:
-            raise RuntimeError(f"{name} has not read {number} conversations, each once")
+            raise RuntimeError(f"{name} did not handle each of {number} conversations exactly once")
         return seconds
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:

@@ -1,4 +1,4 @@
-"""Work of persist for `bench scale`: from the log to committed and acknowledged."""
+"""Work of persist for `bench scale`: messages in the log."""
 
 import asyncio
 import time
@@ -20,7 +20,10 @@ from mnemon_infra.config import Deployment
 async def prepare_messages(
     connection: Client, deployment: Deployment, messages: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
-    """Fill the log; yield a function that has a number of processes write the messages into new tables."""
+    """Fill the log; yield a function in which a number of processes write the log into new tables.
+
+    It returns messages per second, and busy cores by name.
+    """
     stream_context = connection.jetstream()
     await stream_context.purge_stream(LOG)
     last = await fill_log(connection, messages)

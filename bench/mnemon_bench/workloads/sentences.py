@@ -1,4 +1,4 @@
-"""Generated sentences for the benchmarks, such as a bot would keep, half English and half Russian."""
+"""Generated facts and questions for the benchmarks, half of them English and half Russian."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -86,10 +86,10 @@ _RUSSIAN = _language(
 _LANGUAGES = _ENGLISH, _RUSSIAN
 
 TOPICS = 20
-"""Number of consecutive sentences that are about different things."""
+"""Number of consecutive facts that are all about different things."""
 
 DIFFERENT = TOPICS * 20**3
-"""Number of sentences after which they repeat."""
+"""Number of different facts; after them, `make_fact` repeats itself."""
 
 
 def make_fact(number: int) -> str:

@@ -47,7 +47,10 @@ class MessageV1(Event):
 
 
 class StartedV1(Event):
-    """A new conversation starts (`/new`). With `-` in the subject, its UUID derives from the event's id."""
+    """A new conversation starts (`/new`).
+
+    With `-` in the subject, the id of the conversation is a UUID that derives from the event's id.
+    """
 
     discard_previous: bool = Field(
         default=False,

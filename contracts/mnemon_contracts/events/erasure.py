@@ -31,8 +31,7 @@ class UserErasedV1(Event):
     )
     discarded_seq: Sequence | None = Field(
         default=None,
-        description="For one conversation: log position of the last start of the conversation that "
-        "discarded earlier messages.",
+        description="For one conversation: log position of its last `started` event with `discard_previous`.",
     )
     derived: tuple[Sequence, ...] = Field(
         default=(),

@@ -113,8 +113,12 @@ class FactProposedV1(Event):
     """A fact is proposed; dedupe decides whether it is kept."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
-    kind: Kind | None = Field(default=None, description="Kind of the fact; classified if absent.")
-    tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
+    kind: Kind | None = Field(
+        default=None, description="Kind of the fact. Default: derived from the words of the text."
+    )
+    tier: Tier | None = Field(
+        default=None, description="Tier of the fact. Default: derived from the words of the text."
+    )
     importance: int | None = Field(default=None, ge=1, le=10, description="Importance, 1 to 10.")
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
     supersedes: Identifier | None = Field(
@@ -329,7 +333,7 @@ class BatchSubmittedV1(Event):
 
 
 class BatchCompletedV1(Event):
-    """The batch is complete."""
+    """All results of the batch were read."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     answered: int = Field(ge=0, description="Number of lines with an answer.")
@@ -337,10 +341,10 @@ class BatchCompletedV1(Event):
 
 
 class BatchFailedV1(Event):
-    """The batch failed at the provider."""
+    """The batch ended without results; its windows are sent again."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
-    error: Text = Field(description="Error message of the provider.")
+    error: Text = Field(description="Error message of the provider, or mnemon's reason.")
 
 
 class WindowAnsweredV1(Event):

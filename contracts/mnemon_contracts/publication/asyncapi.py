@@ -1,4 +1,4 @@
-"""AsyncAPI 3 document of the contracts, for the side of mnemon, which receives requests and sends replies."""
+"""AsyncAPI 3 document of the contracts. Its operations are those of mnemon, which receives requests."""
 
 from typing import Any
 
@@ -14,8 +14,9 @@ RESPONDERS = "mnemon"
 """The queue group that answers requests."""
 
 _OUTSIDE = {"bot", "importer"}
-_ENCODED = "An id as one NATS token: characters that NATS does not accept are percent-encoded "
-"(docs/contracts.md)."
+_ENCODED = (
+    "An id as one NATS token: characters that NATS does not accept are percent-encoded (docs/contracts.md)."
+)
 _PARAMETERS = {
     "tenant": "The installation or customer. " + _ENCODED,
     "user": "The person. " + _ENCODED,

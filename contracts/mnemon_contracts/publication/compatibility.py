@@ -62,7 +62,9 @@ def _changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
 
 
 def _alternatives(schema: Schema) -> dict[str, Schema]:
-    """Return the accepted schemas by JSON type; a second object has the key `object 2`."""
+    """Return the accepted schemas by JSON type; a second schema of the type `object` has the key
+    `object 2`.
+    """
     counts: Counter[str] = Counter()
     alternatives: dict[str, Schema] = {}
     for branch in _branches(schema):

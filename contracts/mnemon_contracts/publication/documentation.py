@@ -21,7 +21,10 @@ _IN_EVERY_EVENT = Event.model_json_schema(schema_generator=published.SchemaGener
 _IN_EVERY_REPLY = Reply.model_json_schema(schema_generator=published.SchemaGenerator)
 
 Need: TypeAlias = Callable[[JsonSchema, bool], str]
-"""Function that returns the text of the column "required" for a field."""
+"""Function that says in words whether a field is required.
+
+Arguments are the field's schema, and whether the enclosing schema requires the field.
+"""
 
 
 def render_page(examples: Examples) -> str:

@@ -10,7 +10,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Settings(Contract):
-    """A group of settings. A value of another type is refused: neither `true` nor `"5"` is a number."""
+    """A group of settings. Values are not converted: a number must not be written as `true` or `"5"`."""
 
     model_config = ConfigDict(strict=True, validate_default=True)
 

@@ -1,6 +1,6 @@
 """Stored settings: JSON objects that hold only the values that were set.
 
-The document of the default overrides the defaults of `mnemon_contracts.settings.groups`; a tenant's document
+The document `default` overrides the defaults of `mnemon_contracts.settings.groups`; a tenant's document
 overrides both.
 """
 

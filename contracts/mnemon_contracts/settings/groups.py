@@ -18,7 +18,7 @@ _TENANT_KEY = "tenant."
 
 
 def settings_key(tenant: str | None) -> str:
-    """Return the key of a tenant's settings, or of the default.
+    """Return the key of a tenant's settings; None is the key of the settings for every tenant.
 
     Raises:
         mnemon_contracts.subjects.InvalidId: the tenant is no valid id.
@@ -27,7 +27,7 @@ def settings_key(tenant: str | None) -> str:
 
 
 def tenant_of(key: str) -> str | None:
-    """Return the tenant whose settings have this key; None for the default's key and any other key.
+    """Return the tenant whose settings have this key; None for any other key.
 
     Raises:
         InvalidSubject: the key does not have the spelling that `settings_key` gives.
@@ -214,8 +214,8 @@ class Retention(Settings):
         default=None,
         ge=7,
         le=36_500,
-        description="Days until a dead letter is removed, with its event if no projection has the event: "
-        "it cannot be redriven any more. `null`: dead letters stay.",
+        description="Days until a dead letter is removed, together with its event if no projection has the "
+        "event. A removed dead letter cannot be redriven. `null`: dead letters stay.",
     )
 
 
@@ -382,8 +382,8 @@ class ContextSettings(Settings):
     )
     fact_types: bool = Field(
         default=True,
-        description="Write facts as lines such as `- [preference] Likes tea`, and a sentence if "
-        "nothing is known, in every format; if off, only in `markdown`.",
+        description="Show the kind of each fact, such as `- [preference] Likes tea`, and a sentence if "
+        "nothing is known. If off, only the format `markdown` does so.",
     )
     current_time: bool = Field(
         default=False,

@@ -1,4 +1,4 @@
-"""Presets: settings that belong together, for each memory system whose requirements mnemon meets."""
+"""Presets: settings that belong together, such as those of a Telegram bot or of a personal bot."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -113,9 +113,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
         ),
     }
 )
-"""Presets, by the number of the requirements that they meet. No preset changes the embedding, because that
-would need new vectors.
-"""
+"""Presets by name. No preset changes the embedding model, because a change needs new vectors."""
 
 
 def find_preset(name: str) -> Preset:

@@ -245,7 +245,7 @@ def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
 def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without references and without null, because optional fields may be omitted.
 
-    If a value may have several types, keep one type; a list of words takes precedence.
+    If a value may have several types, keep one type; an enumeration takes precedence.
     """
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]

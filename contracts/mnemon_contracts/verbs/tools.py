@@ -155,8 +155,12 @@ class SaveV1(Contract):
     """Save a fact."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
-    kind: Kind | None = Field(default=None, description="Kind of the fact; classified if absent.")
-    tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
+    kind: Kind | None = Field(
+        default=None, description="Kind of the fact. Default: derived from the words of the text."
+    )
+    tier: Tier | None = Field(
+        default=None, description="Tier of the fact. Default: derived from the words of the text."
+    )
     importance: Weight | None = Field(
         default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
     )

@@ -1,4 +1,4 @@
-"""Index of messages by task, to find the results of a task."""
+"""Index of messages by task, to find the tool results of a task."""
 
 import sqlalchemy as sa
 from alembic import op

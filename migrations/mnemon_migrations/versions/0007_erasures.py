@@ -1,4 +1,4 @@
-"""Table of erased users: the log position below which everything is removed, without any content."""
+"""Table of erased users, with the log position below which everything is removed."""
 
 import sqlalchemy as sa
 from alembic import op

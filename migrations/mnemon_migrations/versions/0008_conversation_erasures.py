@@ -1,4 +1,4 @@
-"""Table of erased conversations: the log position below which they are removed, without any content."""
+"""Table of erased conversations, with the log position below which their content is removed."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Removal of statistics of columns with content, which keep values even of deleted rows."""
+"""Removal of PostgreSQL's statistics on columns with content: statistics keep values of deleted rows."""
 
 from alembic import op
 
