@@ -203,6 +203,7 @@ async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
         assert (await wrong.post("/v1/users/anna/history")).status_code == 401
 
 
+@pytest.mark.long
 async def test_revoked_key_is_refused_within_seconds(shared: Up) -> None:
     issued = await create_key(shared, "revoked")
     async with connect(shared, issued["key"]) as client:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import httpx2
 import nats
+import pytest
 from mcp import types
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -94,6 +95,7 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
             assert text(result).startswith(problem)
 
 
+@pytest.mark.long
 async def test_mcp_serves_over_http(shared: Up) -> None:
     assert shared.endpoints
     async with talk("mcp", "--tenant", "mcp", "--http", "0", "--data", shared.data) as command:

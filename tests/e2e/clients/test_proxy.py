@@ -318,6 +318,7 @@ async def test_stream_that_the_provider_cuts_off_is_cut_off(bot: Bot) -> None:
     assert [each.content for each in await bot.stored()] == ["Hi"]
 
 
+@pytest.mark.long
 async def test_impatient_client_gets_its_own_timeout(bot: Bot) -> None:
     bot.model.pause, bot.model.parts = asyncio.Event(), ("A",)
     async with bot.openai(timeout=5.0) as client:

@@ -5,6 +5,7 @@ import re
 
 import httpx
 import psutil
+import pytest
 
 from tests.support.processes.stack import TIMEOUT, Up
 
@@ -14,6 +15,7 @@ def serving(stack: Up) -> list[psutil.Process]:
     return [child for child in children if "mnemon.admin" in child.cmdline()]
 
 
+@pytest.mark.long
 async def test_login_link_works_once_over_restarts_of_the_process(shared: Up) -> None:
     assert shared.endpoints is not None
     address = shared.endpoints.http

@@ -33,6 +33,7 @@ def filled(place: Path) -> Iterator[None]:
     filler.unlink()
 
 
+@pytest.mark.long
 async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> None:
     place = disk(64)
     finished = await mnemon("up", "--data", place / "data")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import nats
+import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
@@ -49,6 +50,7 @@ async def rows(deployment: Deployment) -> list[tuple[str, str]]:
         return [(event_id, content) for event_id, content in await found.fetchall()]
 
 
+@pytest.mark.long
 async def test_event_of_newer_version_is_redriven_after_the_upgrade(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
@@ -55,6 +56,7 @@ async def test_erase_removes_everything_of_a_user(
         assert "dead_letters" in again.out
 
 
+@pytest.mark.long
 async def test_erase_reports_pending_work(connection: Client, deployment: Deployment) -> None:
     await Stock(connection).say("I like tea")
     async with run_consumers(("retrieve",), deployment):

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.processes.stack import Up, mnemon
 
 
@@ -34,6 +36,7 @@ async def test_try_with_refused_text_exits_with_1(shared: Up) -> None:
     assert (tried.code, "rejected" in tried.out) == (1, True)
 
 
+@pytest.mark.long
 async def test_try_starts_a_stack_where_none_runs(up: Up) -> None:
     tried = await mnemon("try", "--data", str(up.data))
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
@@ -13,6 +14,7 @@ from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
+@pytest.mark.long
 async def test_redecide_changes_facts_and_settings_and_reports_them(
     connection: Client, deployment: Deployment, database_url: str, tmp_path: Path
 ) -> None:

@@ -154,6 +154,7 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
     assert set_now[0] == PRICES[0] | {"batch": 0.5}
 
 
+@pytest.mark.long
 async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 0, 0))
     asking.ask(Usage(MILLION, 0, 0), tenant="globex")

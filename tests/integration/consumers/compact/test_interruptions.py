@@ -172,6 +172,7 @@ async def test_permanently_refused_request_becomes_a_dead_letter(compaction: Com
     assert len(await compaction.summaries("u2")) == 1
 
 
+@pytest.mark.long
 async def test_unanswered_call_is_retried(compaction: CompactionHarness) -> None:
     failing = [HttpFault(status=500)] * 6 + [HttpFault(status=429, retry_after=0.2)] * 3
     compaction.server.state.faults.requests.extend(failing)

@@ -74,6 +74,7 @@ async def ended(connection: Client, trigger: int) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_process_with_fast_clock_expires_no_fact(
     stock: Stock, connection: Client, maintained: Deployment, expired: Subscription, clock: Fast
 ) -> None:

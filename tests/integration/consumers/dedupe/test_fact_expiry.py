@@ -11,6 +11,7 @@ from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "lasting"),
     [

@@ -208,6 +208,7 @@ async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) ->
     assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
 
 
+@pytest.mark.long
 async def test_fact_saved_while_its_duplicate_is_forgotten_is_kept(memory: Remembering) -> None:
     again: dict[str, Any]
     for number in range(12):

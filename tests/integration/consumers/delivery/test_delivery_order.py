@@ -30,6 +30,7 @@ async def state_of(database: Database, *places: str) -> State:
     return replace(state, texts=await texts_of(database))
 
 
+@pytest.mark.long
 async def test_any_interleaving_gives_the_state_of_the_log(
     database: Database, other_database: Database
 ) -> None:

@@ -140,6 +140,7 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
         assert await read_last_position(connection, SUMMARIES)
 
 
+@pytest.mark.long
 async def test_batches_claimed_by_another_process_are_skipped(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:

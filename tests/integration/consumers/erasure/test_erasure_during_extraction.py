@@ -1,5 +1,6 @@
 """A user is forgotten while models have what was said: nothing comes back, and the others are answered."""
 
+import pytest
 from nats.aio.client import Client
 
 from tests.integration.consumers.delivery.test_redelivery import persisted, swept
@@ -8,6 +9,7 @@ from tests.support.pipelines.extraction import ExtractionHarness
 from tests.support.stock_client import Stock
 
 
+@pytest.mark.long
 async def test_erased_user_of_a_running_batch_stays_gone_and_others_are_answered(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
@@ -30,6 +32,7 @@ async def test_erased_user_of_a_running_batch_stays_gone_and_others_are_answered
         assert set((await stock.ask("erase", verify=True))["left"].values()) == {0}
 
 
+@pytest.mark.long
 async def test_batch_of_only_erased_users_is_cancelled(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
@@ -44,6 +47,7 @@ async def test_batch_of_only_erased_users_is_cancelled(
         assert await positions(connection, "u0") == [receipt["seen_seq"]]
 
 
+@pytest.mark.long
 async def test_answer_arriving_during_the_erasure_is_dropped(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:

@@ -233,6 +233,7 @@ async def test_unusable_answer_harms_no_other_user(
     assert "I like tea" not in caplog.text
 
 
+@pytest.mark.long
 async def test_shutdown_does_not_wait_for_a_slow_model(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

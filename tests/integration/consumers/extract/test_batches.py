@@ -50,6 +50,7 @@ async def test_shared_batch_separates_users_and_tenants(
     assert not [each for each in requests if each.startswith("GET ") and each.endswith("/batches")]
 
 
+@pytest.mark.long
 async def test_young_windows_are_not_submitted(batch_extraction: ExtractionHarness) -> None:
     async with batch_extraction.running():
         await batch_extraction.cut_of(3)
@@ -62,6 +63,7 @@ async def test_young_windows_are_not_submitted(batch_extraction: ExtractionHarne
         await batch_extraction.has(3, "window.answered")
 
 
+@pytest.mark.long
 async def test_windows_beyond_the_budget_are_in_no_batch(batch_extraction: ExtractionHarness) -> None:
     await batch_extraction.set(pool_seconds=3600)
     await batch_extraction.set("acme", spending__usd_per_day=0.0)
@@ -150,6 +152,7 @@ async def test_results_are_matched_in_any_order(batch_extraction: ExtractionHarn
         assert fact["text"] == f"User likes thing {fact['owner'][1][1:]}"
 
 
+@pytest.mark.long
 async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
     batch_extraction: ExtractionHarness,
 ) -> None:
@@ -181,6 +184,7 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
+@pytest.mark.long
 async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_line(
     batch_extraction: ExtractionHarness,
 ) -> None:
@@ -199,6 +203,7 @@ async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_lin
     assert await batch_extraction.letters() == []
 
 
+@pytest.mark.long
 async def test_messages_cleared_during_the_batch_give_no_fact(
     batch_extraction: ExtractionHarness,
 ) -> None:
@@ -213,6 +218,7 @@ async def test_messages_cleared_during_the_batch_give_no_fact(
     assert await batch_extraction.texts() == ["User likes coffee"]
 
 
+@pytest.mark.long
 async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.has_batches = False
     async with batch_extraction.running():
@@ -226,6 +232,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: 
     assert len(await batch_extraction.log_of("batch.failed")) == 5
 
 
+@pytest.mark.long
 async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
     batch_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +245,7 @@ async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
+@pytest.mark.long
 async def test_a_key_that_is_refused_holds_a_batch_back_until_it_is_mended_or_another_is_asked(
     batch_extraction: ExtractionHarness,
 ) -> None:

@@ -60,6 +60,7 @@ async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarn
     assert await budgeted_extraction.sql(waiting) == [(0,)]
 
 
+@pytest.mark.long
 async def test_budget_counts_lines_before_submission(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 0.5 USD."""
     async with budgeted_extraction.running():
@@ -74,6 +75,7 @@ async def test_budget_counts_lines_before_submission(budgeted_extraction: Extrac
     ]
 
 
+@pytest.mark.long
 async def test_budget_reserves_the_cost_of_a_batch(
     budgeted_extraction: ExtractionHarness,
 ) -> None:

@@ -27,6 +27,7 @@ async def test_results_fetched_days_later_are_not_paid_again(
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
+@pytest.mark.long
 async def test_endless_batch_is_given_up(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.polls = 1_000_000
     batch_extraction.server.state.faults.requests.extend([HttpFault(400, path="/cancel")] * 100)

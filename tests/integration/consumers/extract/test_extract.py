@@ -68,6 +68,7 @@ async def test_active_conversation_is_checked_again_later(
     assert len(await online_extraction.texts()) == 6
 
 
+@pytest.mark.long
 async def test_a_conversation_that_has_grown_long_is_read_before_it_rests(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ async def test_a_conversation_that_has_grown_long_is_read_before_it_rests(
     ]
 
 
+@pytest.mark.long
 async def test_interval_reads_active_conversations_too(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set(idle_seconds=DAY, interval_hours=0.0005)
     async with online_extraction.running("persist"):
@@ -103,6 +105,7 @@ async def test_interval_reads_active_conversations_too(online_extraction: Extrac
     ]
 
 
+@pytest.mark.long
 async def test_extraction_continues_after_the_last_window(online_extraction: ExtractionHarness) -> None:
     async with online_extraction.running():
         for number in range(3):
@@ -152,6 +155,7 @@ async def test_extraction_is_disabled_and_enabled_per_tenant(online_extraction: 
     assert sorted(await online_extraction.texts(tenant="acme")) == ["User likes coffee", "User likes tea"]
 
 
+@pytest.mark.long
 async def test_changed_model_and_instructions_apply_at_once(online_extraction: ExtractionHarness) -> None:
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
@@ -179,6 +183,7 @@ async def test_two_processes_read_each_window_once(online_extraction: Extraction
     assert len(await online_extraction.texts()) == 40
 
 
+@pytest.mark.long
 async def test_conversation_resting_before_settlement_is_read_afterwards(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

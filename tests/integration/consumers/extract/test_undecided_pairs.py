@@ -69,6 +69,7 @@ async def test_pair_called_same_is_merged_without_another_call(
     assert (merged["lineage"].get("batch_id") is not None) == (mode == "batch")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 async def test_different_facts_are_kept_and_not_asked_about_again(
     vector_extraction: ExtractionHarness, mode: str
@@ -232,6 +233,7 @@ async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(
     assert find_pairs(online.text) == []
 
 
+@pytest.mark.long
 async def test_request_limits_pairs_and_rules_ask_none(
     vector_extraction: ExtractionHarness,
 ) -> None:
@@ -252,6 +254,7 @@ async def test_request_limits_pairs_and_rules_ask_none(
     assert len({pair for each in asked for pair in each}) == 10
 
 
+@pytest.mark.long
 async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     vector_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

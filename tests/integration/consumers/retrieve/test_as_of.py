@@ -218,6 +218,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
     assert await stock.contents(as_of=later) == ["a new life"]
 
 
+@pytest.mark.long
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)

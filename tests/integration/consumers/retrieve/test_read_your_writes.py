@@ -236,6 +236,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
         await server.stop()
 
 
+@pytest.mark.long
 async def test_stopped_database_is_named(connection: Client, nats_url: str, tmp_path: Path) -> None:
     """As long as the bot still listens."""
     server = Postgres(tmp_path / "own", None)

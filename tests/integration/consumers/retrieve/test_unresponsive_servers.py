@@ -63,6 +63,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
     return deployment
 
 
+@pytest.mark.long
 async def test_context_does_not_wait_for_a_hanging_database(
     own_database: Postgres, deployed: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ async def test_another_key_is_refused_and_not_repeated(
     assert seed not in f"{refused.value!r}{refused_bot.value!r}"
 
 
+@pytest.mark.long
 async def test_server_without_trusted_certificate_is_refused(
     encrypted_server: EncryptedNatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ async def test_tail_continues_after_an_expired_request(
         assert [each.sequence for each in await next_page] == [said]
 
 
+@pytest.mark.long
 async def test_tail_loses_and_doubles_no_event_over_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ async def test_consumers_do_not_start_without_the_settings(
         await consumed(deployment, "retrieve")
 
 
+@pytest.mark.long
 async def test_rows_keep_a_new_log_from_being_written_beside_them(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:

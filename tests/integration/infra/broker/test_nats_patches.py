@@ -75,6 +75,7 @@ async def test_a_fetch_whose_time_is_up_raises_what_faststream_expects(
         await subscription.fetch(10, 5)
 
 
+@pytest.mark.long
 async def test_fetch_returns_available_messages(connection: Client) -> None:
     subscription = await pull(connection)
     for number in range(3):
@@ -288,6 +289,7 @@ async def test_consumers_continue_beside_a_missing_consumer(
     assert turns
 
 
+@pytest.mark.long
 async def test_an_idle_fetch_waits_for_the_first_message(
     connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ async def test_reader_that_the_server_forgot_subscribes_again(
     assert {line["consumer"] for line in said} == {"persist"}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 async def test_paused_durable_is_not_taken_for_stalled(
     connection: Client, deployment: Deployment, stock: Stock

@@ -122,6 +122,7 @@ async def test_vectors_of_another_model_are_not_mixed(
         assert await vectors.count(Collection.MEMORIES) == 0
 
 
+@pytest.mark.long
 async def test_optimising_changes_no_result_and_loses_no_write(deployment: Deployment) -> None:
     points = [point(f"{n}", dense=direction(n + 1, 1, n % 7)) for n in range(ENOUGH_TO_ORGANISE)]
     points += [point("elsewhere", OTHER_ANNA, dense=direction(1))]

@@ -225,6 +225,7 @@ async def test_any_memory_is_restored_by_import(
         assert await exported(there, other, markdown.generate_lines) == known
 
 
+@pytest.mark.long
 async def test_erased_user_is_absent_from_export_and_importable(
     mnemon: Deployment, connection: Client, stock: Stock
 ) -> None:

@@ -43,6 +43,7 @@ async def problems(deployment: Deployment) -> list[str]:
     return [each for each in (await examine_deployment(deployment)).problems if "has no row" in each]
 
 
+@pytest.mark.long
 async def test_rows_of_an_empty_database_are_made_from_the_log(
     stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
@@ -83,6 +84,7 @@ async def test_rows_missing_below_newer_ones_are_noticed(
         assert await find_first_missing(connection, audited.database) == seq - 1
 
 
+@pytest.mark.long
 async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
     stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:

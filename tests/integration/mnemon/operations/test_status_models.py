@@ -113,6 +113,7 @@ async def test_an_outage_is_a_problem_when_it_lasts(
         assert not health.models.failing[0].is_refused
 
 
+@pytest.mark.long
 async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(
     online_extraction: ExtractionHarness,
 ) -> None:

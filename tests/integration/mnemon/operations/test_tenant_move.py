@@ -314,6 +314,7 @@ async def test_late_removal_leaves_newer_messages(pair: Pair) -> None:
     assert await new.contents(f"{TENANT}.u2") == []
 
 
+@pytest.mark.long
 async def test_erasure_of_the_copy_leaves_the_memory(pair: Pair) -> None:
     old, new = Stock(pair.old), Stock(pair.new)
     await old.say("before", f"{TENANT}.u1.-")
@@ -335,6 +336,7 @@ async def test_erasure_of_the_copy_leaves_the_memory(pair: Pair) -> None:
     assert await new.contents(f"{TENANT}.u1") == ["before"]
 
 
+@pytest.mark.long
 async def test_abandoned_copy_can_be_erased(pair: Pair) -> None:
     new = Stock(pair.new)
     await new.say("copied", f"{TENANT}.u1.-")

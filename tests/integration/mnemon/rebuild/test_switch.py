@@ -156,6 +156,7 @@ async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Rebu
             pass
 
 
+@pytest.mark.long
 async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: RebuildReport) -> None:
     await stock.say("forgotten")
     assert "removed" in await stock.ask("erase")

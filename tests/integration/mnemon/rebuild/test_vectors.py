@@ -110,6 +110,7 @@ async def test_rebuild_names_points_contrary_to_the_log(
     assert by_place["vectors of memories", str(changed.id)].rebuilt is None
 
 
+@pytest.mark.long
 async def test_vectors_switch_and_return_during_searches(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:

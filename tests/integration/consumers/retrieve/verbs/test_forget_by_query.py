@@ -68,6 +68,7 @@ async def test_forget_by_200_unfitting_queries_removes_nothing(stock: Stock) -> 
         assert len(await ids(stock, owner=f"acme.{user}")) == number
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_forget_by_50_fitting_queries_removes_or_offers_their_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])

@@ -41,6 +41,7 @@ async def test_update_by_unfitting_query_changes_nothing(stock: Stock) -> None:
     assert await updated_events(stock) == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_update_by_fitting_query_changes_or_offers_its_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])

@@ -4,17 +4,19 @@ import re
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon_infra.models.language.offline.prefilter import IRREGULAR, PatternPrefilter, find_fragments
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules
+from tests.support.hypothesis_profiles import scale_examples
 
 LANGUAGES = pytest.mark.parametrize("language", [ENGLISH, RUSSIAN], ids=["english", "russian"])
 
 
 @LANGUAGES
 @given(drawn=st.data())
+@settings(max_examples=scale_examples(100))
 def test_candidates_include_each_rule_that_matches(language: LanguageRules, drawn: st.DataObject) -> None:
     drawn_rule = drawn.draw(st.sampled_from(language.rules))
     text = drawn.draw(st.from_regex(drawn_rule.pattern))
