@@ -8,7 +8,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, find_smallest_limit
-from mnemon_consumers.maintain.retention import Retention
+from mnemon_consumers.maintain.retention import RetentionEnforcer
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
@@ -46,7 +46,7 @@ class MaintainConsumer:
         self._database = database
         self._expire_seconds = deployment.maintain_seconds
         self._settings = LiveSettings()
-        self._retention = Retention(database, self._settings)
+        self._retention = RetentionEnforcer(database, self._settings)
         self._checked_limits: list[FactLimits] = []
         self.broker = Broker(deployment, "maintain")
         self.broker.subscribe_durable(DURABLES["maintain"], self.maintain_facts)

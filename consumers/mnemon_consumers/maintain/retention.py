@@ -38,7 +38,7 @@ BATCH_AGE: Final = timedelta(minutes=10)
 SettingName = Literal["window_days", "model_call_days", "dead_letter_days"]
 
 
-class Retention:
+class RetentionEnforcer:
     """Removes windows, batches, calls of language models and dead letters by the settings `retention`."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:

@@ -1,10 +1,12 @@
 """The rules of the repository, as tests."""
 
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from mnemon_contracts.settings.document import DEFAULTS
 from mnemon_infra.config import Deployment
 
 ROOT = Path(__file__).parents[3]
+
+PACKAGES = ("contracts", "producers", "consumers", "infra", "mnemon", "migrations", "bench")
 
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers"}
 
@@ -84,6 +88,18 @@ def lines_that_match(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
 def test_no_file_has_a_vague_name(files: list[Path]) -> None:
     parts = {Path(part).stem.lower() for path in files for part in path.relative_to(ROOT).parts}
     assert parts & FORBIDDEN_NAMES == set()
+
+
+def test_no_class_name_exists_twice() -> None:
+    names = Counter(
+        node.name
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_registry_is_named(files: list[Path]) -> None:

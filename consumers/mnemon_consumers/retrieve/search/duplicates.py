@@ -37,8 +37,8 @@ _LIGHT_WORDS: Final = frozenset(
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
 
-class Wording(NamedTuple):
-    """The wording of a text. Two texts with the same wording say the same.
+class WordingFeatures(NamedTuple):
+    """Features of the wording of a text. Two texts with the same features say the same.
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
@@ -105,11 +105,11 @@ def _normalise(text: str) -> tuple[list[str], list[str], bool]:
 
 
 @lru_cache(maxsize=1_000)
-def _describe_wording(text: str) -> Wording:
+def _describe_wording(text: str) -> WordingFeatures:
     plain = _simplify(text)
     properties = describe_text(text)
     words = frozenset(_TOKEN.findall(plain)) - _LIGHT_WORDS
-    return Wording(
+    return WordingFeatures(
         frozenset(each for each in words if not bm25.weigh_document(each).indices),
         tuple(_NUMBER.findall(plain)),
         frozenset(filter(_is_symbol, plain)),

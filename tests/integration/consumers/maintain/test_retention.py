@@ -16,7 +16,7 @@ from mnemon.operations.audit.run import run_audit
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain import retention
 from mnemon_consumers.maintain.handler import RETENTION
-from mnemon_consumers.maintain.retention import Retention
+from mnemon_consumers.maintain.retention import RetentionEnforcer
 from mnemon_contracts.settings.document import set_value
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import find_message
@@ -37,13 +37,13 @@ CALL = {"provider": "openai", "model": "m", "purpose": "extract", "tokens": {"in
 
 
 @asynccontextmanager
-async def opened(deployment: Deployment, connection: Client, **days: int) -> AsyncIterator[Retention]:
+async def opened(deployment: Deployment, connection: Client, **days: int) -> AsyncIterator[RetentionEnforcer]:
     """Open a retention with some settings, such as `model_call_days=31`."""
     for name, value in days.items():
         await change_settings(connection, partial(set_value, name=f"retention.{name}", value=value))
     settings = LiveSettings()
     async with Database(deployment) as database, settings.watched(connection):
-        yield Retention(database, settings)
+        yield RetentionEnforcer(database, settings)
 
 
 def window(number: int, conversation: str = "c1", **fields: Any) -> dict[str, Any]:
