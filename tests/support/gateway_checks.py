@@ -49,7 +49,7 @@ def refuses_for_a_reason_beyond_schemas(
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: dict[str, Any]) -> None:
     """Send no valid `min_seq` above 0: a request waits for a log position that does not exist yet."""
-    body = case.body
+    body: Any = case.body
     position = body.get("min_seq") if isinstance(body, dict) else None
     if isinstance(position, int) and not isinstance(position, bool) and 0 < position < 2**63:
         case.body = {**body, "min_seq": 0}
