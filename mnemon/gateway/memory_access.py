@@ -30,7 +30,7 @@ class MemoryAccess:
         """Return the client of a tenant."""
 
 
-def get_memory(request: Request) -> MemoryAccess:
-    """Return the access of an application."""
+async def get_memory(request: Request) -> MemoryAccess:
+    """Return the access of an application; a coroutine, because the framework runs functions in threads."""
     memory: MemoryAccess = request.app.state.memory
     return memory

@@ -57,7 +57,7 @@ class SelectedEvents(NamedTuple):
     pattern: str
 
 
-def _select_events(
+async def _select_events(
     caller: CallerOfRequest,
     user: Annotated[
         str | None, Query(min_length=1, max_length=255, description="User of the events. Default: all users.")
