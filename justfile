@@ -25,6 +25,10 @@ test-all *arguments:
 chaos *arguments:
     uv run python -m tests.support.chaos.run {{ arguments }}
 
+# Send the gateway drawn requests: so many for each operation, besides those at the bounds of each field; a seed
+fuzz-gateway cases="100" seed="0":
+    GATEWAY_CASES={{ cases }} GATEWAY_SEED={{ seed }} uv run pytest -n 0 -m long tests/e2e/clients/test_gateway_document.py
+
 # Check the code with ruff
 lint:
     uv run ruff check

@@ -67,13 +67,13 @@ class Contract(BaseModel):
 
     @classmethod
     def parse_strict(cls, body: bytes) -> Self:
-        """Parse a body of any size, and refuse unknown fields.
+        """Parse a body of any size, and refuse unknown fields and values of other types, such as `"5"` for 5.
 
         Raises:
             InvalidBody: the body is not JSON, or does not satisfy the contract.
         """
         try:
-            return cls.model_validate_json(body, extra="forbid")
+            return cls.model_validate_json(body, strict=True, extra="forbid")
         except ValidationError as error:
             raise _invalid(error) from error
 

@@ -90,7 +90,14 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("batch.completed", memory.BatchCompletedV1, "extract"),
         _memory("batch.failed", memory.BatchFailedV1, "extract"),
         _memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
-        _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
+        EventContract(
+            "memory",
+            "model.called",
+            (memory.ModelCalledV1, memory.ModelCalledV2),
+            producers=("extract", "compact", "gateway"),
+            consumers=("persist",),
+            upcasters=(dict,),
+        ),
         _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
     )
 }

@@ -18,7 +18,7 @@ from mnemon_contracts.events.memory import (
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
-    ModelCalledV1,
+    ModelCalledV2,
     SummaryMergedV1,
     SummaryWrittenV1,
 )
@@ -138,7 +138,7 @@ async def _sum_model_calls(connection: Client, after: int) -> dict[str, ModelCal
     """Return the calls and tokens of models, by purpose."""
     spent: dict[str, ModelCalls] = {}
     async for _, _, event in events(connection, event_filter("model.called"), after):
-        assert isinstance(event, ModelCalledV1)
+        assert isinstance(event, ModelCalledV2)
         known = spent.get(event.purpose, ModelCalls(f"{event.provider}/{event.model}"))
         spent[event.purpose] = known._replace(
             calls=known.calls + 1,

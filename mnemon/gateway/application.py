@@ -12,13 +12,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Lifespan
 
 from mnemon.gateway.callers import Callers
+from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.mcp_endpoint import McpEndpoint, add_mcp_routes
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.openapi import read_document
 from mnemon.gateway.problems import ProblemDetails, add_problem_handlers
 from mnemon.gateway.proxy.routes import Proxy, create_proxy_routes
 from mnemon.gateway.proxy.upstreams import Upstreams
-from mnemon.gateway.request_limits import RequestLimiter
+from mnemon.gateway.request_limits import BodyLimiter
 from mnemon.gateway.routes.changes import create_change_routes
 from mnemon.gateway.routes.documents import create_document_routes
 from mnemon.gateway.routes.events import create_event_routes
@@ -27,7 +28,7 @@ from mnemon.gateway.routes.verbs import create_verb_routes
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.api_keys import ApiKeys
 
-_PROBLEMS: Final = (400, 401, 403, 404, 409, 413, 422, 429, 501, 502, 503)
+_PROBLEMS: Final = (400, 401, 403, 404, 408, 409, 413, 422, 429, 501, 502, 503)
 
 
 def create_application(
@@ -56,7 +57,8 @@ def create_application(
     application.state.proxy = proxy
     add_mcp_routes(application, endpoint)
     application.openapi = read_document  # type: ignore[method-assign]
-    application.add_middleware(RequestLimiter)
+    application.add_middleware(BodyLimiter)
+    application.add_middleware(KeyCheck, callers=callers)
     if origins:
         application.add_middleware(
             CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]

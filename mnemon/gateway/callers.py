@@ -1,19 +1,26 @@
 """Callers of the gateway: the key of a request, its permissions, and the number of its open requests."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.requests import HTTPConnection
 
 from mnemon.gateway.problems import Problem
 from mnemon.http.login_attempts import LoginAttempts
 from mnemon_infra.settings.api_keys import ApiKeys, Scope
 
+MAX_OPEN_REQUESTS: Final = 512
+"""Maximum number of open requests with a valid key in a process; further ones are refused with 503."""
+
 MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
+
+CALLER: Final = "mnemon.caller"
+"""Key of the caller in the scope of a request."""
 
 BEARER: Final = HTTPBearer(
     auto_error=False, scheme_name="key", description="An API key of `mnemon auth key create`."
@@ -71,7 +78,7 @@ class Callers:
     def __init__(self, keys: ApiKeys) -> None:
         self._keys = keys
         self._attempts = LoginAttempts()
-        self._open: Counter[str] = Counter()
+        self._open: Counter[str | None] = Counter()
 
     async def identify(self, address: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
         """Return the caller of a request.
@@ -113,13 +120,23 @@ class Callers:
         key = await self._keys.find(caller.key)
         return key is not None and (key.scopes, key.user) == (caller.scopes, caller.user)
 
-    def open_request(self, tenant: str) -> None:
+    def open_request(self, tenant: str | None) -> None:
         """Count a request of a tenant as open.
 
+        Args:
+            tenant: the tenant; None if the key could not be checked.
+
         Raises:
-            Problem: the tenant has too many open requests.
+            Problem: the process or the tenant has too many open requests.
         """
-        if self._open[tenant] >= MAX_OPEN_REQUESTS_OF_TENANT:
+        if self._open.total() >= MAX_OPEN_REQUESTS:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "unavailable",
+                f"this gateway has {MAX_OPEN_REQUESTS} open requests; repeat the request in a second",
+                retryable=True,
+            )
+        if tenant is not None and self._open[tenant] >= MAX_OPEN_REQUESTS_OF_TENANT:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
@@ -129,27 +146,30 @@ class Callers:
             )
         self._open[tenant] += 1
 
-    def close_request(self, tenant: str) -> None:
+    def close_request(self, tenant: str | None) -> None:
         """Count a request of a tenant as answered."""
         self._open[tenant] -= 1
         if not self._open[tenant]:
             del self._open[tenant]
 
 
-async def identify_caller(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
-) -> AsyncIterator[Caller]:
-    """Yield the caller of a request; the request counts as open until it is answered."""
-    callers: Callers = request.app.state.callers
-    caller = await callers.identify(request.client.host if request.client else "", credentials)
-    callers.open_request(caller.tenant)
-    try:
-        yield caller
-    finally:
-        callers.close_request(caller.tenant)
+def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
+    """Return the key that a request has in its header `Authorization`."""
+    scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
+    if scheme.lower() != "bearer" or not given:
+        return None
+    return HTTPAuthorizationCredentials(scheme=scheme, credentials=given)
 
 
-CallerOfRequest = Annotated[Caller, Depends(identify_caller)]
+async def get_caller(
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> Caller:
+    """Return the caller whom `KeyCheck` identified; the dependency documents the key."""
+    caller: Caller = request.scope[CALLER]
+    return caller
+
+
+CallerOfRequest = Annotated[Caller, Depends(get_caller)]
 
 
 def _unauthorized(detail: str) -> Problem:

@@ -5,15 +5,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, get_args
 
 from fastapi import FastAPI, Request
-from fastapi.security import HTTPAuthorizationCredentials
-from fastapi.security.utils import get_authorization_scheme_param
 from mcp.server.context import ServerRequestContext
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.gateway.callers import Caller, Callers
+from mnemon.gateway.callers import CALLER, Caller, Callers, read_credentials
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.problems import build_problem
 from mnemon.mcp.server import McpTarget, NoUser, create_server
@@ -23,8 +21,6 @@ from mnemon_infra.settings.api_keys import Scope as KeyScope
 PATH: Final = "/mcp"
 METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"
 """Path of the metadata by which a client learns how to log in (RFC 9728)."""
-
-_CALLER: Final = "mnemon.caller"
 
 
 class McpEndpoint:
@@ -55,7 +51,7 @@ class McpEndpoint:
         connection = HTTPConnection(scope)
         address = connection.client.host if connection.client else ""
         try:
-            caller = await self._callers.identify(address, _read_credentials(connection))
+            caller = await self._callers.identify(address, read_credentials(connection))
             self._callers.open_request(caller.tenant)
         except Exception as error:
             problem = build_problem(error)
@@ -64,7 +60,7 @@ class McpEndpoint:
                 problem.headers = {"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'}
             await problem.to_response()(scope, receive, send)
             return
-        scope[_CALLER] = caller
+        scope[CALLER] = caller
         try:
             await self._app(scope, receive, send)
         finally:
@@ -72,7 +68,7 @@ class McpEndpoint:
 
     def _resolve_target(self, context: ServerRequestContext[Any]) -> McpTarget:
         assert isinstance(context.request, Request)
-        caller: Caller = context.request.scope[_CALLER]
+        caller: Caller = context.request.scope[CALLER]
         user = caller.user or read_user_header(context)
         if "read" not in caller.scopes:
             raise NoUser("the key lacks the scope `read`; create a key that has it: `mnemon auth key create`")
@@ -92,10 +88,3 @@ async def _describe_resource(request: Request) -> dict[str, Any]:
         "bearer_methods_supported": ["header"],
         "scopes_supported": list(get_args(KeyScope)),
     }
-
-
-def _read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
-    scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
-    if scheme.lower() != "bearer" or not given:
-        return None
-    return HTTPAuthorizationCredentials(scheme=scheme, credentials=given)

@@ -30,7 +30,10 @@ class MemoryAccess:
         """Return the client of a tenant."""
 
 
-def get_memory(request: Request) -> MemoryAccess:
-    """Return the access to memory that all requests of the application share."""
+async def get_memory(request: Request) -> MemoryAccess:
+    """Return the access to memory that all requests of the application share.
+
+    It is a coroutine, because the framework runs other functions in threads.
+    """
     memory: MemoryAccess = request.app.state.memory
     return memory

@@ -22,6 +22,9 @@ from mnemon_contracts.registry import EVENTS, VERBS
 DOCUMENT: Final = Path(__file__).with_suffix(".json")
 """The committed document, which the gateway serves."""
 
+_LARGEST: Final = 2**63 - 1
+"""Largest log position."""
+
 _PREFIX: Final = "#/components/schemas/"
 _PROBLEM: Final = {
     "description": "The request has no result; `code` and `detail` say why.",
@@ -47,10 +50,13 @@ def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any
     of the contracts.
     """
     document: dict[str, Any] = json.loads(json.dumps(FastAPI.openapi(application)))
+    _restore_integers(document)
     schemas = document["components"]["schemas"]
     document["components"]["responses"] = {"Problem": _PROBLEM}
     bodies = []
     for operation in (each for path in document["paths"].values() for each in path.values()):
+        for parameter in operation.get("parameters", ()):
+            parameter["schema"] = _without_null(parameter["schema"])
         statuses = [each for each in operation["responses"] if int(each) >= HTTPStatus.BAD_REQUEST]
         operation["responses"].update({key: {"$ref": "#/components/responses/Problem"} for key in statuses})
         for media in operation.get("requestBody", {}).get("content", {}).values():
@@ -59,6 +65,33 @@ def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any
                 media["examples"] = {name: {"value": value} for name, value in shown.items()}
     _close_schemas(schemas, [name for body in bodies for name in _list_references(body)])
     return document
+
+
+def _restore_integers(schema: object) -> None:
+    """Make the bounds of integers exact: the framework writes them as floats, which are above 2**63 - 1."""
+    match schema:
+        case dict():
+            if schema.get("type") == "integer":
+                schema.update(
+                    {
+                        bound: min(int(schema[bound]), _LARGEST)
+                        for bound in ("minimum", "maximum")
+                        if bound in schema
+                    }
+                )
+            for value in schema.values():
+                _restore_integers(value)
+        case list():
+            for value in schema:
+                _restore_integers(value)
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter: an optional one can be absent, and has no value that means null."""
+    kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    return {**kinds[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
 
 def _close_schemas(schemas: dict[str, Any], names: list[str]) -> None:

@@ -1,28 +1,52 @@
 """Bodies of requests: the contracts' types, read as JSON, with unknown fields refused."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Body
 from pydantic import BeforeValidator
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from mnemon_contracts.base import Contract, InvalidBody
+
+_NO_INTEGER: Final = "Input should be a valid integer"
+_EXACT: Final = 2**53
+"""Floats below it are exact."""
 
 
 def annotate_body(contract: type[Contract]) -> Any:
     """Return the annotation of a body that a route takes. A body without required fields may be absent.
 
-    Unlike a consumer of events, the gateway refuses unknown fields: a misspelled field would otherwise have
-    no effect, and its sender would not notice.
+    Unlike a consumer of events, the gateway refuses unknown fields, and values of other types: a misspelled
+    field would otherwise have no effect, and its sender would not notice.
     """
 
     def read(value: object) -> object:
         # FastAPI validates Python values; the contracts read times from JSON only.
-        return value if isinstance(value, contract) else contract.parse_strict(_encode(value))
+        if isinstance(value, contract):
+            return value
+        body = _encode(value)
+        try:
+            return contract.parse_strict(body)
+        except InvalidBody as error:
+            if _NO_INTEGER not in error.problem:
+                raise
+            return contract.parse_strict(to_json(_restore_integers(from_json(body))))
 
     is_optional = not any(field.is_required() for field in contract.model_fields.values())
     body = Body(default_factory=contract) if is_optional else Body()
     return Annotated[contract, BeforeValidator(read), body]
+
+
+def _restore_integers(value: Any) -> Any:
+    """Return a value with integers in the place of floats such as 30.0: JSON has only numbers."""
+    match value:
+        case float() if value.is_integer() and abs(value) < _EXACT:
+            return int(value)
+        case list():
+            return [_restore_integers(each) for each in value]
+        case dict():
+            return {name: _restore_integers(each) for name, each in value.items()}
+    return value
 
 
 def _encode(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Limits of a gateway process, which refuses requests that it cannot answer soon instead of queueing them."""
+"""Limits of the bodies of requests."""
 
 import asyncio
 from contextlib import suppress
@@ -8,9 +8,6 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemon.gateway.problems import Problem
-
-MAX_OPEN_REQUESTS: Final = 512
-"""Maximum number of open requests of a process; further ones are refused with 503."""
 
 MAX_BODY: Final = 8 * 1024 * 1024
 """Maximum size of a request's body in bytes: 1,000 events of 8 KiB. One event has at most 1 MiB."""
@@ -23,34 +20,17 @@ closes would not get the answer.
 BODY_SECONDS: Final = 30.0
 """Maximum seconds for a request's body to arrive."""
 
-_PROBES: Final = frozenset({"/healthz", "/readyz"})
 
-
-class RequestLimiter:
-    """Refuses requests beyond the limit, and requests whose body is too large or arrives too slowly."""
+class BodyLimiter:
+    """Refuses requests whose body is too large or arrives too slowly."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
-        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _PROBES:
-            await self._application(scope, receive, send)
-            return
-        if self._open >= MAX_OPEN_REQUESTS:
-            problem = Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "unavailable",
-                f"this gateway has {MAX_OPEN_REQUESTS} open requests; repeat the request in a second",
-                retryable=True,
-            )
-            await problem.to_response()(scope, receive, send)
-            return
-        self._open += 1
-        try:
-            await self._application(scope, _limit_body(receive), send)
-        finally:
-            self._open -= 1
+        if scope["type"] == "http":
+            receive = _limit_body(receive)
+        await self._application(scope, receive, send)
 
 
 def _limit_body(receive: Receive) -> Receive:

@@ -74,7 +74,11 @@ def test_the_examples_of_a_message_satisfy_its_payload(name: str) -> None:
 
 def test_every_event_is_received_from_outside_or_sent_by_us() -> None:
     operations = {name for name in DOCUMENT["operations"] if name.startswith(("receive.", "send."))}
-    events = {published.event_name(event, 1) for event in EVENTS.values()}
+    events = {
+        published.event_name(event, version)
+        for event in EVENTS.values()
+        for version in range(1, len(event.versions) + 1)
+    }
     assert {name.partition(".")[2] for name in operations} == events
     assert DOCUMENT["operations"]["receive.message.v1"]["x-consumers"] == ["persist", "index"]
     assert "send.message.v1" not in operations

@@ -18,7 +18,7 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 
 ROOT = Path(__file__).parents[2] / "consumers" / "mnemon_consumers"
-OUTSIDE = {"bot", "importer"}
+OUTSIDE = {"bot", "importer", "gateway"}
 
 
 def _calls(folder: Path) -> set[str]:
@@ -38,7 +38,7 @@ def calls_by_consumer() -> Mapping[str, set[str]]:
     return {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
 
 
-BY_A_FUNCTION = {"ModelCalledV1": "build_call_event"}
+BY_A_FUNCTION = {"ModelCalledV2": "build_call_event"}
 """Events that are made by a function which several consumers share."""
 
 READ_BACK = {("index", "document.added")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemon_bench import cost
-from mnemon_bench.latency import context, fairness, foreground, retrieve, search
+from mnemon_bench.latency import context, fairness, foreground, gateway, retrieve, search
 from mnemon_bench.quality import recall
 from mnemon_bench.soak import run as soak
 from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
@@ -31,6 +31,7 @@ SMALL: dict[str, Run] = {
     "extract": lambda stack: extract.run(stack, users=4, rounds=1),
     "fairness": lambda stack: fairness.run(stack, messages=100, proposals=20, requests=12),
     "front": lambda stack: foreground.run(stack, users=10, rounds=1, requests=10),
+    "gateway": lambda stack: gateway.run(stack, rounds=1, requests=32, chats=3),
     "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
     "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),
     "retrieve": lambda stack: retrieve.run(stack, rounds=1, requests=20, report=lambda line: None),

@@ -390,12 +390,17 @@ class Tokens(Contract):
     output: int = Field(default=0, ge=0, description="Tokens of the answer.")
 
 
-class ModelCalledV1(Event):
+CallPurpose = Literal["extract", "compact", "chat"]
+
+
+class ModelCalledV2(Event):
     """A language model was called; the event has the tokens and the cost of the call."""
 
     provider: Text = Field(description="Name of the provider.")
     model: Text = Field(description="Name of the model.")
-    purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")
+    purpose: CallPurpose = Field(
+        description="Purpose of the call; `chat` is an answer that the proxy passed on."
+    )
     tokens: Tokens = Field(description="Tokens of the call.")
     batch_id: Identifier | None = Field(
         default=None, description="Id of the batch, if the call was part of one."
@@ -406,3 +411,9 @@ class ModelCalledV1(Event):
         description="Cost in US dollars at the prices in force at the time of the call; absent if "
         "the model had no price.",
     )
+
+
+class ModelCalledV1(ModelCalledV2):
+    """A language model was called; the event has the tokens and the cost of the call."""
+
+    purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")

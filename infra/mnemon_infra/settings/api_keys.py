@@ -15,12 +15,13 @@ from typing import Final, Literal, NamedTuple
 import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
-from nats.js.errors import BucketNotFoundError, InvalidKeyError, KeyNotFoundError, NoKeysError
+from nats.js.errors import BucketNotFoundError, InvalidKeyError, KeyNotFoundError
 from nats.js.kv import KeyValue
 from pydantic import Field, ValidationError
 
 from mnemon_contracts.base import Contract, Identifier, Moment, Text
 from mnemon_contracts.streams import API_KEYS
+from mnemon_infra.broker.key_value import TIMEOUT, read_present_entries, stop_watch
 
 log = structlog.get_logger("api_keys")
 
@@ -33,9 +34,6 @@ CACHE_SECONDS: Final = 5.0
 """Seconds for which a process keeps an accepted key. A revoked key is accepted for at most this long."""
 
 CACHED_KEYS: Final = 10_000
-TIMEOUT: Final = 5.0
-"""Maximum seconds for the server to answer."""
-
 _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
 
 
@@ -121,11 +119,12 @@ class ApiKeys:
         Raises:
             nats.errors.Error: the server does not answer.
         """
+        watcher = await self._bucket.watchall()
         try:
-            ids = await self._bucket.keys()
-        except NoKeysError:
-            return []
-        found = [key for each in ids if (key := await self._load(each))]
+            entries = await read_present_entries(watcher)
+        finally:
+            await stop_watch(watcher)
+        found = [key for each in entries if each.operation is None and (key := _parse_key(each))]
         return sorted(found, key=lambda key: (key.created_at, key.id))
 
     async def find(self, text: str) -> ApiKey | None:
@@ -148,15 +147,8 @@ class ApiKeys:
 
     async def _load(self, key_id: str) -> ApiKey | None:
         try:
-            entry = await self._bucket.get(key_id)
+            return _parse_key(await self._bucket.get(key_id))
         except KeyNotFoundError:
-            return None
-        try:
-            return ApiKey.model_validate_json(entry.value or b"")
-        except ValidationError:
-            log.warning(
-                "unreadable API key ignored", key=key_id, next_step=f"mnemon auth key revoke {key_id}"
-            )
             return None
 
 
@@ -173,6 +165,16 @@ async def open_api_keys(connection: Client) -> ApiKeys:
         raise ApiKeysNotProvisioned(
             f"the bucket `{API_KEYS}` does not exist: run `mnemon provision`"
         ) from error
+
+
+def _parse_key(entry: KeyValue.Entry) -> ApiKey | None:
+    try:
+        return ApiKey.model_validate_json(entry.value or b"")
+    except ValidationError:
+        log.warning(
+            "unreadable API key ignored", key=entry.key, next_step=f"mnemon auth key revoke {entry.key}"
+        )
+        return None
 
 
 def _digest(secret: str) -> str:

@@ -1,11 +1,9 @@
 """Settings bucket: reading its newest entries, its history, and writing entries."""
 
-import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.js.api import Header
@@ -22,12 +20,10 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import NOTHING, Document, parse_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
+from mnemon_infra.broker.key_value import TIMEOUT, read_present_entries, stop_watch
 from mnemon_infra.delivery import restore_time
 
 log = structlog.get_logger("settings")
-
-TIMEOUT = 5.0
-"""Maximum seconds for the server to answer."""
 
 _BY: Final = "Mnemon-By"
 """Header with the name of the connection that set an entry, such as `mnemon-admin`."""
@@ -168,39 +164,6 @@ async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
         return await read_present_entries(watcher)
     finally:
         await stop_watch(watcher)
-
-
-async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
-    """Return the entries that exist when a watch begins.
-
-    nats-py sets its end mark too early if the server has sent all entries and the last entry has not arrived
-    yet. So this function ignores the marks, and reads the number of remaining entries from each entry.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
-    assert watcher._sub is not None
-    consumer = await watcher._sub.consumer_info()
-    sent = consumer.delivered.consumer_seq if consumer.delivered else 0
-    found: list[KeyValue.Entry] = []
-    if not sent and not consumer.num_pending:
-        return found
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            async for entry in watcher:
-                if entry is not None:
-                    found.append(entry)
-                    if not entry.delta:
-                        break
-    except TimeoutError as error:
-        raise nats.errors.TimeoutError from error
-    return found
-
-
-async def stop_watch(watcher: KeyValue.KeyWatcher) -> None:
-    """End a watch, even if its connection has ended already."""
-    with suppress(nats.errors.Error):
-        await watcher.stop()  # type: ignore[no-untyped-call]
 
 
 def parse_default(body: bytes | None) -> Document:

@@ -26,6 +26,7 @@ from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_k
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.connection import watch_reconnects
+from mnemon_infra.broker.key_value import read_present_entries, stop_watch
 from mnemon_infra.settings.bucket import (
     log_invalid,
     open_bucket,
@@ -33,8 +34,6 @@ from mnemon_infra.settings.bucket import (
     put_entry,
     read_newest_default,
     read_newest_of_tenant,
-    read_present_entries,
-    stop_watch,
 )
 from mnemon_infra.settings.residence import Residence, parse_residence, parse_residence_tenant
 

@@ -39,6 +39,7 @@ class BenchName(StrEnum):
     FRONT = "front"
     REBUILD = "rebuild"
     FAIRNESS = "fairness"
+    GATEWAY = "gateway"
     SCALE = "scale"
     SECRETS = "secrets"
     DEDUPE_QUALITY = "dedupe-quality"
@@ -199,7 +200,7 @@ def _report_figures(measured: dict[str, Any], as_json: bool) -> ExitCode:
 
 async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> ExitCode:
     from mnemon_bench import cost
-    from mnemon_bench.latency import context, fairness, retrieve, search
+    from mnemon_bench.latency import context, fairness, gateway, retrieve, search
     from mnemon_bench.latency import foreground as front
     from mnemon_bench.quality import recall
     from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
@@ -243,6 +244,8 @@ async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> Exi
                     measured = await rebuild.run(stack.deployment, report=_print_progress)
                 case BenchName.FAIRNESS:
                     measured = await fairness.run(stack.deployment, report=_print_progress)
+                case BenchName.GATEWAY:
+                    measured = await gateway.run(stack.deployment, report=_print_progress)
                 case BenchName.SCALE:
                     measured = await scale.run(stack.deployment, report=_print_progress)
                 case BenchName.RECALL:

@@ -12,6 +12,7 @@ from nats.errors import Error as BrokerError
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.proxy.answers import Answer
 from mnemon.gateway.proxy.messages import ChatMessage, IdentifiedMessage, build_event, identify_messages
+from mnemon.gateway.proxy.usage import UsageRecorder
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import MAX_HISTORY, ContextReplyV1, ContextV1, HistoryReplyV1, HistoryV1
@@ -53,6 +54,7 @@ class ConversationRecorder:
 
     def __init__(self, memory: MemoryAccess) -> None:
         self._memory = memory
+        self._usage = UsageRecorder(memory.connection)
         self._stored: LRUCache[tuple[str, str, str], bool] = LRUCache(REMEMBERED_IDS)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._last: dict[Thread, asyncio.Task[Any]] = {}
@@ -79,17 +81,25 @@ class ConversationRecorder:
         return self._start_after(thread, self._store_new(thread, identified))
 
     def record_answer(
-        self, thread: Thread, messages: Sequence[ChatMessage], answer: Answer, asked: asyncio.Task[bool]
+        self,
+        thread: Thread,
+        provider: str,
+        messages: Sequence[ChatMessage],
+        answer: Answer,
+        asked: asyncio.Task[bool],
     ) -> None:
-        """Publish an answer after the messages of its request.
+        """Publish an answer after the messages of its request, and the tokens of the call.
 
         Args:
             thread: the conversation.
+            provider: name of the provider.
             messages: the messages of the request.
-            answer: the answer; without a message, nothing is published.
+            answer: the answer; without a message, only its tokens are published.
             asked: the task that publishes the messages of the request. If it fails, the answer is not
                 published: the history that the client sends next has both in the right order.
         """
+        if answer.message or answer.tokens:
+            self._start(self._usage.record((thread.tenant, thread.user), provider, answer))
         if answer.message is None:
             return
         *_, identified = identify_messages(thread.conversation, [*messages, answer.message])

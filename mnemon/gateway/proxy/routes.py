@@ -37,7 +37,10 @@ ACCEPTED_SECONDS: Final = 300.0
 """Seconds after its last check for which a key is accepted while NATS does not answer."""
 
 _PRECEDING_CHARACTERS: Final = 400
-_MAX_CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64)
+_CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64, keepalive_expiry=60.0)
+"""Connections to providers. They stay open longer than the library's 5 s: between two messages of a person, a
+handshake with the provider would delay the first token."""
+
 _KEY_HEADER: Final = "mnemon-key"
 
 
@@ -67,7 +70,7 @@ class Proxy:
         self, callers: Callers, memory: MemoryAccess, upstreams: Upstreams, memory_seconds: float
     ) -> None:
         self.upstreams = upstreams
-        self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_MAX_CONNECTIONS)
+        self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_CONNECTIONS)
         self.recorder = ConversationRecorder(memory)
         self._callers = callers
         self._memory = memory
@@ -121,12 +124,12 @@ class Proxy:
             A stack whose end counts the request as answered; `pop_all` defers this beyond the block.
 
         Raises:
-            Problem: the tenant has too many open requests.
+            Problem: the process or the tenant has too many open requests.
         """
+        tenant = caller.tenant if caller else None
         with ExitStack() as ends:
-            if caller is not None:
-                self._callers.open_request(caller.tenant)
-                ends.callback(self._callers.close_request, caller.tenant)
+            self._callers.open_request(tenant)
+            ends.callback(self._callers.close_request, tenant)
             yield ends
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
@@ -236,7 +239,9 @@ async def _complete(
             build_request(content),
             ends.pop_all(),
             AnswerReader(wire_format),
-            lambda answer: proxy.recorder.record_answer(thread, messages, answer, asked),
+            lambda answer: proxy.recorder.record_answer(
+                thread, wire_format.provider, messages, answer, asked
+            ),
         )
 
 

@@ -1,12 +1,14 @@
 """Route of the changes: the events of a tenant's log as server-sent events, from a position on."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from nats.errors import Error as BrokerError
 from pydantic import Field
 from pydantic_core import from_json
 
@@ -16,6 +18,7 @@ from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
 from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.settings.api_keys import CACHE_SECONDS
 
 
 class ChangeV1(Contract):
@@ -54,7 +57,7 @@ class SelectedEvents(NamedTuple):
     pattern: str
 
 
-def _select_events(
+async def _select_events(
     caller: CallerOfRequest,
     user: Annotated[
         str | None, Query(min_length=1, max_length=255, description="User of the events. Default: all users.")
@@ -83,15 +86,35 @@ async def _stream_changes(
     """Send events as the log stores them, until the key is revoked. The `id` of each is its log position."""
     callers: Callers = request.app.state.callers
     start = after if last_event_id is None else last_event_id
-    async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as pages:
-        async for page in pages:
-            if not await callers.is_accepted(selected.caller):
-                return  # the key was revoked; the client learns it when it connects again
+    async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as tail:
+        # Once the key is revoked, the stream ends; the client learns why when it connects again.
+        async for page in _take_while(tail, lambda: callers.is_accepted(selected.caller)):
             for delivery in page:
                 if change := _describe(delivery):
                     yield ServerSentEvent(
                         id=str(change.seq), event=change.event, raw_data=change.body().decode()
                     )
+
+
+async def _take_while(
+    tail: AsyncGenerator[list[Delivery], None], is_permitted: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[list[Delivery]]:
+    """Yield pages while they are permitted, which is checked before each page and while none comes."""
+    while True:
+        coming = asyncio.ensure_future(anext(tail))
+        try:
+            while not (await asyncio.wait({coming}, timeout=CACHE_SECONDS))[0]:
+                with suppress(BrokerError):  # the tail raises if that lasts
+                    if not await is_permitted():
+                        return
+            page = await coming
+            if not await is_permitted():
+                return
+        finally:
+            coming.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, BrokerError):
+                await coming
+        yield page
 
 
 def _describe(delivery: Delivery) -> ChangeV1 | None:

@@ -5,12 +5,12 @@ from http import HTTPStatus
 from itertools import count, repeat
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Response
 from pydantic import Field
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
-from mnemon.gateway.routes.parameters import Memory, User
+from mnemon.gateway.routes.parameters import Conversation, Memory, User
 from mnemon_contracts.base import Contract, Identifier, InvalidBody, Sequence, check_identifier
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.registry import EVENTS, EventContract
@@ -110,9 +110,7 @@ def _create_endpoint(event: EventContract) -> Callable[..., Any]:
         body: Any,
         caller: CallerOfRequest,
         memory: Memory,
-        conversation: Annotated[
-            str | None, Query(description="Id of the conversation. Default: the current conversation.")
-        ] = None,
+        conversation: Conversation = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         caller.require("write", user)
@@ -124,7 +122,7 @@ def _create_endpoint(event: EventContract) -> Callable[..., Any]:
 
 
 async def _publish_events(
-    body: Annotated[EventsV1, annotate_body(EventsV1)],
+    body: Any,
     caller: CallerOfRequest,
     memory: Memory,
     idempotency_key: IdempotencyKey = None,
@@ -138,6 +136,9 @@ async def _publish_events(
     for event in events:
         encode_event(caller.tenant, event, "-")  # all or nothing: check each event before the first is sent
     return _acknowledge(await memory.get_publisher(caller.tenant).publish_many(events))
+
+
+_publish_events.__annotations__["body"] = annotate_body(EventsV1)
 
 
 def _get_event(given: MessageOfUser | StartOfUser | ClearanceOfUser) -> ChatBody:

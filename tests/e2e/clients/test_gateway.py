@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from uuid import uuid4
 
 import httpx
@@ -13,6 +13,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi import read_document
 from mnemon_infra.settings.api_keys import CACHE_SECONDS
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
@@ -213,6 +214,52 @@ async def test_revoked_key_is_refused_within_seconds(shared: Up) -> None:
             while (await client.post("/v1/users/anna/history")).status_code != 401:
                 await asyncio.sleep(0.5)
     assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 1
+
+
+async def test_revoked_key_ends_its_open_stream(shared: Up) -> None:
+    issued = await create_key(shared, "revoked-in-a-stream")
+    async with connect(shared, issued["key"]) as client:
+        await client.post("/v1/users/anna/events/message", json=said("Before."))
+        async with client.stream("GET", "/v1/changes") as answer:
+            lines = answer.aiter_lines()
+            while not (await anext(lines)).startswith("data: "):
+                pass
+            assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 0
+            async with asyncio.timeout(2 * CACHE_SECONDS + TIMEOUT):
+                assert "data: " not in "".join([line async for line in lines]), "no event comes, and it ends"
+
+
+async def test_slow_bodies_without_a_key_hold_no_place(shared: Up) -> None:
+    """More clients than the gateway has places send a body that never ends."""
+    async with tenant(shared) as client, AsyncExitStack() as stack:
+        headers = "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+        readers = []
+        for _ in range(MAX_OPEN_REQUESTS + 8):
+            reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+            stack.callback(writer.close)
+            writer.write(headers.encode())
+            readers.append(reader)
+        async with asyncio.timeout(TIMEOUT):
+            for reader in readers:
+                assert (await reader.readline()).split()[1] == b"401"
+            assert (await client.post("/v1/users/anna/history")).status_code == 200
+
+
+async def test_fields_of_all_bodies_are_checked(shared: Up) -> None:
+    event: dict[str, object] = {"user": "anna", "message": said("Hello.")}
+    async with tenant(shared) as client:
+        for path, body, field in (
+            ("/v1/events", {"events": [event], "evnets": []}, "evnets"),
+            ("/v1/events", {"events": [{**event, "convresation": "c1"}]}, "convresation"),
+            ("/v1/users/anna/history", {"limit": True}, "limit"),
+            ("/v1/users/anna/history", {"limit": "5"}, "limit"),
+            ("/v1/users/anna/search", {"query": "tea", "min_seq": False}, "min_seq"),
+            ("/v1/users/anna/events/message?conversation=", said("Hello."), "conversation"),
+        ):
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, field in answer.json()["field"]) == (422, True), answer.text
+        assert (await client.post("/v1/users/anna/history", json={"limit": 5.0})).status_code == 200
+        assert (await client.post("/v1/events", content=json.dumps({"events": [event]}))).status_code == 201
 
 
 @pytest.mark.parametrize(

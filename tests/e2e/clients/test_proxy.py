@@ -82,6 +82,7 @@ async def run_gateway(data: Path, model: ChatModel, **environment: str) -> Async
 class Bot:
     """A tenant of its own, with its key, and all messages that are published for it."""
 
+    tenant: str
     key: str
     memory: MemoryClient
     published: Subscription
@@ -122,7 +123,7 @@ async def serve_bot(up: Up, gateway: RunningGateway, model: ChatModel) -> AsyncI
     try:
         published = await connection.subscribe(f"chat.{tenant}.>")
         memory = MemoryClient(connection, tenant=tenant)
-        yield Bot(json.loads(issued.out)["key"], memory, published, gateway, model)
+        yield Bot(tenant, json.loads(issued.out)["key"], memory, published, gateway, model)
     finally:
         await connection.close()
 
@@ -269,6 +270,38 @@ async def test_tools_and_images_pass_and_are_stored(bot: Bot) -> None:
         "assistant",
         "tool",
         "assistant",
+    ]
+
+
+async def test_usage_has_the_tokens_of_chats(shared: Up, bot: Bot) -> None:
+    async with bot.openai() as client:
+        await client.chat.completions.create(model="a-model", messages=[user("Hi")], user="anna")  # type: ignore[list-item]
+        await complete(client, user("Hi"), stream_options={"include_usage": True})
+    async with bot.anthropic() as other:
+        asked: Any = {
+            "messages": [user("Hi")],
+            "model": "a-model",
+            "max_tokens": 9,
+            "metadata": {"user_id": "anna"},
+        }
+        await other.messages.create(**asked)
+        async with other.messages.stream(**asked) as stream:
+            await stream.get_final_message()
+    found: list[dict[str, Any]] = []
+    async with asyncio.timeout(TIMEOUT):
+        while sum(each["calls"] for each in found) < 4:
+            shown = await mnemon(
+                *("usage", "--tenant", bot.tenant, "--by", "purpose,model", "--json", "--data", shared.data)
+            )
+            assert shown.code == 0, shown.err
+            found = json.loads(shown.out)["usage"]
+    assert [
+        (each["purpose"], each["model"], each["calls"], each["input"], each["cached"], each["output"])
+        for each in found
+        if each["purpose"] == "chat"
+    ] == [
+        ("chat", "anthropic/claude-2026", 2, 2 * 1200, 2 * 1024, 2 * 7),
+        ("chat", "openai/a-model-2026", 2, 2 * 1200, 2 * 1024, 2 * 7),
     ]
 
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from mnemon_contracts.events.memory import ModelCalledV1, Tokens
+from mnemon_contracts.events.memory import CallPurpose, ModelCalledV1, ModelCalledV2, Tokens
 from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.port import ModelRequest, Purpose, Usage
+from mnemon_infra.models.language.port import ModelRequest, Usage
 
 _PER: Final = 1_000_000
 """Number of tokens to which a price applies."""
@@ -24,12 +24,14 @@ def build_call_event(
     usage: Usage,
     provider: str,
     model: str,
-    purpose: Purpose,
+    purpose: CallPurpose,
     batch_id: str | None,
     spending: Spending,
     event_id: str,
 ) -> LogEvent:
     """Return the event of an answered call: its tokens, and their cost at the current prices.
+
+    The event has the first version that knows the purpose: a `persist` of an older mnemon reads it.
 
     Args:
         owner: the user whose messages were read.
@@ -41,7 +43,8 @@ def build_call_event(
         spending: the prices of the user's tenant.
         event_id: the id of the event, derived from the request, so that the same call counts once.
     """
-    event = ModelCalledV1(
+    version, contract = (2, ModelCalledV2) if purpose == "chat" else (1, ModelCalledV1)
+    event = contract.create_strict(
         provider=provider,
         model=model,
         purpose=purpose,
@@ -49,7 +52,7 @@ def build_call_event(
         batch_id=batch_id,
         usd=compute_cost(usage, model, spending, in_batch=batch_id is not None),
     )
-    return LogEvent(memory_subject(*owner, "model.called"), event.body(), event_id)
+    return LogEvent(memory_subject(*owner, "model.called", version), event.body(), event_id)
 
 
 def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:

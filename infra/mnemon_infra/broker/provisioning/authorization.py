@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from mnemon_contracts.streams import API_KEYS, DEAD, LOG, WORK
-from mnemon_contracts.subjects import ascii_name, decode_token, inbox_prefix, tenant_filters
+from mnemon_contracts.streams import API_KEYS, DEAD, LOG, SETTINGS, WORK
+from mnemon_contracts.subjects import ascii_name, decode_token, event_filter, inbox_prefix, tenant_filters
 
 ACCOUNT: Final = "MNEMON"
 """The account that owns the streams."""
@@ -46,9 +46,17 @@ _GATEWAY: Final = {
     "publish": {
         "allow": [
             *("chat.>", "ask.>"),
-            # For the keys of requests.
-            *(f"$JS.API.STREAM.INFO.KV_{API_KEYS}", f"$JS.API.DIRECT.GET.KV_{API_KEYS}.>"),
-            f"$JS.API.STREAM.MSG.GET.KV_{API_KEYS}",
+            event_filter("model.called"),  # the tokens of chats that the proxy passed on
+            # For the keys of requests, and the prices of models.
+            *(
+                subject
+                for bucket in (API_KEYS, SETTINGS)
+                for subject in (
+                    f"$JS.API.STREAM.INFO.KV_{bucket}",
+                    f"$JS.API.DIRECT.GET.KV_{bucket}.>",
+                    f"$JS.API.STREAM.MSG.GET.KV_{bucket}",
+                )
+            ),
             # For the changes of the log.
             *(f"$JS.API.CONSUMER.CREATE.{LOG}", f"$JS.API.CONSUMER.CREATE.{LOG}.>"),
             *(f"$JS.API.CONSUMER.MSG.NEXT.{LOG}.*", f"$JS.API.CONSUMER.DELETE.{LOG}.*"),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ClearedV1, StartedV1
 from mnemon_contracts.events.erasure import UserErasedV1
-from mnemon_contracts.events.memory import ModelCalledV1, ProfileSetV1
+from mnemon_contracts.events.memory import ModelCalledV2, ProfileSetV1
 from mnemon_contracts.identity import started_conversation
 from mnemon_contracts.subjects import Address
 from mnemon_infra.delivery import Delivery
@@ -55,7 +55,7 @@ def _project_erased(event: Event, address: Address, key: EventRowKey, delivery: 
 
 
 def _project_model_called(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
-    assert isinstance(event, ModelCalledV1)
+    assert isinstance(event, ModelCalledV2)
     return "model_calls", {
         "at": datetime.fromtimestamp(delivery.stored_at, UTC),
         "provider": event.provider,
@@ -73,7 +73,7 @@ PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, EventRowKey, D
     StartedV1: _project_started,
     ClearedV1: _project_cleared,
     ProfileSetV1: _project_profile_set,
-    ModelCalledV1: _project_model_called,
+    ModelCalledV2: _project_model_called,
     UserErasedV1: _project_erased,
 }
 """Projection function of each event type."""

@@ -43,6 +43,9 @@ MOST_USD: Final = 1_000_000_000.0
 """Maximum US dollars that one event counts for: PostgreSQL cannot add some larger values."""
 
 _SINCE: Final = calls.c.at >= parameter("since", datetime)
+_OF_BUDGET: Final = calls.c.purpose != "chat"
+"""Condition of calls that a budget limits: those that mnemon makes. The proxy passes on the clients' own."""
+
 _OF_TENANT: Final = calls.c.tenant == parameter("of_tenant", str)
 
 
@@ -55,11 +58,11 @@ def _usd() -> Any:
 
 
 def _select_spent() -> Select[Any]:
-    return select(_usd()).where(_OF_TENANT, _SINCE)
+    return select(_usd()).where(_OF_TENANT, _SINCE, _OF_BUDGET)
 
 
 def _select_spent_by_tenant() -> Select[Any]:
-    return select(calls.c.tenant, _usd()).where(_SINCE).group_by(calls.c.tenant)
+    return select(calls.c.tenant, _usd()).where(_SINCE, _OF_BUDGET).group_by(calls.c.tenant)
 
 
 def _select_usage() -> Select[Any]:
@@ -100,7 +103,10 @@ _USAGE_OF_TENANT = Lookup(_select_usage().where(_OF_TENANT))
 
 @query
 async def sum_spending(connection: Connection, tenant: str, since: datetime) -> float:
-    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls count as 0."""
+    """Return the US dollars that a tenant's calls have cost since a moment, without chats of the proxy.
+
+    Unpriced calls count as 0.
+    """
     (row,) = await _SPENT.fetch(connection, of_tenant=tenant, since=since)
     return float(row[0])
 
@@ -114,7 +120,7 @@ async def sum_reserved(connection: Connection, tenant: str) -> float:
 
 @query
 async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dict[str, float]:
-    """Return the US dollars that calls have cost since a moment, for each tenant with calls."""
+    """Return the US dollars of `sum_spending` for each tenant with calls."""
     rows = await _SPENT_BY_TENANT.fetch(connection, since=since)
     return dict(rows)
 

@@ -14,11 +14,12 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.domain.spending.calls import build_call_event
+from mnemon_contracts.events.memory import CallPurpose
 from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.port import Purpose, Usage
+from mnemon_infra.models.language.port import Usage
 from mnemon_infra.settings.store import change_settings
 from tests.support.processes.stack import TIMEOUT, CommandResult, mnemon
 
@@ -58,7 +59,7 @@ class Asking:
         usage: Usage,
         tenant: str = "acme",
         model: str = "gpt-4o-mini-2024-07-18",
-        purpose: Purpose = "extract",
+        purpose: CallPurpose = "extract",
         batch_id: str | None = None,
         provider: str = "openai",
     ) -> None:
@@ -158,6 +159,7 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
 async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 0, 0))
     asking.ask(Usage(MILLION, 0, 0), tenant="globex")
+    asking.ask(Usage(9 * MILLION, 0, 0), tenant="globex", purpose="chat")  # no budget counts it
     await asking.set_spending({"usd_per_day": 1.0})
     await asking.set_spending({"usd_per_day": 5.0}, "globex")
     await asking.set_spending({"usd_per_day": 0.0}, "initech")

@@ -16,8 +16,11 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from mnemon.gateway.proxy.answers import Answer
+from mnemon.gateway.proxy.usage import UsageRecorder
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import Tokens
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
@@ -27,6 +30,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings.store import read_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
@@ -233,6 +237,25 @@ async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: s
         receipt = await memory.erase("u")
         assert receipt.pending == ()
         assert not (await memory.history("u")).messages
+
+
+async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: Guarded) -> None:
+    refusals: list[str] = []
+
+    async def note(error: Exception) -> None:
+        refusals.append(str(error).lower())
+
+    async with await nats.connect(guarded.server.url_as("gateway"), error_cb=note) as connection:
+        answer = Answer(model="a-model", tokens=Tokens(input=5, output=2))
+        await UsageRecorder(connection).record(("A", "u"), "openai", answer)
+        stored = await guarded.operator.jetstream().get_last_msg(LOG, "memory.A.u.model.called.v2")
+        assert json.loads(stored.data or b"")["purpose"] == "chat"
+        assert (await read_settings(connection, "A")).spending.prices == ()
+        assert not refusals
+        gateway = Stock(connection, refusals)
+        for subject in ("memory.A.u.fact.saved.v1", "$KV.settings.default", "$JS.API.STREAM.PURGE.LOG"):
+            await connection.publish(subject, SAID)
+            assert await gateway.refused(subject)
 
 
 def test_old_logins_file_limits_the_worker(tmp_path: Path) -> None:

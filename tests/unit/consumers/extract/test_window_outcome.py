@@ -13,7 +13,7 @@ from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.decode import find_contract, upcast_body
 from mnemon_contracts.events.fact_comparison import FactComparedV1
-from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
+from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV2, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Extraction
@@ -51,7 +51,7 @@ def test_facts_window_end_and_cost_form_one_group() -> None:
         conversation="talk", from_seq=7, to_seq=9, outcome="proposed", proposed=2, batch_id="b1"
     )
     called = read(judged.events[3])
-    assert isinstance(called, ModelCalledV1)
+    assert isinstance(called, ModelCalledV2)
     assert (called.tokens.input, called.tokens.cached, called.tokens.output) == (100, 40, 10)
     assert judge_answer(QUESTION, ModelAnswer(GOOD, USAGE), ASKED) == judged
 

@@ -1,0 +1,39 @@
+"""The bare route that `bench gateway` compares with, in a separate process: FastAPI and uvicorn, no work."""
+
+import asyncio
+import socket
+import sys
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+
+PATH = "/echo"
+
+
+def create_application() -> FastAPI:
+    """Return an application with one route, which answers with the body of the request."""
+    application = FastAPI()
+
+    @application.post(PATH)
+    async def echo(request: Request) -> Response:
+        return Response(await request.body(), media_type="application/json")
+
+    return application
+
+
+async def serve(number: int) -> None:
+    """Serve the socket until killed, with the settings of the gateway's server."""
+    config = uvicorn.Config(
+        create_application(),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+    )
+    await uvicorn.Server(config).serve([socket.socket(fileno=number)])
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1])))

@@ -1,0 +1,59 @@
+"""The gateway does as its OpenAPI document says, whatever it is sent: requests drawn by schemathesis."""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.e2e.clients.test_gateway import connect, create_key
+from tests.support.processes.stack import Up
+
+ROOT = Path(__file__).parents[3]
+OPTIONS = ROOT / "tests" / "support" / "schemathesis.toml"
+IS_THOROUGH = "GATEWAY_CASES" in os.environ
+CASES = int(os.environ.get("GATEWAY_CASES", "10"))
+"""Drawn requests for each operation, besides those that try each bound of each field."""
+
+SEED = os.environ.get("GATEWAY_SEED", "1")
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(0 if IS_THOROUGH else 600)]
+
+
+@pytest.mark.parametrize(
+    "scopes",
+    [
+        pytest.param(("read", "write", "erase"), id="with all permissions"),
+        pytest.param(("read",), id="read only"),
+        pytest.param((), id="without a key"),
+    ],
+)
+async def test_answers_are_as_the_document_says(shared: Up, tmp_path: Path, scopes: tuple[str, ...]) -> None:
+    assert shared.endpoints
+    async with connect(shared) as client:  # the first request starts the process of the gateway
+        await client.get("/readyz")
+    headers = []
+    # The key decides before the bounds do: they are tried once.
+    phases = "examples,coverage,fuzzing" if IS_THOROUGH or "write" in scopes else "examples,fuzzing"
+    if scopes:
+        options = [option for scope in scopes for option in ("--scope", scope)]
+        issued = await create_key(shared, f"drawn-{uuid4().hex[:8]}", *options)
+        headers = ["--header", f"Authorization: Bearer {issued['key']}"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(OPTIONS), "run", *headers),
+        *("--phases", phases, "--max-examples", str(CASES), "--seed", SEED),
+        *("--generation-database", "none", "--continue-on-failure"),
+        f"{shared.endpoints.gateway}/openapi.json",
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out = (await process.communicate())[0].decode()
+    assert process.returncode == 0, out
+    drawn = re.search(r"(\d+) generated", out)
+    assert drawn
+    assert int(drawn[1]) > (1000 if "coverage" in phases else 100)

@@ -1,0 +1,55 @@
+"""Hooks of schemathesis for the gateway, which `schemathesis.toml` beside it names."""
+
+import re
+from typing import Any, Final
+
+import schemathesis
+
+BEYOND_SCHEMAS: Final = re.compile(
+    "|".join(
+        (
+            # JSON Schema counts characters, and permits any of them.
+            r"has \d+ bytes, and the limit is",
+            r"holds U\+0000",
+            r"holds a lone surrogate",
+            r"must not begin or end with white space",
+            r"must lie in the years",
+            r"has no words",
+            # Released contracts say these bounds in words.
+            r"^importance: Input should be (greater|less) than or equal to",
+            # One field decides on another.
+            r"name the fact either by `id` or by `query`",
+            r"is valid only with `verify`",
+            r"differs from the `id` in the body",
+            r"is missing: give",
+            # The log decides.
+            r"is not in the log",
+            r"is in the future",
+            r"is not the `next` of a reply",
+            r"is not reflected as of position",
+            r"there is no event at",
+        )
+    )
+)
+"""Reasons to refuse a request that satisfies its schema: what a schema cannot say."""
+
+
+@schemathesis.check
+def refuses_for_a_reason_beyond_schemas(
+    context: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
+) -> None:
+    """Check that a request which satisfies its schema is refused only for what a schema cannot say."""
+    if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code != 422:
+        return
+    detail = response.json()["detail"]
+    if not BEYOND_SCHEMAS.search(detail):
+        raise AssertionError(f"the schema permits what the gateway refuses: {detail}")
+
+
+@schemathesis.hook
+def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: dict[str, Any]) -> None:
+    """Send no valid `min_seq` above 0: a request waits for a log position that does not exist yet."""
+    body: Any = case.body
+    position = body.get("min_seq") if isinstance(body, dict) else None
+    if isinstance(position, int) and not isinstance(position, bool) and 0 < position < 2**63:
+        case.body = {**body, "min_seq": 0}
