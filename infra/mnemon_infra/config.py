@@ -51,7 +51,8 @@ class Deployment(BaseSettings):
     )
     embedding_url: str | None = Field(
         default=None,
-        description="Address of an OpenAI-compatible embedding endpoint, such as http://host:11434/v1.",
+        description="Address of an OpenAI-compatible embedding endpoint, such as http://host:11434/v1. "
+        "Default: OpenAI itself.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
@@ -66,17 +67,25 @@ class Deployment(BaseSettings):
     model_url: str | None = Field(
         default=None,
         description="Address of an OpenAI-compatible endpoint for language models, such as "
-        "http://host:11434/v1.",
+        "http://host:11434/v1. Default: OpenAI itself.",
     )
     model_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
     )
-    anthropic_url: str | None = Field(default=None, description="Address of Anthropic's API.")
+    anthropic_url: str | None = Field(
+        default=None,
+        description="Address of an endpoint that serves Anthropic's API, such as https://llm.example.com. "
+        "Default: Anthropic itself.",
+    )
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
     )
-    google_url: str | None = Field(default=None, description="Address of Google's API.")
+    google_url: str | None = Field(
+        default=None,
+        description="Address of an endpoint that serves Google's Gemini API, such as "
+        "https://llm.example.com. Default: Google itself.",
+    )
     google_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
     )
@@ -227,7 +236,10 @@ class Deployment(BaseSettings):
         stripped = "" if key is None else key.get_secret_value().strip()
         if stripped.isascii() and stripped.isprintable():
             return SecretStr(stripped) if stripped else None
-        raise ValueError("expected printable ASCII characters only: set the key again")
+        raise ValueError(
+            "expected printable ASCII characters only: set the key again, without line breaks and "
+            "typographic quotation marks"
+        )
 
     @field_validator("replicas")
     @classmethod

@@ -23,6 +23,8 @@ ReplyT = TypeVar("ReplyT", bound=Reply)
 _SLOW = "save", "update", "forget", "erase"
 """Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of word tables."""
 
+_OTHER_VERSION = "Check that the client and the deployment have the same version of mnemon"
+
 
 class Questioner:
     """Sends requests for the users of one tenant.
@@ -92,13 +94,15 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     try:
         reply = expected.model_validate_json(body)
     except ValidationError as error:
-        raise _ask_failed("internal", f"the reply to {verb} is invalid: {error}") from error
+        raise _ask_failed("internal", f"the reply to {verb} is invalid: {error}. {_OTHER_VERSION}") from error
     if reply.error:
         raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)
     for warning in reply.warnings or ():
         log.warning("reply arrived with a warning: %s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
-        raise _ask_failed("internal", f"the reply to {verb} is invalid: `seen_seq` is missing")
+        raise _ask_failed(
+            "internal", f"the reply to {verb} is invalid: `seen_seq` is missing. {_OTHER_VERSION}"
+        )
     return reply
 
 

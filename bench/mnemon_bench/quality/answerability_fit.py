@@ -2,7 +2,7 @@
 
     uv run python -m mnemon_bench.quality.answerability_fit DATA [DATA ...] [--write]
 
-Each DATA is a folder of conversations in the form of LoCoMo. Two logistic regressions separate questions that
+Each DATA is a folder of conversations in the LoCoMo format. Two logistic regressions separate questions that
 the messages answer from questions that they do not answer. The one by topic learns from questions about other
 conversations of the same set; the one by speaker from adversarial questions, which ask one person about the
 words of another. Every data set has the same weight. Cross-validation leaves out one conversation at a time.
@@ -219,7 +219,7 @@ def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
 def main() -> None:
     """Fit the weights, and print figures for present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of answerability.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
+    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
     parser.add_argument(
         "--write", action="store_true", help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}."
     )

@@ -3,7 +3,7 @@
     uv run python -m mnemon_bench.quality.follow_ups [DATA ...]
 
 The follow-ups of `follow_ups.json` ask about the Russian conversation that mnemon ships. Each DATA is a
-folder of conversations in the form of LoCoMo. Its questions depend on no other message: each is asked alone,
+folder of conversations in the LoCoMo format. Its questions depend on no other message: each is asked alone,
 and after an unrelated question about the same conversation, which should not change the recall.
 """
 
@@ -65,7 +65,13 @@ def measure_recall(search: InProcessSearch, asked: Iterable[FollowUp]) -> dict[s
 def main() -> None:
     """Print recall with and without preceding messages."""
     parser = argparse.ArgumentParser(description="Measure the recall of follow-up questions.")
-    parser.add_argument("data", type=Path, nargs="*", help="Folders of conversations in the form of LoCoMo.")
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="*",
+        help="Folders of conversations in the LoCoMo format. Default: none, so that only the follow-ups "
+        "of the Russian conversation are asked.",
+    )
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]
     for path in parser.parse_args().data:
         data = load_data(path)

@@ -2,7 +2,7 @@
 
     uv run python -m mnemon_bench.quality.link_recall DATA [DATA ...]
 
-Each DATA is a folder of conversations in the form of LoCoMo. Their messages are ranked as if they were facts
+Each DATA is a folder of conversations in the LoCoMo format. Their messages are ranked as if they were facts
 of equal importance and age. The search runs in this process, without a server.
 """
 
@@ -80,7 +80,7 @@ def _convert_message(message: VisibleMessage) -> FactRecord:
 def main() -> None:
     """Print recall without and with links, for all questions of each data set and for each category."""
     parser = argparse.ArgumentParser(description="Measure recall of the ranking of facts with links.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
+    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
     for path in parser.parse_args().data:
         groups: dict[str, list[LinkedQuestion]] = defaultdict(list)
         for each in rank_questions(load_data(path)):

@@ -2,7 +2,7 @@
 
     uv run python -m mnemon_bench.quality.ranking_fit DATA [DATA ...] [--write]
 
-Each DATA is a folder of conversations in the form of LoCoMo. The candidates are computed in this process,
+Each DATA is a folder of conversations in the LoCoMo format. The candidates are computed in this process,
 with the same vectors and term weights as in the engine, so that a fit takes seconds and needs no server. The
 weights maximise the likelihood of the labelled messages under a softmax over all messages of a question
 (listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise Approach"), with an
@@ -159,7 +159,7 @@ def write_weights(weights: Vector) -> None:
 def main() -> None:
     """Fit the weights, and print them and the recall with present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of the ranking of messages.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the form of LoCoMo.")
+    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
     parser.add_argument(
         "--write", action="store_true", help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}."
     )

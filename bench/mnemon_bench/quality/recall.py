@@ -1,4 +1,4 @@
-"""Recall of `search` on the questions that come with conversations in the form of LoCoMo.
+"""Recall of `search` on the questions that come with conversations in the LoCoMo format.
 
 The conversations take the full path: they are published, persisted, indexed, and searched over NATS.
 """
@@ -189,7 +189,7 @@ def load_data(path: Path) -> Data:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo(f"{path} has no questions with evidence; name a file or folder in the form of LoCoMo")
+        raise NotLocomo(f"{path} has no questions with evidence; name a file or folder in the LoCoMo format")
     return Data(conversations, questions)
 
 

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_bench.workers.processes import spawn_consumers
-from mnemon_bench.workloads.conversations import open_connection, wait_for_summaries
+from mnemon_bench.workloads.conversations import (
+    TENANT,
+    open_connection,
+    publish_messages,
+    wait_for_summaries,
+)
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryMergedV1, SummaryWrittenV1
@@ -19,10 +24,9 @@ from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
-from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 
-TENANT, USER = "bench", "talker"
+USER = "talker"
 KEY_FACTS = 8
 
 GROWN = 20
@@ -79,17 +83,15 @@ async def run(
             spawn_consumers(["persist", "index", "compact", "retrieve"], deployment)
         )
         await append_events(connection, list(_generate_facts()))
-        client = MemoryClient(connection, tenant=TENANT)
         said: list[int] = []
         stages: list[Stage] = []
         for first in range(0, messages, step):
-            published = await client.publish_many(_generate_messages(first, min(step, messages - first)))
-            said += range(published.last_seq - step + 1, published.last_seq + 1)
-            await wait_for_summaries(connection, published.last_seq)
+            said += await publish_messages(connection, _generate_messages(first, min(step, messages - first)))
+            await wait_for_summaries(connection, said[-1])
             summaries = [each async for each in _read_summaries(connection)]
             live = _select_live(summaries)
             covered = max((each.to_seq for each in live), default=0)
-            tokens = await _measure_tokens(connection, published.last_seq)
+            tokens = await _measure_tokens(connection, said[-1])
             stages.append(Stage(len(said), tokens, len(live), sum(seq > covered for seq in said)))
             report(f"{len(said)} messages: {tokens} tokens, {len(live)} summaries")
     written = sorted(

@@ -17,6 +17,7 @@ from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from mnemon_producers.publisher import Events, Published
 
 TENANT = "bench"
 
@@ -56,11 +57,22 @@ async def open_connection(deployment: Deployment) -> AsyncIterator[Client]:
 
 
 async def publish_events(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
-    """Publish events; return for each user the log position of the last message, or a higher position."""
+    """Publish events; return the log position of the last message of each user."""
     sent = list(talk)
-    published = await MemoryClient(connection, tenant=TENANT).publish_many(sent)
-    first = published.last_seq - len(sent) + 1
-    return {event.user: first + place for place, event in enumerate(sent)}
+    positions = await publish_messages(connection, sent)
+    return {event.user: position for event, position in zip(sent, positions, strict=True)}
+
+
+async def publish_messages(connection: Client, talk: Events) -> list[int]:
+    """Publish events, and return their log positions. Other events may lie between two batches."""
+    positions: list[int] = []
+
+    def add_batch(published: Published) -> None:
+        batch = published.count - len(positions)
+        positions.extend(range(published.last_seq - batch + 1, published.last_seq + 1))
+
+    await MemoryClient(connection, tenant=TENANT).publish_many(talk, progress=add_batch)
+    return positions
 
 
 async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:

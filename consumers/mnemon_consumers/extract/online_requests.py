@@ -185,7 +185,7 @@ class OnlineRequester:
             return _Response(question, None, ModelUnavailable(str(error)))
         except Exception as error:
             # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
-            log.error("window request rejected", tenant=question.window.tenant, error=type(error).__name__)
+            log.error("window request failed", tenant=question.window.tenant, error=type(error).__name__)
             outcome = LineFailed(f"the request for the window failed: {type(error).__name__}")
         return _Response(question, (model.provider, model.model), outcome)
 

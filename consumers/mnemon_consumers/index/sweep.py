@@ -134,7 +134,7 @@ async def _level_collection(
     live: Sequence[SearchableItem],
     known: Mapping[UUID, object],
 ) -> None:
-    """Write points that are missing or of another version, and remove points without a live entry."""
+    """Write the points of live items that are missing or outdated, and delete points without a live item."""
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
     await vector_index.vectors.upsert(collection, await build_points(vector_index, absent))
     await _delete_points(vector_index, collection, owner, known.keys() - {each.id for each in live})

@@ -20,7 +20,7 @@ def describe_absence(residence: Residence, verb: str) -> AskError | None:
                 moved_to=residence.peer,
             )
         case "leaving":
-            message = "the tenant moves to another deployment: repeat the request in some seconds"
+            message = "the tenant moves to another deployment: repeat the request in a few seconds"
             return AskError(code="unavailable", message=message, retryable=True)
         case "arriving":
             message = "the tenant is moving here: repeat the request when the move has ended"

@@ -31,7 +31,7 @@ from mnemon_infra.database.messages.counts import CountedConversation
 log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
-"""Minimum tokens of nearly every message: a time stamp alone has as many. The budget divided by this number
+"""Minimum tokens of nearly every message: a timestamp alone has as many. The budget divided by this number
 is the maximum number of messages without a summary to read; earlier messages are only counted."""
 
 MOST_READ: Final = 1000

@@ -336,8 +336,8 @@ class BatchCompletedV1(Event):
     """All results of the batch were read."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
-    answered: int = Field(ge=0, description="Number of lines with an answer.")
-    failed: int = Field(default=0, ge=0, description="Number of lines without an answer.")
+    answered: int = Field(ge=0, description="Number of requests with an answer.")
+    failed: int = Field(default=0, ge=0, description="Number of requests without an answer.")
 
 
 class BatchFailedV1(Event):

@@ -59,10 +59,10 @@ def _usable_template(template: str) -> str:
 
 
 class TimeStamps(Settings):
-    """Time stamps on user messages that a model is shown."""
+    """Timestamps on user messages that a model is shown."""
 
     enabled: bool = Field(
-        default=True, description="Put a time stamp on messages of the role `user` in `context`."
+        default=True, description="Put a timestamp on messages of the role `user` in `context`."
     )
     template: Annotated[Text, AfterValidator(_usable_template)] = Field(
         default="[{time}] {text}",
@@ -73,7 +73,7 @@ class TimeStamps(Settings):
     )
     zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
         default="UTC",
-        description="Time zone of the time stamp, and of the days that a query names, such as "
+        description="Time zone of the timestamp, and of the days that a query names, such as "
         "`Europe/Moscow`.",
     )
 
@@ -416,7 +416,7 @@ class SettingsV1(Settings):
         description="Minimum number of newest messages that `context` shows. `context` also shows "
         "messages that no summary covers, as far as the budget allows.",
     )
-    time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
+    time_stamps: TimeStamps = Field(default=TimeStamps(), description="Timestamps on users' messages.")
     wait_for_log_ms: int = Field(
         default=500,
         ge=0,

@@ -128,7 +128,10 @@ class _EmbeddingEndpoint:
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
-                return self.refused(f"refuses requests to model {self._model} (HTTP {status})")
+                return self.refused(
+                    f"refuses requests to model {self._model} (HTTP {status}): check "
+                    "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
+                )
             case _:
                 return EmbeddingUnavailable(f"{self._at} failed (HTTP {status})")
 
@@ -261,7 +264,8 @@ def _read_key(deployment: Deployment) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise EmbeddingNotConfigured(
-            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has invalid characters: set the key again"
+            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
+            "the key again, without line breaks and typographic quotation marks"
         )
     return key or NO_KEY
 

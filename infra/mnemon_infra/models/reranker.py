@@ -35,7 +35,7 @@ class RerankerUnavailable(Exception):
 
 
 class RerankerRefused(RerankerUnavailable):
-    """The endpoint refuses key, model or request, or no endpoint is configured."""
+    """The endpoint refuses key, model or request, or no endpoint with a valid address is configured."""
 
 
 class Reranker(Protocol):
@@ -145,8 +145,15 @@ class RerankerEndpoint:
                             f"{self._at} gave an answer of more than {ANSWER_BYTES:,} bytes"
                         )
                 return 200, bytes(body)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise RerankerUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
+        except httpx.InvalidURL:
+            raise RerankerRefused(
+                "the address of the reranker is invalid: check MNEMON_RERANKER_URL"
+            ) from None
+        except (httpx.HTTPError, OSError) as error:
+            raise RerankerUnavailable(
+                f"{self._at} does not answer: {type(error).__name__}. Check the server, "
+                "and MNEMON_RERANKER_URL"
+            ) from None
 
     @property
     def _at(self) -> str:

@@ -102,7 +102,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
-        RebuildBlocked: another rebuild runs on this database.
+        RebuildBlocked: another rebuild is running on this database.
     """
     async with (
         open_site(deployment) as place,
@@ -110,7 +110,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     ):
         if not is_mine:
             raise RebuildBlocked(
-                "another rebuild runs on this database", "Wait for its end, or stop the process"
+                "another rebuild is running on this database", "Wait until it ends, or stop its process"
             )
         yield place
 

@@ -43,7 +43,10 @@ class ApiKey(Contract):
     id: Identifier = Field(description="Id of the key: its part that is no secret.")
     tenant: Identifier = Field(description="Tenant of the key.")
     scopes: tuple[Scope, ...] = Field(description="Permissions of the key.")
-    user: Identifier | None = Field(default=None, description="The one user of the key. Default: all users.")
+    user: Identifier | None = Field(
+        default=None,
+        description="User to whose memory the key is restricted. Default: all users of the tenant.",
+    )
     name: Text | None = Field(default=None, description="Note that tells people what uses the key.")
     created_at: Moment = Field(description="Time at which the key was created.")
     digest: Text = Field(description="SHA-256 of the secret, in hexadecimal.")

@@ -149,10 +149,10 @@ class VectorStore(Protocol):
         """Remove points by id; None removes all points of the owner."""
 
     async def require_present(self) -> None:
-        """Check that the stored points are still in their place.
+        """Check that the vector store still has its collections.
 
         Raises:
-            VectorsLost: the stored points were deleted.
+            VectorsLost: a collection was deleted.
         """
 
     def scroll(

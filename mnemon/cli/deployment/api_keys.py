@@ -29,7 +29,10 @@ def create(
             "and write."
         ),
     ] = None,
-    user: Annotated[str | None, typer.Option(help="The one user of the key. Default: all users.")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="User to whose memory the key is restricted. Default: all users of the tenant."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Note that tells what uses the key.")] = None,
     data: DataOption = None,
     as_json: JsonOption = False,

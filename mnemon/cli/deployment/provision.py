@@ -24,8 +24,8 @@ def provision(
         bool,
         typer.Option(
             "--check",
-            help="Compare only, and change nothing: for servers whose streams another program manages, "
-            "such as NACK.",
+            help="Show what is missing or different on the server, and change nothing. Use it where another "
+            "program, such as NACK, manages the streams.",
         ),
     ] = False,
     data: DataOption = None,

@@ -55,9 +55,9 @@ def bench(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="Input of the bench. For recall: a LoCoMo file, or a folder of LoCoMo files. "
-            "For secrets: labelled sentences; for dedupe-quality: labelled pairs of facts; "
-            "both with one JSON object per line. Default: the Russian dialogue and the lists "
+            help="Input of the bench. For recall: a file, or a folder of files, with conversations in the "
+            "LoCoMo format. For secrets: labelled sentences; for dedupe-quality: labelled pairs of facts; "
+            "both with one JSON object per line. Default: the Russian conversation and the lists "
             "that mnemon contains.",
         ),
     ] = None,

@@ -23,10 +23,10 @@ def open_socket(service: str, host: str, port: int, *, option: str = "--port") -
     """Return a listening socket for a service; end the command if the address cannot be used.
 
     Args:
-        service: the service, as an error names it.
-        host: the address.
-        port: the port; 0 means any free port.
-        option: the option of the command that chooses the port.
+        service: name of the service in error messages.
+        host: address to listen on.
+        port: port to listen on; 0 means any free port.
+        option: option of the command that sets the port.
     """
     from mnemon.http.server import open_listening_socket
 

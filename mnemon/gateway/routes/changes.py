@@ -75,9 +75,7 @@ async def _stream_changes(
     request: Request,
     memory: Memory,
     selected: Annotated[SelectedEvents, Depends(_select_events)],
-    after: Annotated[
-        int, Query(ge=0, le=2**63 - 1, description="Log position before the first event to send.")
-    ] = 0,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Send events after this log position.")] = 0,
     last_event_id: Annotated[
         int | None,
         Header(ge=0, le=2**63 - 1, description="Position of the last received event; replaces `after`."),

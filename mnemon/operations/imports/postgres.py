@@ -28,7 +28,7 @@ from mnemon_infra.database.messages.external_chats import (
 )
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
-"""Time stamp that some bots store before a user's text. mnemon adds times when it renders a context."""
+"""Timestamp that some bots store before a user's text. mnemon adds times when it renders a context."""
 
 _ANSWER_DELAY: Final = timedelta(milliseconds=1)
 """Time from a question to its answer: both are in one row, which has one time."""

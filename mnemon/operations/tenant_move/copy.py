@@ -276,5 +276,5 @@ def require_no_foreign(copy: TenantCopy, tenant: str) -> None:
     if copy.foreign:
         raise MoveRefused(
             f"the deployment at --to has {copy.foreign:,} events of the tenant {tenant} that do not come from"
-            " this move: two memories cannot be merged. Move to another deployment"
+            " this move: two memories cannot be merged. Move to a deployment that has no events of the tenant"
         )

@@ -198,8 +198,8 @@ class TenantMove:
             )
         if former.is_confirmed:
             raise MoveRefused(
-                f"the move of {self._tenant} is confirmed and cannot be reverted: use `mnemon tenant move` to"
-                " another deployment"
+                f"the move of {self._tenant} is confirmed and cannot be reverted: `mnemon tenant move`"
+                " can move the tenant to a deployment that has no events of it"
             )
         if live.state == "here":
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
@@ -232,7 +232,7 @@ class TenantMove:
         if target is not None and target.move_id != source.move_id:
             raise MoveRefused(
                 f"the tenant {self._tenant} took part in another move at --to (state: {target.state}): move"
-                " it to another deployment"
+                " it to a deployment that has no events of it"
             )
         # The address alone cannot tell: `confirm` and later runs may name the same servers in another way.
         if source.state == "moved" and (target is None or target.state != "here"):

@@ -1,4 +1,4 @@
-"""Publishes answers of models: for each window either all events of its answer, or no event."""
+"""Publishes answers of models: the events of a window form one group of the log (see `append_groups`)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ class WindowJudgement:
     """Outcome of a window.
 
     Attributes:
-        events: events for the log, which gets all of them or none.
+        events: events for the log; see `append_groups` for what a crash leaves of them.
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.

@@ -302,7 +302,7 @@ def _build_request(question: WindowRequest) -> ModelRequest | None:
     except Exception as error:
         # The error's text is not logged: it may quote people's messages.
         tenant = question.window.tenant
-        log.error("window rejected from batch", tenant=tenant, error=type(error).__name__)
+        log.error("request build failed, window left out of batch", tenant=tenant, error=type(error).__name__)
         return None
 
 

@@ -40,7 +40,7 @@ class ContextFact(NamedTuple):
 
 
 class ContextMessage(NamedTuple):
-    """A message that may be shown, time stamp included; `id` is its event id."""
+    """A message that may be shown, timestamp included; `id` is its event id."""
 
     id: str
     role: Role
@@ -72,7 +72,7 @@ class Passage(NamedTuple):
 
 
 class CurrentTime(NamedTuple):
-    """The date and time of the context, in the form of time stamps."""
+    """The date and time of the context, in the format of timestamps."""
 
     text: str
 

@@ -38,7 +38,7 @@ def format_value(value: Any, wording: Wording) -> str:
 
 
 def stamp_message(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
-    """Return the content of a message; a user's message gets its local time if time stamps are enabled."""
+    """Return the content of a message; a user's message gets its local time if timestamps are enabled."""
     if message.role != "user" or not stamps.enabled:
         return message.content
     return add_time_stamp(message.sent_at, message.content, stamps)

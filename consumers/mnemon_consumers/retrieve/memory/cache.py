@@ -12,7 +12,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.user_memory import ConversationView
 
 COUNTED_CONVERSATIONS: Final = 10_000
-"""Maximum number of conversations whose counts are cached; each takes some hundred bytes."""
+"""Maximum number of conversations whose counts are cached; each takes a few hundred bytes."""
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
 """Maximum number of bytes of rows that searches looked up; usually enough for over 1,000 users."""

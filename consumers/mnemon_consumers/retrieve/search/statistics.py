@@ -81,4 +81,4 @@ class Statistics:
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
-            log.warning("word statistics failed", tenant=tenant, error=str(error))
+            log.warning("word count failed, keeping the former statistics", tenant=tenant, error=str(error))

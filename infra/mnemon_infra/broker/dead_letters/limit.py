@@ -74,7 +74,7 @@ class DeadLimit:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
             log.warning(
-                "consumer pause failed, too many dead letters", consumer=self._consumer, error=repr(error)
+                "pause after too many dead letters failed", consumer=self._consumer, error=repr(error)
             )
             return
         self._paused_until = now + PAUSE

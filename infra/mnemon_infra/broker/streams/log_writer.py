@@ -97,7 +97,8 @@ async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]
     """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
     There is one exception: if the log has an event of a group already, the rest of that group is stored event
-    by event. Many small groups go in one batch: the log stores them in the time of one group.
+    by event, so that a crash may leave a part of the group. Many small groups go in one batch: the log stores
+    them in the time of one group.
 
     Raises:
         nats.errors.Error: it is unknown which events are stored.

@@ -39,7 +39,7 @@ CoveredBy = Literal["summaries", "windows"]
 
 
 class UncoveredQuery(NamedTuple):
-    """A request for the oldest messages of each conversation that are not covered.
+    """A query for the oldest messages of each conversation that are not covered.
 
     Attributes:
         tenant: the tenant of the user.
@@ -47,7 +47,7 @@ class UncoveredQuery(NamedTuple):
         at_most: maximum number of messages of each conversation.
         up_to: the last log position to read. Above the applied position of `persist`, some messages may not
             have rows yet.
-        conversation: restricts the request to one conversation; None takes all of them.
+        conversation: restricts the query to one conversation; None takes all of them.
     """
 
     tenant: str
@@ -212,7 +212,11 @@ _COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(
 async def load_uncovered_messages(
     connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy
 ) -> list[list[UncoveredMessages]]:
-    """Return the uncovered messages of each request, by conversation, without empty conversations."""
+    """Return, for each query, the messages that nothing in `covered_by` covers, grouped by conversation.
+
+    Of each conversation, the oldest `at_most` messages are returned. Conversations without such messages are
+    left out.
+    """
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
     stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]
@@ -233,7 +237,7 @@ async def load_uncovered_messages(
 async def list_long_conversations(
     connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy = "summaries"
 ) -> list[list[str]]:
-    """Return for each request the conversations with at least `at_most` uncovered messages."""
+    """Return, for each query, the conversations with at least `at_most` uncovered messages."""
     places = await _list_scans(connection, queries, covered_by)
     found = await _COUNT_BETWEEN.fetch_each(connection, [scan for _, _, scan in places])
     numbers: list[Counter[str]] = [Counter() for _ in queries]
@@ -248,7 +252,7 @@ async def list_long_conversations(
 async def _list_scans(
     connection: Connection, queries: Sequence[UncoveredQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
-    """List the scans to run: number of the request, conversation, and parameters of `_select_between`."""
+    """List the scans to run: number of the query, conversation, and parameters of `_select_between`."""
     begun = await _UNCOVERED_SPANS[by].fetch_each(
         connection,
         [bind_owner(each.tenant, each.user) | {"conversation": each.conversation} for each in queries],

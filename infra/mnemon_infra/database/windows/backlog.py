@@ -117,6 +117,6 @@ async def load_backlog(connection: Connection, now: datetime, since: datetime) -
 
 @query
 async def load_tenant_backlogs(connection: Connection, now: datetime) -> list[TenantBacklog]:
-    """Count the unanswered windows of each tenant, sorted by tenant."""
+    """Return the backlog of unanswered windows of each tenant, sorted by tenant."""
     found = await _BY_TENANT.fetch(connection, now=now)
     return sorted(map(TenantBacklog._make, found))

@@ -1,4 +1,4 @@
-"""Time stamps and names in the prompts of language models. All functions are pure."""
+"""Timestamps and names in the prompts of language models. All functions are pure."""
 
 from typing import Final
 

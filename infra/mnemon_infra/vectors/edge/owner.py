@@ -27,7 +27,7 @@ _SUBJECT: Final = "changed.vectors.holder"
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 
 MOST: Final = 64
-"""Maximum number of points of a page, which takes the event loop about a millisecond."""
+"""Maximum number of points per page, so that a page blocks the event loop for about a millisecond."""
 
 _MOST_BYTES: Final = 400_000
 _TIMEOUT: Final = 20.0

@@ -154,14 +154,19 @@ def test_limit_covers_the_connection() -> None:
 async def test_unreachable_server_is_reported() -> None:
     reranker = RerankerEndpoint(Deployment(reranker_url=f"http://127.0.0.1:{free_port()}/rerank"))
     async with reranker.open():
-        with pytest.raises(RerankerUnavailable, match=r"127\.0\.0\.1 does not answer: ConnectError"):
+        with pytest.raises(
+            RerankerUnavailable,
+            match=r"127\.0\.0\.1 does not answer: ConnectError\. Check .*MNEMON_RERANKER_URL",
+        ):
             await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)
 
 
 async def test_address_that_cannot_be_asked_is_reported() -> None:
     reranker = RerankerEndpoint(Deployment(reranker_url="http://a\tb c/rerank"))
     async with reranker.open():
-        with pytest.raises(RerankerUnavailable, match="does not answer: InvalidURL"):
+        with pytest.raises(
+            RerankerRefused, match="address of the reranker is invalid: check MNEMON_RERANKER_URL"
+        ):
             await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)
 
 

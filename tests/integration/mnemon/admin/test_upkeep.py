@@ -159,7 +159,7 @@ async def test_generations_are_shown_while_they_are_made(stock: Stock, deploymen
             assert "Drop…" not in busy
             await browser.see("/rebuilds")
             refused = words(await browser.send("/rebuilds/drop", 409, name=schema))
-            assert "another rebuild runs" in refused
+            assert "another rebuild is running" in refused
         left = words(await browser.see("/rebuilds"))
         assert "An interrupted rebuild left it" in left
         assert "mnemon rebuild --verify" in left

@@ -1,4 +1,7 @@
-"""Intent of a query: the speakers and periods in the query, and the wish for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and periods that it names, and whether it asks for a time.
+
+No I/O, no clock.
+"""
 
 import re
 from collections.abc import Collection, Iterable

@@ -240,7 +240,7 @@ def _build_weekend(day: date) -> _Span:
 
 
 def _build_months(year: int, month: int, count: int, unit: Unit) -> _Span:
-    """Build the span of some months; a month beyond 12 or below 1 lies in another year."""
+    """Return the days of `count` months from `month` on; a month above 12 or below 1 is in another year."""
     first, after = (
         date(year + (number - 1) // 12, (number - 1) % 12 + 1, 1) for number in (month, month + count)
     )
@@ -252,7 +252,7 @@ def _build_month(year: int, month: int) -> _Span:
 
 
 def _build_season(year: int, season: int) -> _Span:
-    """Build a season, 1 for spring to 4 for winter, that begins in a year."""
+    """Return the days of a season, 1 for spring to 4 for winter, that begins in `year`."""
     return _build_months(year, 3 * season, 3, "season")
 
 
@@ -273,7 +273,7 @@ def _build_unit(kind: WordKind | None, today: date, shift: int) -> _Span:
 
 
 def _set_year(span: _Span, year: int) -> _Span:
-    """Return a yearly span in a year."""
+    """Return the days of a yearly span, such as a month, in another year."""
     years = year - span.first.year
     first, after = span.first.replace(year=year), span.after.replace(year=span.after.year + years)
     if span.unit == "month":

@@ -112,7 +112,11 @@ class ConversationEraser:
         )
 
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
-        """Return the event and the scope of an erasure of everything that the log has now."""
+        """Return the event and the scope that erase a conversation, up to the last position of the log.
+
+        Raises:
+            Refusal: the projections do not have the whole conversation yet.
+        """
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
         if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:
             raise Refusal(

@@ -126,7 +126,9 @@ class AnthropicEndpoint:
     def _refused(self, error: APIStatusError) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
-            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
+            return ModelRefused(
+                f"{self.at} requires payment (HTTP {status}): check the account at the provider"
+            )
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
@@ -148,7 +150,10 @@ class AnthropicEndpoint:
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
+                return ModelRefused(
+                    f"{self.at} refuses requests to model {self.model} (HTTP {status}): check "
+                    "MNEMON_ANTHROPIC_URL, the account at the provider, and its access to the model"
+                )
             case _:
                 return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 

@@ -95,7 +95,7 @@ class AnthropicModel:
         except RequestRefused as error:
             raise ModelRefused(
                 f"{error}. A test request with minimal text was refused too: "
-                f"check the key and the account of {self.model}"
+                f"check the API key and the account at the provider, and its access to {self.model}"
             ) from None
 
 
@@ -129,5 +129,8 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.anthropic_url is None:
         raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("ANTHROPIC_API_KEY has invalid characters: set the key again")
+        raise ModelNotConfigured(
+            "ANTHROPIC_API_KEY has characters other than printable ASCII: set the key again, without "
+            "line breaks and typographic quotation marks"
+        )
     return key or NO_KEY

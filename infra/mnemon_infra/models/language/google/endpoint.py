@@ -127,7 +127,10 @@ class GoogleEndpoint:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
             case _ if status < 500:
-                return ModelRefused(f"{self._at} refuses requests to model {self.model} (HTTP {status})")
+                return ModelRefused(
+                    f"{self._at} refuses requests to model {self.model} (HTTP {status}): check "
+                    "MNEMON_GOOGLE_URL, the account at the provider, and its access to the model"
+                )
             case _:
                 return ModelUnavailable(f"{self._at} failed (HTTP {status})")
 

@@ -86,7 +86,7 @@ class GoogleModel:
             except RequestRefused as error:
                 raise ModelRefused(
                     f"{error}. A test request with minimal text was refused too: "
-                    "check the key and the account"
+                    f"check the API key and the account at the provider, and its access to {self.model}"
                 ) from None
             raise refused.add_explanation(request, checked.usage) from None
 
@@ -162,5 +162,8 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.google_url is None:
         raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("GEMINI_API_KEY has invalid characters: set the key again")
+        raise ModelNotConfigured(
+            "GEMINI_API_KEY has characters other than printable ASCII: set the key again, without "
+            "line breaks and typographic quotation marks"
+        )
     return key or NO_KEY

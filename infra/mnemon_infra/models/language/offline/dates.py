@@ -27,7 +27,7 @@ class DateSpan(NamedTuple):
 
 
 Direction = int
-"""Direction in which a date like "on Friday" lies: 1 future, -1 past; 0 leaves such words unresolved."""
+"""Direction in which a date such as "on Friday" lies: 1 future, -1 past; 0 leaves such dates out."""
 
 Days = tuple[date, date, str]
 """First and last day of a range, and the range as text."""
@@ -91,9 +91,9 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
     """Return the dates that a text names, in their order in the text, without overlaps.
 
     Args:
-        text: the text.
+        text: content of a message, or a statement from it.
         day: the day to which words such as "tomorrow" refer.
-        direction: where dates such as "on Friday" lie; 0 leaves them out.
+        direction: where a date such as "on Friday" lies: 1 future, -1 past; 0 leaves such dates out.
     """
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []

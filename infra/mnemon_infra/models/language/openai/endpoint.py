@@ -150,7 +150,9 @@ class OpenAIEndpoint:
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
-            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
+            return ModelRefused(
+                f"{self.at} requires payment (HTTP {status}): check the account at the provider"
+            )
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
@@ -180,7 +182,10 @@ class OpenAIEndpoint:
                     is_too_long,
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
+                return ModelRefused(
+                    f"{self.at} refuses requests to model {self.model} (HTTP {status}): check "
+                    "MNEMON_MODEL_URL, the account at the provider, and its access to the model"
+                )
             case _:
                 return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 

@@ -117,7 +117,7 @@ class OpenAIModel:
         except ParameterRefused:
             raise ModelRefused(
                 f"{refused}. A test request with minimal text was refused too: "
-                f"check the key and the account of {self.model}"
+                f"check the API key and the account at the provider, and its access to {self.model}"
             ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
@@ -151,6 +151,7 @@ def _key(deployment: Deployment) -> str:
         raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
-            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has invalid characters: set the key again"
+            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
+            "the key again, without line breaks and typographic quotation marks"
         )
     return key or NO_KEY
