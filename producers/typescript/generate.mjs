@@ -38,7 +38,8 @@ function describeRequest(schema) {
 }
 
 /** Beside a description, the compiler takes a reference for a type of its own. */
-const wrapReference = ({ $ref, ...schema }) => (Object.keys(schema).length ? { ...schema, anyOf: [{ $ref }] } : { $ref });
+const wrapReference = ({ $ref, ...schema }) =>
+  Object.keys(schema).length ? { ...schema, anyOf: [{ $ref }] } : { $ref };
 
 /** A reply leaves out fields without a value, and the client sets the defaults of the others. */
 function describeReply(schema) {
@@ -72,7 +73,14 @@ async function writeTypes() {
     }
   }
   const description = "All published contracts, by name.";
-  const contracts = { title: "Contracts", description, type: "object", properties, required: Object.keys(properties), $defs: definitions };
+  const contracts = {
+    title: "Contracts",
+    description,
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    $defs: definitions,
+  };
   return compile(contracts, "Contracts", {
     additionalProperties: false,
     bannerComment: "",

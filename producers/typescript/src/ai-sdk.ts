@@ -76,7 +76,13 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryOptions): 
       const texts = prompt.map(readText);
       const at = prompt.findLastIndex(({ role }) => role === "user");
       const query = texts[at] ?? "";
-      const request = { query, format: "xml", ...inConversation, ...(budget && { budget }), ...(seen && { min_seq: seen }) } as const;
+      const request = {
+        query,
+        format: "xml",
+        ...inConversation,
+        ...(budget && { budget }),
+        ...(seen && { min_seq: seen }),
+      } as const;
       const context = await memory.context(user, request);
       if (context.error) onError(context.error);
       // Published behind the context, so that it does not have this message, and while the model answers.

@@ -109,7 +109,11 @@ export class MemoryClient implements AsyncDisposable {
     user: string,
     role: MessageV1["role"],
     content: string,
-    { conversation, wait = false, ...fields }: Options<MessageV1, "role" | "content"> & InConversation & { wait?: boolean } = {},
+    {
+      conversation,
+      wait = false,
+      ...fields
+    }: Options<MessageV1, "role" | "content"> & InConversation & { wait?: boolean } = {},
   ): Promise<number> {
     const seq = await this.#publishEvent("message", user, conversation, { role, content, ...fields });
     if (wait) await this.#awaitApplied(user, seq);
@@ -156,7 +160,11 @@ export class MemoryClient implements AsyncDisposable {
    *
    * @throws {AskFailed} the memory refused the request.
    */
-  async search(user: string, query: string, options: Options<SearchV2, "query"> = {}): Promise<Degradable<SearchReplyV2>> {
+  async search(
+    user: string,
+    query: string,
+    options: Options<SearchV2, "query"> = {},
+  ): Promise<Degradable<SearchReplyV2>> {
     const scope = options.scope ?? (options.collection || options.origin ? (["documents"] as const) : undefined);
     try {
       return await this.ask(user, "search", { query, ...options, ...(scope && { scope: [...scope] }) });
@@ -221,7 +229,10 @@ export class MemoryClient implements AsyncDisposable {
   /** Saves the fact again that a `forget` removed, from its reply. */
   async restore(user: string, forgotten: ForgetReplyV1): Promise<Replies["save"]> {
     if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
-    throw new InvalidBody("restore", "is absent: no fact was removed, or its date has passed; save the fact with `save`");
+    throw new InvalidBody(
+      "restore",
+      "is absent: no fact was removed, or its date has passed; save the fact with `save`",
+    );
   }
 
   /** Returns the user's data, field by field. */
@@ -240,7 +251,11 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /** Adds a task; returns all tasks, and the id of the new one as `task_id`. */
-  async addTask(user: string, text: string, options: Pick<TasksV1, "due_at" | "task_id"> = {}): Promise<Replies["tasks"]> {
+  async addTask(
+    user: string,
+    text: string,
+    options: Pick<TasksV1, "due_at" | "task_id"> = {},
+  ): Promise<Replies["tasks"]> {
     return this.ask(user, "tasks", { ...options, action: "add", text });
   }
 
@@ -275,7 +290,11 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /** Removes a document from all searches; returns at most `limit` of the remaining documents. */
-  async removeDocument(user: string, document_id: string, options: Pick<DocumentV1, "limit"> = {}): Promise<DocumentReplyV1> {
+  async removeDocument(
+    user: string,
+    document_id: string,
+    options: Pick<DocumentV1, "limit"> = {},
+  ): Promise<DocumentReplyV1> {
     return this.ask(user, "document", { ...options, action: "remove", document_id });
   }
 

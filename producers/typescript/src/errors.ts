@@ -4,13 +4,7 @@ import type { AskError, RejectedEvent } from "./contracts.js";
 
 /** Code of an error. `unauthorized`, `forbidden` and `too_many_requests` come from the HTTP gateway only. */
 export type ErrorCode =
-  | AskError["code"]
-  | "moved"
-  | "unknown_verb"
-  | "unauthorized"
-  | "forbidden"
-  | "too_many_requests"
-  | (string & {});
+  AskError["code"] | "moved" | "unknown_verb" | "unauthorized" | "forbidden" | "too_many_requests" | (string & {});
 
 /** The reason for which a request has no result. `retryable` tells whether the same request may succeed later. */
 export interface RequestError extends Omit<AskError, "code"> {

@@ -52,9 +52,16 @@ class HttpTransport implements Transport {
 
   async close(): Promise<void> {}
 
-  async #post(user: string, path: string, body: string, timeout: number, extra: Record<string, string> = {}): Promise<unknown> {
+  async #post(
+    user: string,
+    path: string,
+    body: string,
+    timeout: number,
+    extra: Record<string, string> = {},
+  ): Promise<unknown> {
     const unfit = UNFIT_FOR_ADDRESS.exec(user);
-    if (unfit) throw new InvalidId("user", `cannot have ${JSON.stringify(unfit[0])} here in an address; connect over NATS`);
+    if (unfit)
+      throw new InvalidId("user", `cannot have ${JSON.stringify(unfit[0])} here in an address; connect over NATS`);
     const address = `${this.#url}/v1/users/${encodeURIComponent(user)}/${path}`;
     const headers = new Headers(this.#headers);
     for (const [name, value] of Object.entries(extra)) headers.set(name, value);
@@ -69,7 +76,10 @@ class HttpTransport implements Transport {
         throw failed("timeout", `no answer of ${this.#url} within ${timeout} ms; repeat the request`);
       }
       const { cause } = failure as Error;
-      throw failed("unavailable", `${this.#url} cannot be reached: ${String(cause instanceof Error ? cause.message : failure)}`);
+      throw failed(
+        "unavailable",
+        `${this.#url} cannot be reached: ${String(cause instanceof Error ? cause.message : failure)}`,
+      );
     }
   }
 }
@@ -81,7 +91,11 @@ async function readProblem(response: Response): Promise<AttemptFailed> {
     .catch(() => null);
   if (typeof problem?.code !== "string") {
     const retryable = response.status >= 500 || response.status === 429;
-    return failed(retryable ? "unavailable" : "refused", `the gateway answered with status ${response.status}`, retryable);
+    return failed(
+      retryable ? "unavailable" : "refused",
+      `the gateway answered with status ${response.status}`,
+      retryable,
+    );
   }
   const isInvalid = problem.code === "bad_request";
   const error = { code: problem.code, message: problem.detail ?? "", retryable: problem.retryable ?? false };

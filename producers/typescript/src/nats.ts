@@ -2,7 +2,14 @@
 
 import { createHash } from "node:crypto";
 
-import { connect, errors, headers, type ConnectionOptions, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import {
+  connect,
+  errors,
+  headers,
+  type ConnectionOptions,
+  type Msg,
+  type NatsConnection,
+} from "@nats-io/transport-node";
 
 import { MemoryClient, type Timeouts } from "./client.js";
 import { NotConnected, type RequestError } from "./errors.js";
@@ -29,7 +36,10 @@ const CLOSE_TIMEOUT = 2_000;
  * @param url NATS servers, comma-separated; a login may stand in the address.
  * @throws {NotConnected} no server answered, or no server accepted the credentials.
  */
-export async function connectNats(url: string, { tenant, timeouts = {}, connection = {} }: NatsOptions): Promise<MemoryClient> {
+export async function connectNats(
+  url: string,
+  { tenant, timeouts = {}, connection = {} }: NatsOptions,
+): Promise<MemoryClient> {
   checkId("tenant", tenant);
   try {
     const opened = await connect({
@@ -110,7 +120,8 @@ interface Acknowledgement {
 function describeFailure(failure: Error, timeout: number, noResponders: string): AttemptFailed {
   const cause = failure instanceof errors.RequestError && failure.cause instanceof Error ? failure.cause : failure;
   if (cause instanceof errors.NoRespondersError) return failed("unavailable", noResponders);
-  if (cause instanceof errors.TimeoutError) return failed("timeout", `no reply within ${timeout} ms; repeat the request`);
+  if (cause instanceof errors.TimeoutError)
+    return failed("timeout", `no reply within ${timeout} ms; repeat the request`);
   if (cause instanceof errors.PermissionViolationError) {
     return failed("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
   }

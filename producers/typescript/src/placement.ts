@@ -19,7 +19,10 @@ const NOTE = "The user did not write this part: it comes from the memory of earl
 const COMPARED = 40;
 
 /** Splits a context in the format `xml`; it does not repeat the messages of `prompt`. */
-export function splitContext({ text, sections }: Pick<ContextReplyV1, "text" | "sections">, prompt: string[]): ContextParts {
+export function splitContext(
+  { text, sections }: Pick<ContextReplyV1, "text" | "sections">,
+  prompt: string[],
+): ContextParts {
   const sent = prompt.map(writeAsXml).filter(Boolean);
   const stable: string[] = [];
   const found: string[] = [];

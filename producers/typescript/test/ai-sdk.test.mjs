@@ -44,7 +44,11 @@ for (const ask of [generate, stream]) {
     assert.match(second.received[0].at(-1).content, /^<memory>[^]*My cello is in &lt;Porto&gt;[^]*Where is it\?$/);
     const seq = await memory.publish(user, "user", "(end)");
     const history = said(await memory.history(user, { min_seq: seq }));
-    assert.deepEqual(history.slice(0, 3), [["user", "My cello is in <Porto>"], ["assistant", answer], ["user", "Where is it?"]]);
+    assert.deepEqual(history.slice(0, 3), [
+      ["user", "My cello is in <Porto>"],
+      ["assistant", answer],
+      ["user", "Where is it?"],
+    ]);
     assert.equal(history.length, 5);
   });
 }
@@ -53,7 +57,10 @@ testEach("messages that the prompt has are not repeated", async (memory) => {
   const user = newUser();
   const { model, received } = openModel(memory, { user });
   const messages = [{ role: "user", content: "I play the cello\nand the viola & <more>" }];
-  messages.push({ role: "assistant", content: await generate(model, { messages }) }, { role: "user", content: "What do I play?" });
+  messages.push(
+    { role: "assistant", content: await generate(model, { messages }) },
+    { role: "user", content: "What do I play?" },
+  );
   await generate(model, { messages });
   const sent = received[1].map(({ content }) => content).join("\n");
   assert.equal(sent.match(/the cello/g).length, 1);
@@ -64,22 +71,40 @@ testEach("a repeated call and the steps of tools store the user's message once",
   const user = newUser();
   const replies = [
     () => new Response("{}", { status: 500 }),
-    () => Response.json(completion({ tool_calls: [{ id: "t1", type: "function", function: { name: "find", arguments: "{}" } }] })),
+    () =>
+      Response.json(
+        completion({ tool_calls: [{ id: "t1", type: "function", function: { name: "find", arguments: "{}" } }] }),
+      ),
     () => Response.json(completion({ content: "Found." })),
   ];
   const { model, received } = openModel(memory, { user, conversation: "one" }, async () => replies.shift()());
   const find = tool({ inputSchema: jsonSchema({ type: "object", properties: {} }), execute: async () => "cello" });
   const { text } = await generateText({ model, prompt: "Find it", tools: { find }, stopWhen: stepCountIs(3) });
   assert.equal(text, "Found.");
-  assert.deepEqual(received.map((messages) => messages.at(-1).role), ["user", "user", "tool"]);
+  assert.deepEqual(
+    received.map((messages) => messages.at(-1).role),
+    ["user", "user", "tool"],
+  );
   const seq = await memory.publish(user, "user", "(end)", { conversation: "one" });
   const { messages } = await memory.history(user, { conversation: "one", min_seq: seq });
-  assert.deepEqual(messages.map(({ content }) => content), ["Find it", "Found.", "(end)"]);
+  assert.deepEqual(
+    messages.map(({ content }) => content),
+    ["Find it", "Found.", "(end)"],
+  );
 });
 
 const completion = (message) => ({
-  id: "1", object: "chat.completion", created: 1, model: "m",
-  choices: [{ index: 0, message: { role: "assistant", content: null, ...message }, finish_reason: message.tool_calls ? "tool_calls" : "stop" }],
+  id: "1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: null, ...message },
+      finish_reason: message.tool_calls ? "tool_calls" : "stop",
+    },
+  ],
 });
 
 test("the model answers while the memory is away", async () => {
@@ -92,5 +117,8 @@ test("the model answers while the memory is away", async () => {
   const { model, received } = openModel(memory, { user: "u", onError: (error) => errors.push(error) });
   assert.match(await generate(model, { prompt: "Where is my cello?" }), /cello/);
   assert.deepEqual(received[0], [{ role: "user", content: "Where is my cello?" }]);
-  assert.deepEqual(errors.map(({ code }) => code), ["unavailable", "unavailable"]);
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    ["unavailable", "unavailable"],
+  );
 });

@@ -4,9 +4,35 @@ import { test } from "node:test";
 import { AskFailed, EventRejected, InvalidBody, InvalidId, NotConnected, PublishFailed, connectHttp } from "mnemon";
 import { connectNats } from "mnemon/nats";
 
-import { LossyProxy, MNEMON_GATEWAY_URL, MNEMON_NATS_URL, MNEMON_TENANT, PATIENT, TRANSPORTS, newUser, testEach } from "./support.mjs";
+import {
+  LossyProxy,
+  MNEMON_GATEWAY_URL,
+  MNEMON_NATS_URL,
+  MNEMON_TENANT,
+  PATIENT,
+  TRANSPORTS,
+  newUser,
+  testEach,
+} from "./support.mjs";
 
-const HOSTILE_IDS = ["-", "--", "a.b", "100%", "%2E", "*>", "a b", "\t\r", "a/b", "a/save", "?#&", "иван", "漢😀", "\x7f\x80\xa0", "\u2003\ufeff", "x".repeat(255)];
+const HOSTILE_IDS = [
+  "-",
+  "--",
+  "a.b",
+  "100%",
+  "%2E",
+  "*>",
+  "a b",
+  "\t\r",
+  "a/b",
+  "a/save",
+  "?#&",
+  "иван",
+  "漢😀",
+  "\x7f\x80\xa0",
+  "\u2003\ufeff",
+  "x".repeat(255),
+];
 const said = (reply) => reply.messages.map(({ role, content }) => [role, content]);
 
 testEach("published and saved memory is in the context", async (memory) => {
@@ -26,29 +52,51 @@ testEach("facts are saved, found, read, changed, forgotten and restored", async 
   const saved = await memory.save(user, "Plays the cello in an orchestra");
   assert.equal(saved.decision, "saved");
   const found = await memory.search(user, "Which instrument?", { min_seq: saved.seen_seq, threshold: 0 });
-  assert.deepEqual(found.hits.map(({ id }) => id), [saved.id]);
+  assert.deepEqual(
+    found.hits.map(({ id }) => id),
+    [saved.id],
+  );
   assert.equal((await memory.get(user, saved.id)).fact.text, "Plays the cello in an orchestra");
   const changed = await memory.update(user, { id: saved.id, text: "Plays the viola in an orchestra" });
   assert.equal(changed.fact.text, "Plays the viola in an orchestra");
-  assert.deepEqual((await memory.readAll(user)).facts.map(({ text }) => text), ["Plays the viola in an orchestra"]);
+  assert.deepEqual(
+    (await memory.readAll(user)).facts.map(({ text }) => text),
+    ["Plays the viola in an orchestra"],
+  );
   const forgotten = await memory.forget(user, { query: "the viola" });
   assert.equal(forgotten.id, saved.id);
   assert.equal((await memory.read(user)).total, 0);
   assert.equal((await memory.restore(user, forgotten)).decision, "saved");
-  await assert.rejects(memory.forget(user, { id: "pf_999" }), { name: "AskFailed", code: "not_found", retryable: false });
+  await assert.rejects(memory.forget(user, { id: "pf_999" }), {
+    name: "AskFailed",
+    code: "not_found",
+    retryable: false,
+  });
 });
 
 testEach("data, tasks, documents and conversations have their verbs", async (memory) => {
   const user = newUser();
-  assert.deepEqual((await memory.setProfile(user, { city: "Porto", language: "pt" })).profile, { city: "Porto", language: "pt" });
+  assert.deepEqual((await memory.setProfile(user, { city: "Porto", language: "pt" })).profile, {
+    city: "Porto",
+    language: "pt",
+  });
   assert.deepEqual((await memory.setProfile(user, { language: null })).profile, { city: "Porto" });
   const { task_id } = await memory.addTask(user, "Buy train tickets", { due_at: "2026-12-01" });
   assert.equal((await memory.finishTask(user, task_id)).tasks[0].done, true);
   assert.deepEqual((await memory.removeTask(user, task_id)).tasks, []);
-  const { document_id, seen_seq } = await memory.addDocument(user, "The train to Porto leaves at 21:40.", { title: "Timetable" });
-  const found = await memory.search(user, "When does the train leave?", { scope: ["documents"], min_seq: seen_seq, threshold: 0 });
+  const { document_id, seen_seq } = await memory.addDocument(user, "The train to Porto leaves at 21:40.", {
+    title: "Timetable",
+  });
+  const found = await memory.search(user, "When does the train leave?", {
+    scope: ["documents"],
+    min_seq: seen_seq,
+    threshold: 0,
+  });
   assert.deepEqual([found.hits[0].id, found.hits[0].passage.title], [document_id, "Timetable"]);
-  assert.deepEqual((await memory.documents(user)).documents.map(({ title }) => title), ["Timetable"]);
+  assert.deepEqual(
+    (await memory.documents(user)).documents.map(({ title }) => title),
+    ["Timetable"],
+  );
   assert.deepEqual((await memory.removeDocument(user, document_id)).documents, []);
   await memory.publish(user, "user", "Before", { conversation: "one" });
   await memory.clear(user, { conversation: "one" });
@@ -62,7 +110,10 @@ testEach("the same id is stored once", async (memory) => {
   const user = newUser();
   for (let time = 0; time < 3; time += 1) await memory.publish(user, "user", "Once.", { id: "telegram:1" });
   const seq = await memory.publish(user, "assistant", "Noted.", { wait: true });
-  assert.deepEqual(said(await memory.history(user, { min_seq: seq })), [["user", "Once."], ["assistant", "Noted."]]);
+  assert.deepEqual(said(await memory.history(user, { min_seq: seq })), [
+    ["user", "Once."],
+    ["assistant", "Noted."],
+  ]);
 });
 
 testEach("ids of any kind name the same user over both transports", async (memory, transport) => {
@@ -80,7 +131,15 @@ testEach("ids of any kind name the same user over both transports", async (memor
 });
 
 testEach("what cannot be sent is refused before it is sent", async (memory, transport) => {
-  const invalidIds = ["", "\0", "\ud800", "я".repeat(128), 7, null, ...(transport === "http" ? [".", "..", "a\nb"] : [])];
+  const invalidIds = [
+    "",
+    "\0",
+    "\ud800",
+    "я".repeat(128),
+    7,
+    null,
+    ...(transport === "http" ? [".", "..", "a\nb"] : []),
+  ];
   for (const id of invalidIds) {
     await assert.rejects(memory.publish(id, "user", "hi"), { name: "InvalidId", field: "user" });
     await assert.rejects(memory.save(id, "Likes tea with milk"), InvalidId);
@@ -176,14 +235,21 @@ for (const [transport, { url, connect }] of Object.entries(TRANSPORTS)) {
     const failure = await memory.publish("u", "user", "hi", { id: "m1" }).catch((error) => error);
     assert.ok(failure instanceof PublishFailed);
     assert.deepEqual([failure.eventId, failure.retryable], ["m1", true]);
-    await assert.rejects(memory.save("u", "Likes tea with milk"), (error) => error instanceof AskFailed && error.retryable);
+    await assert.rejects(
+      memory.save("u", "Likes tea with milk"),
+      (error) => error instanceof AskFailed && error.retryable,
+    );
     await memory.close();
   });
 }
 
 test("http: a wrong key is refused", async () => {
   const memory = connectHttp(MNEMON_GATEWAY_URL, { key: `mnemon_${"x".repeat(40)}`, timeouts: PATIENT });
-  await assert.rejects(memory.publish("u", "user", "hi"), { name: "PublishFailed", code: "unauthorized", retryable: false });
+  await assert.rejects(memory.publish("u", "user", "hi"), {
+    name: "PublishFailed",
+    code: "unauthorized",
+    retryable: false,
+  });
   await assert.rejects(memory.search("u", "tea"), { name: "AskFailed", code: "unauthorized", retryable: false });
   assert.equal((await memory.context("u")).error.code, "unauthorized");
 });

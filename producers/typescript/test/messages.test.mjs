@@ -5,7 +5,9 @@ import { toAnthropicPrompt, toOpenAIMessages, toVercelPrompt } from "mnemon";
 
 import { newUser, testEach } from "./support.mjs";
 
-const context = (...messages) => ({ messages: messages.map(([role, content, name]) => ({ role, content, ...(name && { name }) })) });
+const context = (...messages) => ({
+  messages: messages.map(([role, content, name]) => ({ role, content, ...(name && { name }) })),
+});
 const FULL = context(
   ["system", "Key facts:\n- Likes tea"],
   ["system", "Currently:\n- In Porto"],
@@ -37,12 +39,16 @@ test("Anthropic gets a system prompt, and what was found with the user's last me
         { role: "assistant", content: "Noted." },
         {
           role: "user",
-          content: "Tool result: 21:40\n\nRelevant memory:\n- Prefers night trains\n\n[2026-11-22 04:53] When is my train?",
+          content:
+            "Tool result: 21:40\n\nRelevant memory:\n- Prefers night trains\n\n[2026-11-22 04:53] When is my train?",
         },
       ],
     });
     assert.deepEqual(toPrompt(EMPTY, "Hi"), { messages: [{ role: "user", content: "Hi" }] });
-    assert.deepEqual(toPrompt(context(["system", "Facts"]), "Hi"), { system: "Facts", messages: [{ role: "user", content: "Hi" }] });
+    assert.deepEqual(toPrompt(context(["system", "Facts"]), "Hi"), {
+      system: "Facts",
+      messages: [{ role: "user", content: "Hi" }],
+    });
   }
 });
 
@@ -59,5 +65,8 @@ testEach("the parts that change seldom stay in front from turn to turn", async (
   assert.deepEqual(after.openai.slice(0, 2), before.openai.slice(0, 2));
   assert.match(before.openai[0].content, /night trains/);
   assert.equal(after.anthropic.system, before.anthropic.system);
-  assert.deepEqual(after.anthropic.messages.map(({ role }) => role), ["user", "user"]);
+  assert.deepEqual(
+    after.anthropic.messages.map(({ role }) => role),
+    ["user", "user"],
+  );
 });

@@ -39,9 +39,16 @@ test("right fields compile, and each wrong field does not", async () => {
 
 test("the packed package installs in an empty folder, without what only its development needs", async () => {
   await withFolder(tmpdir(), async (folder) => {
-    const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], { cwd: PACKAGE });
+    const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
+      cwd: PACKAGE,
+    });
     const [{ filename, files }] = Object.values(JSON.parse(stdout));
-    assert.deepEqual(files.map(({ path }) => path).filter((path) => !/^(dist\/[\w-]+\.(d\.ts|js)|package\.json|README\.md)$/.test(path)), []);
+    assert.deepEqual(
+      files
+        .map(({ path }) => path)
+        .filter((path) => !/^(dist\/[\w-]+\.(d\.ts|js)|package\.json|README\.md)$/.test(path)),
+      [],
+    );
     await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
     await run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", `./${filename}`], { cwd: folder });
     const installed = (await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."));

@@ -39,7 +39,7 @@ async function startStack() {
 try {
   const environment = { ...process.env, ...(process.env.MNEMON_NATS_URL ? {} : await startStack()) };
   const files = (await readdir(import.meta.dirname)).filter((name) => name.endsWith(".test.mjs"));
-  const command = ["--test", "--test-reporter=spec", ...files.map((name) => join(import.meta.dirname, name))];
+  const command = ["--test", "--test-concurrency=5", "--test-reporter=spec", ...files.map((name) => join(import.meta.dirname, name))];
   const tests = spawn(process.execPath, command, { env: environment, stdio: "inherit" });
   [process.exitCode] = await once(tests, "exit");
 } finally {

@@ -46,6 +46,8 @@ export class LossyProxy {
   #sockets = new Set();
   #losses = 0;
   lost = 0;
+  /** All that the clients have sent. */
+  received = "";
 
   constructor(url) {
     const { hostname, port } = new URL(url);
@@ -76,7 +78,10 @@ export class LossyProxy {
 
   #serve(client) {
     const server = connect(this.#target);
-    for (const [socket, other] of [[client, server], [server, client]]) {
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ]) {
       this.#sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {
@@ -84,7 +89,10 @@ export class LossyProxy {
         other.destroy();
       });
     }
-    client.on("data", (data) => server.write(data));
+    client.on("data", (data) => {
+      this.received += data;
+      server.write(data);
+    });
     server.on("data", (data) => {
       if (this.#losses && /"seq":\s*\d/.test(data.toString("latin1"))) {
         this.#losses -= 1;

@@ -1,8 +1,11 @@
 """The TypeScript client, by its own tests in Node, against `mnemon up`."""
 
+import asyncio
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +21,7 @@ from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.contracts.test_documentation import IDS
 from tests.e2e.clients.test_stock_clients import run
-from tests.support.processes.stack import Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 PACKAGE = ROOT / "producers" / "typescript"
 
@@ -50,6 +53,10 @@ async def guarded(tmp_path: Path) -> AsyncIterator[str]:
     await operator.close()
     yield login.at(server.url)
     await server.stop()
+
+
+def test_version_is_that_of_python() -> None:
+    assert json.loads((PACKAGE / "package.json").read_text())["version"] == version("mnemon")
 
 
 async def test_ids_are_spelled_as_in_python(package: Path) -> None:
@@ -89,3 +96,42 @@ async def test_tests_of_the_package_pass(package: Path, shared: Up, guarded: str
         )
     assert code == 0, out + err
     assert "skipped 0" in out
+
+
+@pytest.mark.long
+async def test_events_of_a_broker_that_is_killed_are_stored_once(package: Path, stack: Up) -> None:
+    assert stack.endpoints
+    assert stack.endpoints.gateway
+    environment = {
+        **os.environ,
+        "MNEMON_NATS_URL": stack.endpoints.nats,
+        "MNEMON_GATEWAY_URL": stack.endpoints.gateway,
+        "MNEMON_KEY": (stack.data / "gateway" / "key").read_text().strip(),
+        "MNEMON_TENANT": "default",
+    }
+    bots = [
+        await asyncio.create_subprocess_exec(
+            *("node", "test/steady-bot.mjs", transport),
+            cwd=package,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        for transport in ("nats", "http")
+    ]
+    try:
+        for bot in bots:
+            assert bot.stdout
+            assert await bot.stdout.readline() == b"under way\n"
+        stack.servers()["nats-server"].kill()  # `mnemon up` starts it again
+        for bot in bots:
+            async with asyncio.timeout(TIMEOUT):
+                out, _ = await bot.communicate(b"")  # closes the input
+            found = json.loads(out)
+            assert found == {"published": found["published"], "stored": found["published"], "isOrdered": True}
+            assert found["published"] > 20
+    finally:
+        for bot in bots:
+            if bot.returncode is None:
+                bot.kill()
+                await bot.wait()
