@@ -52,6 +52,12 @@ contracts:
     uv run python -m mnemon_contracts.export
     uv run python -m mnemon.gateway.openapi
 
+# Write the TypeScript client's types from the contracts, and test it; needs Node and npm
+typescript:
+    npm --prefix producers/typescript ci
+    npm --prefix producers/typescript run generate
+    npm --prefix producers/typescript test
+
 # Bring the configured database to the newest revision
 migrate *arguments:
     uv run mnemon migrate {{ arguments }}

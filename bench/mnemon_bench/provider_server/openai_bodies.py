@@ -81,7 +81,9 @@ def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> b
         {"role": "assistant", "content": ""},
         *({"content": word} for word in _WORDS.findall(answered.text)),
     ]
-    chunks = [{**frame, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
+    deltas = [{"index": 0, "delta": piece, "finish_reason": None} for piece in pieces]
+    end = {"index": 0, "delta": {}, "finish_reason": whole["choices"][0]["finish_reason"]}
+    chunks = [{**frame, "choices": [choice]} for choice in (*deltas, end)]
     events = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
     return "".join([*events, "data: [DONE]\n\n"]).encode()
 

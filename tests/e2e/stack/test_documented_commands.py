@@ -139,7 +139,8 @@ def test_skipped_blocks_exist_and_parse() -> None:
 
 
 def test_every_block_has_a_known_kind() -> None:
-    assert {block.language for block in documented()} == {"sh", "python", "text"}
+    # `producers/typescript/test/docs.test.mjs` runs the programs in TypeScript.
+    assert {block.language for block in documented()} == {"sh", "python", "text", "ts"}
     assert not [page for page in PAGES if re.search(r"^(    |\t)\S", strip(page.read_text()), re.MULTILINE)]
 
 

@@ -1,0 +1,412 @@
+/** Client of a bot for the memory of its users, over any transport. */
+
+import {
+  REPLY_DEFAULTS,
+  type ChatEvents,
+  type ContextReplyV1,
+  type ContextV1,
+  type DocumentReplyV1,
+  type DocumentV1,
+  type EraseV1,
+  type EventOutcome,
+  type FactsReplyV1,
+  type ForgetReplyV1,
+  type GetV2,
+  type HistoryV1,
+  type MessageV1,
+  type ReadV1,
+  type Replies,
+  type Requests,
+  type SaveV1,
+  type SearchReplyV2,
+  type SearchV2,
+  type StartedV1,
+  type TasksV1,
+} from "./contracts.js";
+import {
+  AskFailed,
+  EventRejected,
+  InvalidBody,
+  MnemonError,
+  PublishFailed,
+  TenantMoved,
+  type RequestError,
+} from "./errors.js";
+import { checkId } from "./subjects.js";
+import { AttemptFailed, type OutgoingEvent, type Transport } from "./transport.js";
+import { checkEvent, checkRequest } from "./validation.js";
+
+/** Timeouts of a bot's requests, in milliseconds. */
+export interface Timeouts {
+  /** Of one attempt at publishing. Default: 5,000. */
+  publish: number;
+  /** Of all attempts at publishing together, from the first failure on. Default: 30,000. */
+  retry: number;
+  /** Of a reply. Default: 3,000. */
+  ask: number;
+  /** Of a change of a fact and of the erasure of a user; the memory itself waits up to 5 s for it. Default: 7,000. */
+  save: number;
+}
+
+/** The conversation of an event. Default: the user's current one, which was started last. */
+export interface InConversation {
+  conversation?: string | undefined;
+}
+
+/** A reply that the client completes when the memory does not answer. */
+export type Degradable<Reply> = Omit<Reply, "error"> & {
+  /** The reason, if the memory gave no answer; `degraded` is `["memory"]` then. */
+  error?: RequestError;
+};
+
+type Options<Request, Given extends keyof Request = never> = Omit<Request, Given>;
+
+const DEFAULTS: Timeouts = { publish: 5_000, retry: 30_000, ask: 3_000, save: 7_000 };
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 2_000;
+
+/** Number of facts per page of `readAll`. */
+const PAGE = 500;
+
+/** Verbs with a longer timeout, because `retrieve` waits for a decision. */
+const SLOW: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
+
+/** Codes of errors after which a search continues without the memory. */
+const AWAY: ReadonlySet<string> = new Set(["unavailable", "timeout", "internal", "too_many_requests"]);
+
+/**
+ * Client of a bot for the users of one tenant. `connectHttp` and `connectNats` make one.
+ *
+ * The client retries a publish with the same event id, so an event is stored once even if an answer was lost. A publish
+ * returns the event's log position: the answer to a request with this position as `min_seq` reflects the event.
+ *
+ * A request or event that cannot be sent throws `InvalidId` or `InvalidBody`, which names the field, before anything is
+ * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` never throws, and
+ * `search` does not while the memory is away: their replies name `"memory"` in `degraded` then.
+ */
+export class MemoryClient implements AsyncDisposable {
+  readonly #transport: Transport;
+  readonly #timeouts: Timeouts;
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(transport: Transport, timeouts: Partial<Timeouts> = {}) {
+    this.#transport = transport;
+    this.#timeouts = { ...DEFAULTS, ...timeouts };
+  }
+
+  /**
+   * Adds a message to a conversation; returns its log position.
+   *
+   * @param options.id the event's identity among the user's events, such as the message's id on the chat platform.
+   *   Publishing the same id again changes nothing. Default: an id for this call only.
+   * @param options.wait whether to return only when the message is applied. Default: when the log has the message.
+   * @throws {PublishFailed} the message is not known to be stored.
+   * @throws {EventRejected} with `wait`: the message is stored but cannot be used.
+   * @throws {AskFailed} with `wait`: the message is stored, but its outcome is not known yet.
+   */
+  async publish(
+    user: string,
+    role: MessageV1["role"],
+    content: string,
+    {
+      conversation,
+      wait = false,
+      ...fields
+    }: Options<MessageV1, "role" | "content"> & InConversation & { wait?: boolean } = {},
+  ): Promise<number> {
+    const seq = await this.#publishEvent("message", user, conversation, { role, content, ...fields });
+    if (wait) await this.#awaitApplied(user, seq);
+    return seq;
+  }
+
+  /**
+   * Starts a conversation, which becomes current, as `/new` does; returns the log position.
+   *
+   * @throws {PublishFailed} the event is not known to be stored.
+   */
+  async start(user: string, { conversation, ...fields }: StartedV1 & InConversation = {}): Promise<number> {
+    return this.#publishEvent("started", user, conversation, fields);
+  }
+
+  /**
+   * Removes all messages of a conversation so far, and keeps the conversation; returns the log position.
+   *
+   * @throws {PublishFailed} the event is not known to be stored.
+   */
+  async clear(user: string, { conversation, ...fields }: ChatEvents["cleared"] & InConversation = {}): Promise<number> {
+    return this.#publishEvent("cleared", user, conversation, fields);
+  }
+
+  /** Returns the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`. */
+  async outcome(user: string, seq: number): Promise<EventOutcome> {
+    const { outcome } = await this.ask(user, "status", { event_seq: seq });
+    if (outcome) return outcome;
+    const message = "`retrieve` is too old to return the outcome of an event; upgrade mnemon on the server";
+    throw new AskFailed({ code: "not_implemented", message, retryable: false });
+  }
+
+  /** Returns the context to put before a model for its next answer to the user. Never throws. */
+  async context(user: string, request: ContextV1 = {}): Promise<Degradable<ContextReplyV1>> {
+    try {
+      return await this.ask(user, "context", request);
+    } catch (failure) {
+      return degrade("context", failure);
+    }
+  }
+
+  /**
+   * Searches facts, messages, documents and summaries, best hit first.
+   *
+   * @throws {AskFailed} the memory refused the request.
+   */
+  async search(
+    user: string,
+    query: string,
+    options: Options<SearchV2, "query"> = {},
+  ): Promise<Degradable<SearchReplyV2>> {
+    const scope = options.scope ?? (options.collection || options.origin ? (["documents"] as const) : undefined);
+    try {
+      return await this.ask(user, "search", { query, ...options, ...(scope && { scope: [...scope] }) });
+    } catch (failure) {
+      if (failure instanceof AskFailed && AWAY.has(failure.code)) return degrade("search", failure);
+      throw failure;
+    }
+  }
+
+  /** Returns the last messages of a conversation, oldest first. */
+  async history(user: string, request: HistoryV1 = {}): Promise<Replies["history"]> {
+    return this.ask(user, "history", request);
+  }
+
+  /** Returns counts of the user's stored items, and the lag of these counts behind the log. */
+  async status(user: string, request: Requests["status"] = {}): Promise<Replies["status"]> {
+    return this.ask(user, "status", request);
+  }
+
+  /** Proposes a fact; returns the decision on it. Saving the same fact again is harmless. */
+  async save(user: string, text: string, options: Options<SaveV1, "text"> = {}): Promise<Replies["save"]> {
+    return this.ask(user, "save", { text, ...options });
+  }
+
+  /** Reads a page of the facts that have not expired, by tier: profile, working, archive. */
+  async read(user: string, request: ReadV1 = {}): Promise<FactsReplyV1> {
+    return this.ask(user, "read", { limit: 100, ...request });
+  }
+
+  /** Reads all facts that have not expired, page by page. */
+  async readAll(user: string, request: Options<ReadV1, "limit" | "after"> = {}): Promise<FactsReplyV1> {
+    let page = await this.read(user, { ...request, limit: PAGE });
+    const facts = new Map(page.facts.map((fact) => [fact.id, fact]));
+    while (page.next) {
+      page = await this.read(user, { ...request, limit: PAGE, after: page.next });
+      for (const fact of page.facts) facts.set(fact.id, fact);
+    }
+    return { ...page, facts: [...facts.values()], total: facts.size };
+  }
+
+  /** Returns one whole fact, message, document or summary by its id, such as `pf_007` or the id of a hit. */
+  async get(user: string, id: string, options: Options<GetV2, "id"> = {}): Promise<Replies["get"]> {
+    return this.ask(user, "get", { id, ...options });
+  }
+
+  /**
+   * Changes a fact, by its id or by a query that clearly means one fact. Without a `fact` in the reply nothing was
+   * changed, and `candidates` has the facts that the query may mean.
+   */
+  async update(user: string, change: Requests["update"]): Promise<Replies["update"]> {
+    return this.ask(user, "update", change);
+  }
+
+  /**
+   * Removes one fact, by its id or by a query that clearly means one fact. Without an `id` in the reply nothing was
+   * removed, and `candidates` has the facts that the query may mean.
+   */
+  async forget(user: string, fact: Requests["forget"]): Promise<ForgetReplyV1> {
+    return this.ask(user, "forget", fact);
+  }
+
+  /** Saves the fact again that a `forget` removed, from its reply. */
+  async restore(user: string, forgotten: ForgetReplyV1): Promise<Replies["save"]> {
+    if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
+    throw new InvalidBody(
+      "restore",
+      "is absent: no fact was removed, or its date has passed; save the fact with `save`",
+    );
+  }
+
+  /** Returns the user's data, field by field. */
+  async profile(user: string, request: Options<Requests["profile"], "fields"> = {}): Promise<Replies["profile"]> {
+    return this.ask(user, "profile", request);
+  }
+
+  /** Sets fields of the user's data; null removes a field. Other fields do not change. */
+  async setProfile(user: string, fields: Record<string, unknown>): Promise<Replies["profile"]> {
+    return this.ask(user, "profile", { fields });
+  }
+
+  /** Returns all tasks of the user, including done tasks, oldest first. */
+  async tasks(user: string, request: Pick<TasksV1, "min_seq"> = {}): Promise<Replies["tasks"]> {
+    return this.ask(user, "tasks", { ...request, action: "list" });
+  }
+
+  /** Adds a task; returns all tasks, and the id of the new one as `task_id`. */
+  async addTask(
+    user: string,
+    text: string,
+    options: Pick<TasksV1, "due_at" | "task_id"> = {},
+  ): Promise<Replies["tasks"]> {
+    return this.ask(user, "tasks", { ...options, action: "add", text });
+  }
+
+  /** Marks a task as done; returns all tasks. */
+  async finishTask(user: string, task_id: string): Promise<Replies["tasks"]> {
+    return this.ask(user, "tasks", { action: "done", task_id });
+  }
+
+  /** Removes a task from the list; returns the remaining tasks. */
+  async removeTask(user: string, task_id: string): Promise<Replies["tasks"]> {
+    return this.ask(user, "tasks", { action: "remove", task_id });
+  }
+
+  /** Returns the user's documents without their texts, in the order of their ids. */
+  async documents(user: string, request: Pick<DocumentV1, "collection" | "min_seq"> = {}): Promise<DocumentReplyV1> {
+    let page = await this.ask(user, "document", { ...request, action: "list" });
+    const documents = [...page.documents];
+    while (page.next) {
+      page = await this.ask(user, "document", { ...request, action: "list", after: page.next });
+      documents.push(...page.documents);
+    }
+    return { ...page, documents };
+  }
+
+  /** Makes a text searchable, in the scope `documents`; a known `document_id` adds a new version. */
+  async addDocument(
+    user: string,
+    text: string,
+    options: Options<DocumentV1, "action" | "text" | "min_seq" | "after"> = {},
+  ): Promise<DocumentReplyV1> {
+    return this.ask(user, "document", { ...options, action: "add", text });
+  }
+
+  /** Removes a document from all searches; returns at most `limit` of the remaining documents. */
+  async removeDocument(
+    user: string,
+    document_id: string,
+    options: Pick<DocumentV1, "limit"> = {},
+  ): Promise<DocumentReplyV1> {
+    return this.ask(user, "document", { ...options, action: "remove", document_id });
+  }
+
+  /** Erases a user, or one conversation, for good; with `verify`, erases nothing and counts what is left. */
+  async erase(user: string, request: EraseV1 = {}): Promise<Replies["erase"]> {
+    return this.ask(user, "erase", request);
+  }
+
+  /**
+   * Sends a request by the name of its verb.
+   *
+   * @throws {InvalidId | InvalidBody} the request cannot be sent.
+   * @throws {AskFailed} the request got no result.
+   */
+  async ask<Verb extends keyof Requests>(user: string, verb: Verb, request: Requests[Verb]): Promise<Replies[Verb]> {
+    checkId("user", user);
+    const { version, json } = checkRequest(verb, request);
+    const timeout = SLOW.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
+    return this.#run(async () => {
+      try {
+        return readReply(verb, await this.#transport.request({ user, verb, version, json }, timeout));
+      } catch (failure) {
+        if (!(failure instanceof AttemptFailed)) throw failure;
+        throw failure.error.code === "moved" ? new TenantMoved(failure.error) : new AskFailed(failure.error);
+      }
+    });
+  }
+
+  /** Waits for the requests and events that are under way, without further retries, and closes the connection. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#pending);
+    await this.#transport.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #publishEvent<Name extends keyof ChatEvents>(
+    name: Name,
+    user: string,
+    conversation: string | undefined,
+    body: ChatEvents[Name],
+  ): Promise<number> {
+    checkId("user", user);
+    if (conversation !== undefined) checkId("conversation", conversation);
+    const { version, json } = checkEvent(name, body);
+    const id = body.id ?? crypto.randomUUID();
+    const event = { user, conversation, name, version, id, hasOwnId: Boolean(body.id), json };
+    return this.#run(() => this.#retryPublish(event));
+  }
+
+  async #retryPublish(event: OutgoingEvent): Promise<number> {
+    let deadline: number | undefined;
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      try {
+        return await this.#transport.publish(event, this.#timeouts.publish);
+      } catch (failure) {
+        if (!(failure instanceof AttemptFailed)) throw failure;
+        if (failure.field) throw new InvalidBody(failure.field, failure.message);
+        deadline ??= Date.now() + this.#timeouts.retry;
+        const isLast = !failure.error.retryable || this.#closing.signal.aborted || Date.now() + pause > deadline;
+        if (isLast) throw new PublishFailed(event.id, failure.error);
+      }
+      await sleep(pause, this.#closing.signal);
+    }
+  }
+
+  async #awaitApplied(user: string, seq: number): Promise<void> {
+    const { outcome, rejected } = await this.outcome(user, seq);
+    if (rejected) throw new EventRejected(rejected);
+    if (outcome !== "waiting") return;
+    const message = `event ${seq} is stored, and not applied yet; ask for its outcome later`;
+    throw new AskFailed({ code: "timeout", message, retryable: true });
+  }
+
+  async #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#closing.signal.aborted) throw new MnemonError("the client is closed; connect again");
+    const task = work();
+    this.#pending.add(task);
+    try {
+      return await task;
+    } finally {
+      this.#pending.delete(task);
+    }
+  }
+}
+
+function readReply<Verb extends keyof Replies>(verb: Verb, body: unknown): Replies[Verb] {
+  const reply = body as Replies[Verb] | null;
+  if (reply?.error) throw new AttemptFailed(reply.error);
+  if (typeof reply?.seen_seq === "number") return { ...structuredClone(REPLY_DEFAULTS[verb]), ...reply };
+  const message = `the reply to ${verb} is invalid: \`seen_seq\` is missing`;
+  throw new AttemptFailed({ code: "internal", message, retryable: true });
+}
+
+function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown): Degradable<Replies[Verb]> {
+  if (!(failure instanceof MnemonError)) throw failure;
+  const error: RequestError =
+    failure instanceof AskFailed ? failure.error : { code: "bad_request", message: failure.message, retryable: false };
+  return { ...(structuredClone(REPLY_DEFAULTS[verb]) as Replies[Verb]), degraded: ["memory"], error };
+}
+
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
+  });
+}

@@ -1,0 +1,2629 @@
+// Generated from contracts/schemas by generate.mjs. Do not edit.
+
+export type JsonValue = unknown;
+
+/**
+ * All published contracts, by name.
+ */
+export interface Contracts {
+  "ask.context.v1.reply": ContextReplyV1;
+  "ask.context.v1.request": ContextV1;
+  "ask.document.v1.reply": DocumentReplyV1;
+  "ask.document.v1.request": DocumentV1;
+  "ask.erase.v1.reply": EraseReplyV1;
+  "ask.erase.v1.request": EraseV1;
+  "ask.forget.v1.reply": ForgetReplyV1;
+  "ask.forget.v1.request": ForgetV1;
+  "ask.get.v1.reply": GetReplyV1;
+  "ask.get.v1.request": GetV1;
+  "ask.get.v2.reply": GetReplyV1;
+  "ask.get.v2.request": GetV2;
+  "ask.history.v1.reply": HistoryReplyV1;
+  "ask.history.v1.request": HistoryV1;
+  "ask.profile.v1.reply": ProfileReplyV1;
+  "ask.profile.v1.request": ProfileV1;
+  "ask.read.v1.reply": FactsReplyV1;
+  "ask.read.v1.request": ReadV1;
+  "ask.save.v1.reply": SaveReplyV1;
+  "ask.save.v1.request": SaveV1;
+  "ask.search.v1.reply": SearchReplyV1;
+  "ask.search.v1.request": SearchV1;
+  "ask.search.v2.reply": SearchReplyV2;
+  "ask.search.v2.request": SearchV2;
+  "ask.status.v1.reply": StatusReplyV1;
+  "ask.status.v1.request": StatusV1;
+  "ask.tasks.v1.reply": TasksReplyV1;
+  "ask.tasks.v1.request": TasksV1;
+  "ask.update.v1.reply": FactReplyV1;
+  "ask.update.v1.request": UpdateV1;
+  "ask.update.v2.reply": UpdateReplyV2;
+  "ask.update.v2.request": UpdateV2;
+  "batch.completed.v1": BatchCompletedV1;
+  "batch.failed.v1": BatchFailedV1;
+  "batch.intended.v1": BatchIntendedV1;
+  "batch.submitted.v1": BatchSubmittedV1;
+  "cleared.v1": ClearedV1;
+  "document.added.v1": DocumentAddedV1;
+  "document.removed.v1": DocumentRemovedV1;
+  "fact.compared.v1": FactComparedV1;
+  "fact.confirmed.v1": FactConfirmedV1;
+  "fact.evicted.v1": FactEvictedV1;
+  "fact.expired.v1": FactExpiredV1;
+  "fact.forgotten.v1": FactForgottenV1;
+  "fact.merged.v1": FactMergedV1;
+  "fact.proposed.v1": FactProposedV1;
+  "fact.rejected.v1": FactRejectedV1;
+  "fact.saved.v1": FactSavedV1;
+  "fact.updated.v1": FactUpdatedV1;
+  "message.v1": MessageV1;
+  "model.called.v1": ModelCalledV1;
+  "model.called.v2": ModelCalledV2;
+  "profile.set.v1": ProfileSetV1;
+  "started.v1": StartedV1;
+  "summary.merged.v1": SummaryMergedV1;
+  "summary.written.v1": SummaryWrittenV1;
+  "task.added.v1": TaskAddedV1;
+  "task.done.v1": TaskDoneV1;
+  "task.removed.v1": TaskRemovedV1;
+  "user.erased.v1": UserErasedV1;
+  "window.answered.v1": WindowAnsweredV1;
+}
+/**
+ * A context for a model, within the budget of tokens.
+ */
+export interface ContextReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Id of the conversation that is shown.
+   */
+  conversation?: string;
+  /**
+   * Messages in order, ready for a model; in the formats other than `messages`: the text, as one message.
+   */
+  messages: RenderedMessage[];
+  /**
+   * The whole context as one text, in the formats `xml`, `blocks` and `markdown`.
+   */
+  text?: string;
+  /**
+   * Number of tokens of the context; at most the budget.
+   */
+  tokens?: number;
+  /**
+   * Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant`, `documents` and `conversation`; a section without items is absent.
+   */
+  sections: {
+    [k: string]: ContextSection;
+  };
+  /**
+   * Coverage of the messages of the conversation; absent if the messages could not be counted.
+   */
+  coverage?: ContextCoverage;
+  /**
+   * The user's data.
+   */
+  profile: {
+    [k: string]: JsonValue;
+  };
+  /**
+   * Parts that are missing because a server failed or did not answer in time.
+   */
+  degraded: string[];
+  /**
+   * Metadata to publish with each message that contains text of this context, so that known facts are not extracted again.
+   */
+  metadata: {
+    [k: string]: JsonValue;
+  };
+}
+/**
+ * The error of a request that has no result.
+ */
+export interface AskError {
+  /**
+   * Error code, for programs.
+   */
+  code: "bad_request" | "not_found" | "refused" | "unavailable" | "timeout" | "not_implemented" | "internal";
+  /**
+   * Human-readable message; for an invalid body, it names the invalid field.
+   */
+  message: string;
+  /**
+   * True if the same request can succeed later.
+   */
+  retryable: boolean;
+  /**
+   * Address of the NATS servers of the tenant's deployment, if the tenant has moved there; the code is `moved` then.
+   */
+  moved_to?: string;
+}
+/**
+ * A message in the form that a model is shown.
+ */
+export interface RenderedMessage {
+  /**
+   * Role of the speaker.
+   */
+  role: "user" | "assistant" | "tool" | "system";
+  /**
+   * Text that the model is shown.
+   */
+  content: string;
+  /**
+   * Name of the speaker.
+   */
+  name?: string;
+}
+/**
+ * One section of the context.
+ */
+export interface ContextSection {
+  /**
+   * Number of tokens of the section.
+   */
+  tokens?: number;
+  /**
+   * Number of items that are shown.
+   */
+  shown?: number;
+  /**
+   * Number of items that are not shown, because the budget or the settings leave no room.
+   */
+  left_out?: number;
+  /**
+   * True if an item is shown in part.
+   */
+  cut?: boolean;
+  /**
+   * In `recent`: number of messages of the conversation that are not shown and that no summary covers. In `summaries`: number of messages that are not shown and whose summary is left out. The sum of both is `coverage.left_out`.
+   */
+  messages_left_out?: number;
+}
+/**
+ * Coverage of the messages of the conversation: each message is in one of the three counts.
+ */
+export interface ContextCoverage {
+  /**
+   * Number of messages shown in `recent` or `conversation`, whole or cut; messages without words are included.
+   */
+  shown?: number;
+  /**
+   * Number of messages that are not shown, but covered by a summary that is shown.
+   */
+  summarised?: number;
+  /**
+   * Number of messages that are in no part of the context.
+   */
+  left_out?: number;
+}
+/**
+ * Return the context for a model's next answer.
+ */
+export interface ContextV1 {
+  /**
+   * User's message, for which relevant memory is found.
+   */
+  query?: string | null;
+  /**
+   * Format of the context.
+   */
+  format?: "messages" | "xml" | "blocks" | "markdown";
+  /**
+   * Maximum tokens of the context. Default: the setting `context.budget`, 1,300 unless changed.
+   */
+  budget?: number | null;
+  /**
+   * Wait until the reply reflects the log up to this position, which a publish returned.
+   */
+  min_seq?: number | null;
+  /**
+   * Time or log position as of which to answer. Default: now.
+   */
+  as_of?: string | Date | number | null;
+  /**
+   * Id of the task whose tool results are added to the query.
+   */
+  task_id?: string | null;
+  /**
+   * Id of the conversation. Default: the current conversation.
+   */
+  conversation?: string | null;
+  /**
+   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. The first 400 characters of each count.
+   */
+  preceding?: string[] | null;
+}
+/**
+ * One page of documents.
+ */
+export interface DocumentReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Documents, ordered by id.
+   */
+  documents: DocumentInfo[];
+  /**
+   * Id of the document that was changed.
+   */
+  document_id?: string;
+  /**
+   * Value of `after` for the next page; absent on the last page.
+   */
+  next?: string;
+}
+/**
+ * A document without its text.
+ */
+export interface DocumentInfo {
+  /**
+   * Id of the document.
+   */
+  document_id: string;
+  /**
+   * Title of the document.
+   */
+  title?: string;
+  /**
+   * Source of the document: a path or an address.
+   */
+  source?: string;
+  /**
+   * Collection of the document, such as a repository.
+   */
+  collection?: string;
+  /**
+   * Kind of the indexed folder, if the document is a file of a folder.
+   */
+  origin?: "folder" | "repository";
+  /**
+   * SHA-256 of the text in UTF-8, in hexadecimal; older documents have none.
+   */
+  digest?: string;
+}
+/**
+ * List, add or remove documents.
+ */
+export interface DocumentV1 {
+  /**
+   * Action to perform.
+   */
+  action?: "list" | "add" | "remove";
+  /**
+   * Id of the document, for `add` and `remove`.
+   */
+  document_id?: string | null;
+  /**
+   * Title of the document.
+   */
+  title?: string | null;
+  /**
+   * Whole text of the document, for `add`.
+   */
+  text?: string | null;
+  /**
+   * Source of the document: a path or an address.
+   */
+  source?: string | null;
+  /**
+   * Collection of the document, such as a repository.
+   */
+  collection?: string | null;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * For `add`: kind of the indexed folder, if the document is a file of a folder.
+   */
+  origin?: ("folder" | "repository") | null;
+  /**
+   * Maximum number of documents of one reply; 0: none.
+   */
+  limit?: number;
+  /**
+   * `next` of the previous page. Default: the first page.
+   */
+  after?: string | null;
+}
+/**
+ * Counts of removed items by store; with `verify`, counts of remaining items.
+ */
+export interface EraseReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Number of removed items, by store.
+   */
+  removed: {
+    [k: string]: JsonValue;
+  };
+  /**
+   * Stores in which the erasure continues after the reply.
+   */
+  pending: string[];
+  /**
+   * Ids of batches at model providers that contain text of the user. mnemon drops their results; the providers keep the text as long as they keep the batches.
+   */
+  provider_batches: string[];
+  /**
+   * Generations that are not live. Their rows have no erased content; their vectors, which hold no text, stay until the generations are dropped.
+   */
+  generations: string[];
+  /**
+   * With `verify`: number of remaining items, by store.
+   */
+  left?: {
+    [k: string]: JsonValue;
+  };
+  /**
+   * With `text`: number of matches, for each store that holds texts.
+   */
+  found?: {
+    [k: string]: JsonValue;
+  };
+}
+/**
+ * Erase the user, or one conversation, for good.
+ */
+export interface EraseV1 {
+  /**
+   * Conversation to erase. Default: the whole user.
+   */
+  conversation?: string | null;
+  /**
+   * Erase nothing; count the items of the user that each store still has.
+   */
+  verify?: boolean;
+  /**
+   * With `verify`: words to search for in all stored texts of the user, later texts included.
+   */
+  text?: string | null;
+}
+/**
+ * The fact that was removed; or, without `id`, nothing was removed and `candidates` lists the facts that
+ * may be meant.
+ */
+export interface ForgetReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Id of the fact that was removed; absent if nothing was removed.
+   */
+  id?: string;
+  /**
+   * Text of the removed fact.
+   */
+  text?: string;
+  /**
+   * Request to `save` that restores the removed fact under a new id, without its former versions; absent if the date of the fact has passed.
+   */
+  restore?: SaveV1;
+  /**
+   * Facts that the query may mean, best first, at most five; empty if a fact was removed.
+   */
+  candidates: FactCandidate[];
+}
+/**
+ * Save a fact.
+ */
+export interface SaveV1 {
+  /**
+   * Text of the fact, one sentence.
+   */
+  text: string;
+  /**
+   * Kind of the fact. Default: derived from the words of the text.
+   */
+  kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
+  /**
+   * Tier of the fact. Default: derived from the words of the text.
+   */
+  tier?: ("profile" | "working" | "archive") | null;
+  /**
+   * Importance: 1 to 10, or `high`, `normal`, `low`.
+   */
+  importance?: number | ("high" | "normal" | "low") | null;
+  /**
+   * Time from which the fact is not shown; a bare date is midnight UTC.
+   */
+  expires_at?: string | Date | null;
+}
+/**
+ * A fact that the query may mean.
+ */
+export interface FactCandidate {
+  /**
+   * Id of the fact, to be sent as `id`.
+   */
+  id: string;
+  /**
+   * Text of the fact.
+   */
+  text: string;
+  /**
+   * Relevance to the query, 0 to 1.
+   */
+  score: number;
+}
+/**
+ * Forget a fact, named by its id or by a query that clearly means one fact.
+ */
+export interface ForgetV1 {
+  /**
+   * Id of the fact.
+   */
+  id?: string | null;
+  /**
+   * Words that name the fact, instead of its id. The fact is removed if it contains all the words and no other fact fits nearly as well; otherwise nothing is removed, and the reply has `candidates`.
+   */
+  query?: string | null;
+}
+/**
+ * A fact with its former versions; or a message; or a document; or a summary.
+ */
+export interface GetReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Current version of the fact.
+   */
+  fact?: StoredFact;
+  /**
+   * Former versions of the fact, newest first.
+   */
+  versions: Fact[];
+  /**
+   * Message with this id, if the id names a message.
+   */
+  message?: ConversationMessage;
+  /**
+   * Document with this id, if the id names a document.
+   */
+  document?: DocumentText;
+  /**
+   * Summary with this id, if the id names a summary.
+   */
+  summary?: SummaryText;
+}
+/**
+ * A stored fact.
+ */
+export interface StoredFact {
+  /**
+   * Text of the fact, one sentence.
+   */
+  text: string;
+  /**
+   * Kind of the fact.
+   */
+  kind?: "user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary";
+  /**
+   * Tier of the fact.
+   */
+  tier?: "profile" | "working" | "archive";
+  /**
+   * Importance, 1 to 10; 8 and above is high, 3 and below is low.
+   */
+  importance?: number;
+  /**
+   * Time from which the fact is not shown.
+   */
+  expires_at?: string;
+  /**
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   *
+   * @maxItems 20
+   */
+  names?: string[];
+  /**
+   * Short id, unique per user: `pf_001`.
+   */
+  id: string;
+  /**
+   * Time at which the fact was saved.
+   */
+  saved_at?: string;
+  /**
+   * Relevance to the query; absent without a query.
+   */
+  score?: number;
+  /**
+   * Names and numbers in the fact that its source messages do not contain, if any; a model may have invented them.
+   */
+  unsupported?: string[];
+}
+/**
+ * A fact in its current version.
+ */
+export interface Fact {
+  /**
+   * Text of the fact, one sentence.
+   */
+  text: string;
+  /**
+   * Kind of the fact.
+   */
+  kind?: "user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary";
+  /**
+   * Tier of the fact.
+   */
+  tier?: "profile" | "working" | "archive";
+  /**
+   * Importance, 1 to 10; 8 and above is high, 3 and below is low.
+   */
+  importance?: number;
+  /**
+   * Time from which the fact is not shown.
+   */
+  expires_at?: string;
+  /**
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   *
+   * @maxItems 20
+   */
+  names?: string[];
+}
+/**
+ * A stored message, with its conversation.
+ */
+export interface ConversationMessage {
+  /**
+   * Role of the speaker.
+   */
+  role: "user" | "assistant" | "tool" | "system";
+  /**
+   * Text that the model is shown.
+   */
+  content: string;
+  /**
+   * Name of the speaker.
+   */
+  name?: string;
+  /**
+   * Log position of the event.
+   */
+  seq: number;
+  /**
+   * Event id of the message.
+   */
+  id: string;
+  /**
+   * Time of the message.
+   */
+  sent_at: string;
+  /**
+   * Id of the task that a tool result belongs to.
+   */
+  task_id?: string;
+  /**
+   * Conversation of the message.
+   */
+  conversation: string;
+}
+/**
+ * A document with its text, or with a part of a long text.
+ */
+export interface DocumentText {
+  /**
+   * Id of the document.
+   */
+  document_id: string;
+  /**
+   * Title of the document.
+   */
+  title?: string;
+  /**
+   * Source of the document: a path or an address.
+   */
+  source?: string;
+  /**
+   * Collection of the document, such as a repository.
+   */
+  collection?: string;
+  /**
+   * Kind of the indexed folder, if the document is a file of a folder.
+   */
+  origin?: "folder" | "repository";
+  /**
+   * SHA-256 of the text in UTF-8, in hexadecimal; older documents have none.
+   */
+  digest?: string;
+  /**
+   * Text from `offset` on, at most 100,000 characters.
+   */
+  text: string;
+  /**
+   * Offset of `text` in the whole text, in characters.
+   */
+  offset?: number;
+  /**
+   * Length of the whole text, in characters.
+   */
+  length: number;
+  /**
+   * Value of `offset` for the next part of the text; absent at the end.
+   */
+  next_offset?: number;
+}
+/**
+ * A summary, with the range of messages that it covers.
+ */
+export interface SummaryText {
+  /**
+   * Id of the summary.
+   */
+  id: string;
+  /**
+   * Conversation of the summary.
+   */
+  conversation: string;
+  /**
+   * First log position that the summary covers.
+   */
+  from_seq: number;
+  /**
+   * Last log position that the summary covers.
+   */
+  to_seq: number;
+  /**
+   * Text of the summary.
+   */
+  text: string;
+  /**
+   * Time at which the summary was written.
+   */
+  at: string;
+}
+/**
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ */
+export interface GetV1 {
+  /**
+   * Id of the fact, message, document or summary; for a hit, its `id`.
+   */
+  id: string;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Kind of the id; for a hit, its `scope`. Default: the first match among facts, messages, documents and summaries.
+   */
+  scope?: ("memories" | "messages" | "documents") | null;
+  /**
+   * For a document: offset of the first character to return, from 0.
+   */
+  offset?: number;
+}
+/**
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ */
+export interface GetV2 {
+  /**
+   * Id of the fact, message, document or summary; for a hit, its `id`.
+   */
+  id: string;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Kind of the id; for a hit, its `scope`. Default: the first match among facts, messages, documents and summaries.
+   */
+  scope?: ("memories" | "messages" | "documents" | "summaries") | null;
+  /**
+   * For a document: offset of the first character to return, from 0.
+   */
+  offset?: number;
+}
+/**
+ * The messages, oldest first.
+ */
+export interface HistoryReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Id of the conversation that is shown.
+   */
+  conversation?: string;
+  /**
+   * Messages, oldest first.
+   */
+  messages: StoredMessage[];
+}
+/**
+ * A stored message.
+ */
+export interface StoredMessage {
+  /**
+   * Role of the speaker.
+   */
+  role: "user" | "assistant" | "tool" | "system";
+  /**
+   * Text that the model is shown.
+   */
+  content: string;
+  /**
+   * Name of the speaker.
+   */
+  name?: string;
+  /**
+   * Log position of the event.
+   */
+  seq: number;
+  /**
+   * Event id of the message.
+   */
+  id: string;
+  /**
+   * Time of the message.
+   */
+  sent_at: string;
+  /**
+   * Id of the task that a tool result belongs to.
+   */
+  task_id?: string;
+}
+/**
+ * Return the last messages of a conversation.
+ */
+export interface HistoryV1 {
+  /**
+   * Maximum number of messages.
+   */
+  limit?: number;
+  /**
+   * Id of the conversation. Default: the current conversation.
+   */
+  conversation?: string | null;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Time or log position as of which to answer. Default: now.
+   */
+  as_of?: string | Date | number | null;
+}
+/**
+ * User's data, after the change if the request sets fields.
+ */
+export interface ProfileReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Fields with their values.
+   */
+  profile: {
+    [k: string]: JsonValue;
+  };
+}
+/**
+ * Return the user's data, or set fields of it.
+ */
+export interface ProfileV1 {
+  /**
+   * Fields to set; the value `null` removes a field.
+   */
+  fields?: {
+    [k: string]: JsonValue;
+  } | null;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+}
+/**
+ * One page of facts.
+ */
+export interface FactsReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Facts by tier: `profile`, `working`, `archive`.
+   */
+  facts: StoredFact[];
+  /**
+   * Number of facts on all pages, in the requested tier.
+   */
+  total?: number;
+  /**
+   * Value of `after` for the next page; absent on the last page.
+   */
+  next?: string;
+}
+/**
+ * Return all facts, by tier.
+ */
+export interface ReadV1 {
+  /**
+   * Tier to return. Default: all tiers.
+   */
+  tier?: ("profile" | "working" | "archive") | null;
+  /**
+   * Maximum number of facts of one reply.
+   */
+  limit?: number;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * `next` of the previous page. Default: the first page.
+   */
+  after?: string | null;
+}
+/**
+ * Decision on the fact.
+ */
+export interface SaveReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Decision on the fact.
+   */
+  decision?: "saved" | "updated" | "confirmed" | "rejected";
+  /**
+   * Id of the fact that was saved, or of the known fact that it updated or confirmed.
+   */
+  id?: string;
+  /**
+   * Human-readable reason for a refusal.
+   */
+  reason?: string;
+  /**
+   * Rule that refused the fact.
+   */
+  rule?:
+    | "too_short"
+    | "too_long"
+    | "question"
+    | "command"
+    | "secret"
+    | "duplicate"
+    | "expired"
+    | "limit"
+    | "not_found"
+    | "superseded"
+    | "requested"
+    | "other";
+}
+/**
+ * Hits, best first.
+ */
+export interface SearchReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Hits, best first.
+   */
+  hits: SearchHit[];
+  /**
+   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if a reranker did not order the hits.
+   */
+  degraded: string[];
+}
+/**
+ * Hit of a search.
+ */
+export interface SearchHit {
+  /**
+   * Id of the fact, message or document.
+   */
+  id: string;
+  /**
+   * Kind of the hit.
+   */
+  scope: "memories" | "messages" | "documents";
+  /**
+   * Text of the hit; a message longer than 4,000 characters is cut and ends in ….
+   */
+  text: string;
+  /**
+   * Relevance to the query; higher is better.
+   */
+  score: number;
+  /**
+   * Time at which the message was sent, or the item was saved.
+   */
+  at?: string;
+  /**
+   * Parts of the score, if `explain` is set.
+   */
+  parts?: {
+    [k: string]: number;
+  };
+  /**
+   * For a document: place of the text in the document.
+   */
+  passage?: DocumentPassage;
+}
+/**
+ * Place of a hit in a document.
+ */
+export interface DocumentPassage {
+  /**
+   * Title of the document.
+   */
+  title?: string;
+  /**
+   * Source of the document: a path or an address.
+   */
+  source?: string;
+  /**
+   * Collection of the document, such as a repository.
+   */
+  collection?: string;
+  /**
+   * Number of the first line of the hit in the document, from 1.
+   */
+  first_line: number;
+  /**
+   * Number of the last line of the hit in the document.
+   */
+  last_line: number;
+}
+/**
+ * Search memory for a query.
+ */
+export interface SearchV1 {
+  /**
+   * Query, in any language.
+   */
+  query: string;
+  /**
+   * Maximum number of hits.
+   */
+  limit?: number;
+  /**
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out; 0 keeps them.
+   */
+  threshold?: number | null;
+  /**
+   * Scope to search.
+   */
+  scope?: ("memories" | "messages" | "documents")[];
+  /**
+   * Return the parts of each score.
+   */
+  explain?: boolean;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Time or log position as of which to answer. Default: now.
+   */
+  as_of?: string | Date | number | null;
+  /**
+   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents.
+   */
+  collection?: string | null;
+  /**
+   * Search only files of indexed folders of this kind.
+   */
+  origin?: ("folder" | "repository") | null;
+}
+/**
+ * Hits, best first.
+ */
+export interface SearchReplyV2 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Hits, best first.
+   */
+  hits: SearchHitV2[];
+  /**
+   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if a reranker did not order the hits.
+   */
+  degraded: string[];
+}
+/**
+ * Hit of a search.
+ */
+export interface SearchHitV2 {
+  /**
+   * Id of the fact, message, document or summary.
+   */
+  id: string;
+  /**
+   * Kind of the hit.
+   */
+  scope: "memories" | "messages" | "documents" | "summaries";
+  /**
+   * Text of the hit; a message longer than 4,000 characters is cut and ends in ….
+   */
+  text: string;
+  /**
+   * Relevance to the query; higher is better.
+   */
+  score: number;
+  /**
+   * Time at which the message was sent, or the item was saved.
+   */
+  at?: string;
+  /**
+   * Parts of the score, if `explain` is set.
+   */
+  parts?: {
+    [k: string]: number;
+  };
+  /**
+   * For a document: place of the text in the document.
+   */
+  passage?: DocumentPassage;
+}
+/**
+ * Search memory for a query; version 2 also searches summaries and levels of memory, and resolves
+ * follow-up questions.
+ */
+export interface SearchV2 {
+  /**
+   * Query, in any language.
+   */
+  query: string;
+  /**
+   * Maximum number of hits.
+   */
+  limit?: number;
+  /**
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out; 0 keeps them.
+   */
+  threshold?: number | null;
+  /**
+   * Scopes to search: facts, messages, documents, summaries, or a level of memory. `short`: the newest messages of the conversation, as many as the setting `recent_messages`. `medium`: summaries and working facts. `long`: profile and archived facts, all other messages, and documents.
+   */
+  scope?: ("memories" | "messages" | "documents" | "summaries" | "short" | "medium" | "long")[];
+  /**
+   * Return the parts of each score.
+   */
+  explain?: boolean;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Time or log position as of which to answer. Default: now.
+   */
+  as_of?: string | Date | number | null;
+  /**
+   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents.
+   */
+  collection?: string | null;
+  /**
+   * Search only files of indexed folders of this kind.
+   */
+  origin?: ("folder" | "repository") | null;
+  /**
+   * Conversation whose newest messages `short` searches and `long` leaves out. Default: the current conversation.
+   */
+  conversation?: string | null;
+  /**
+   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. The first 400 characters of each count.
+   */
+  preceding?: string[] | null;
+}
+/**
+ * Counts of stored messages, and rejected events.
+ */
+export interface StatusReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Id of the current conversation.
+   */
+  conversation?: string;
+  /**
+   * Number of conversations with messages.
+   */
+  conversations: number;
+  /**
+   * Number of messages in all conversations.
+   */
+  messages: number;
+  /**
+   * Time of the oldest message.
+   */
+  first_at?: string;
+  /**
+   * Time of the newest message.
+   */
+  last_at?: string;
+  /**
+   * Last position of the log; events after `seen_seq` are not reflected yet.
+   */
+  log_seq: number;
+  /**
+   * The user's latest rejected events, newest first; at most ten.
+   */
+  rejected: RejectedEvent[];
+  /**
+   * Outcome of the event at `event_seq`, if the request has one.
+   */
+  outcome?: EventOutcome;
+}
+/**
+ * An event that was rejected: the event is a dead letter and changed nothing.
+ */
+export interface RejectedEvent {
+  /**
+   * Log position of the event.
+   */
+  seq: number;
+  /**
+   * Part of the subject after tenant and user, such as `-.message.v1`.
+   */
+  event: string;
+  /**
+   * Reason as a code, such as `invalid_body`.
+   */
+  reason: string;
+  /**
+   * Human-readable reason; for an invalid body, it names the invalid field.
+   */
+  error: string;
+  /**
+   * Time at which the event was rejected.
+   */
+  at: string;
+}
+/**
+ * Outcome of an event.
+ */
+export interface EventOutcome {
+  /**
+   * Log position of the event.
+   */
+  seq: number;
+  /**
+   * `applied`: the effect of the event is stored now, or was stored earlier. `rejected`: the event is a dead letter. `waiting`: the event is in the log and not handled yet.
+   */
+  outcome: "applied" | "rejected" | "waiting";
+  /**
+   * Reason of the rejection, if the event was rejected.
+   */
+  rejected?: RejectedEvent;
+}
+/**
+ * Return counts of stored messages of a user, the lag behind the log, and the rejected events.
+ */
+export interface StatusV1 {
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+  /**
+   * Return the outcome of the user's event at this log position, which a publish returned. The request waits for the event as for `min_seq`.
+   */
+  event_seq?: number | null;
+}
+/**
+ * The tasks, oldest first.
+ */
+export interface TasksReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Tasks, oldest first.
+   */
+  tasks: Task[];
+  /**
+   * Id of the task that was changed.
+   */
+  task_id?: string;
+}
+/**
+ * A task of the user.
+ */
+export interface Task {
+  /**
+   * Id of the task.
+   */
+  task_id: string;
+  /**
+   * Text of the task.
+   */
+  text: string;
+  /**
+   * Time at which the task is due.
+   */
+  due_at?: string;
+  /**
+   * True if the task is done.
+   */
+  done?: boolean;
+}
+/**
+ * List, add, finish or remove tasks of the user.
+ */
+export interface TasksV1 {
+  /**
+   * Action to perform.
+   */
+  action?: "list" | "add" | "done" | "remove";
+  /**
+   * Id of the task, for `done` and `remove`.
+   */
+  task_id?: string | null;
+  /**
+   * Text of the task, for `add`.
+   */
+  text?: string | null;
+  /**
+   * Time at which the task is due, for `add`; a bare date is midnight UTC.
+   */
+  due_at?: string | Date | null;
+  /**
+   * Wait until the reply reflects the log up to this position.
+   */
+  min_seq?: number | null;
+}
+/**
+ * One fact, with its former versions.
+ */
+export interface FactReplyV1 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Current version of the fact.
+   */
+  fact?: StoredFact;
+  /**
+   * Former versions of the fact, newest first.
+   */
+  versions: Fact[];
+}
+/**
+ * Change a fact; omitted fields do not change.
+ */
+export interface UpdateV1 {
+  /**
+   * Text of the fact, one sentence.
+   */
+  text?: string | null;
+  /**
+   * Kind of the fact.
+   */
+  kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
+  /**
+   * Tier of the fact. A fact that moves to `working` keeps its date, or gets a date if the setting `limits.working_days` is set. A fact that moves to another tier loses its date.
+   */
+  tier?: ("profile" | "working" | "archive") | null;
+  /**
+   * Importance: 1 to 10, or `high`, `normal`, `low`.
+   */
+  importance?: number | ("high" | "normal" | "low") | null;
+  /**
+   * Time from which the fact is not shown; a bare date is midnight UTC.
+   */
+  expires_at?: string | Date | null;
+  /**
+   * Id of the fact.
+   */
+  id: string;
+}
+/**
+ * The fact after the change; or, without `fact`, nothing was changed and `candidates` lists the facts
+ * that may be meant.
+ */
+export interface UpdateReplyV2 {
+  /**
+   * Log position up to which the reply reflects the user's events.
+   */
+  seen_seq: number;
+  /**
+   * Error, if there is no result.
+   */
+  error?: AskError;
+  /**
+   * Fields of the request that are unknown to the verb and have no effect.
+   */
+  warnings?: string[];
+  /**
+   * Current version of the fact.
+   */
+  fact?: StoredFact;
+  /**
+   * Former versions of the fact, newest first.
+   */
+  versions: Fact[];
+  /**
+   * Facts that the query may mean, best first, at most five; empty if a fact was changed.
+   */
+  candidates: FactCandidate[];
+}
+/**
+ * Change the fact of an id, or the one fact that a query clearly means; omitted fields do not change.
+ */
+export interface UpdateV2 {
+  /**
+   * Text of the fact, one sentence.
+   */
+  text?: string | null;
+  /**
+   * Kind of the fact.
+   */
+  kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
+  /**
+   * Tier of the fact. A fact that moves to `working` keeps its date, or gets a date if the setting `limits.working_days` is set. A fact that moves to another tier loses its date.
+   */
+  tier?: ("profile" | "working" | "archive") | null;
+  /**
+   * Importance: 1 to 10, or `high`, `normal`, `low`.
+   */
+  importance?: number | ("high" | "normal" | "low") | null;
+  /**
+   * Time from which the fact is not shown; a bare date is midnight UTC.
+   */
+  expires_at?: string | Date | null;
+  /**
+   * Id of the fact.
+   */
+  id?: string | null;
+  /**
+   * Words that name the fact, instead of its id. The fact is changed if it contains all the words and no other fact fits nearly as well; otherwise nothing is changed, and the reply has `candidates`.
+   */
+  query?: string | null;
+}
+/**
+ * All results of the batch were read.
+ */
+export interface BatchCompletedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the batch in mnemon.
+   */
+  batch_id: string;
+  /**
+   * Number of requests with an answer.
+   */
+  answered: number;
+  /**
+   * Number of requests without an answer.
+   */
+  failed?: number;
+}
+/**
+ * The batch ended without results; its windows are sent again.
+ */
+export interface BatchFailedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the batch in mnemon.
+   */
+  batch_id: string;
+  /**
+   * Error message of the provider, or mnemon's reason.
+   */
+  error: string;
+}
+/**
+ * A batch is about to be submitted. The event precedes the call, so that a crash is detected.
+ */
+export interface BatchIntendedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the batch in mnemon.
+   */
+  batch_id: string;
+  /**
+   * Name of the provider.
+   */
+  provider: string;
+  /**
+   * Name of the model.
+   */
+  model: string;
+  /**
+   * Purpose of the batch.
+   */
+  purpose: "extract" | "compact";
+  /**
+   * Windows of this user in the batch; separate events list the windows of other users.
+   */
+  windows: Window[];
+  /**
+   * Maximum cost of these windows in US dollars; absent if the tenant has no budget.
+   */
+  usd?: number | null;
+}
+/**
+ * A range of messages of one conversation that one extraction reads.
+ */
+export interface Window {
+  /**
+   * Tenant of the conversation.
+   */
+  tenant: string;
+  /**
+   * User of the conversation.
+   */
+  user: string;
+  /**
+   * Id of the conversation.
+   */
+  conversation: string;
+  /**
+   * First log position of the window.
+   */
+  from_seq: number;
+  /**
+   * Last log position of the window.
+   */
+  to_seq: number;
+  /**
+   * Line number of the window in the batch, from 0.
+   */
+  line?: number | null;
+  /**
+   * Undecided pairs of facts that the request of this window also compares.
+   */
+  pairs?: FactPair[];
+}
+/**
+ * Two facts that may say the same, for comparison by a language model.
+ */
+export interface FactPair {
+  /**
+   * Id of the fact with the newer text.
+   */
+  fact_id: string;
+  /**
+   * Id of the event with the compared text of the newer fact.
+   */
+  version: string;
+  /**
+   * Id of the fact with the older text.
+   */
+  other_id: string;
+  /**
+   * Id of the event with the compared text of the older fact.
+   */
+  other_version: string;
+}
+/**
+ * The provider accepted the batch.
+ */
+export interface BatchSubmittedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the batch in mnemon.
+   */
+  batch_id: string;
+  /**
+   * Id of the batch at the provider.
+   */
+  provider_batch_id: string;
+}
+/**
+ * All earlier messages of the conversation are removed; the conversation stays.
+ */
+export interface ClearedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+}
+/**
+ * A document, or a new version of a document, is added for search.
+ */
+export interface DocumentAddedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the document.
+   */
+  document_id: string;
+  /**
+   * Whole text of the document.
+   */
+  text: string;
+  /**
+   * Title of the document.
+   */
+  title?: string | null;
+  /**
+   * Source of the document: a path or an address.
+   */
+  source?: string | null;
+  /**
+   * Collection of the document, such as a repository.
+   */
+  collection?: string | null;
+  /**
+   * Arbitrary data of the sender.
+   */
+  metadata?: {
+    [k: string]: JsonValue;
+  } | null;
+  /**
+   * Kind of the indexed folder, if the document is a file of a folder.
+   */
+  origin?: ("folder" | "repository") | null;
+  /**
+   * SHA-256 of the text in UTF-8, in hexadecimal, to compare two texts.
+   */
+  digest?: string | null;
+}
+/**
+ * A document is removed from search.
+ */
+export interface DocumentRemovedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the document.
+   */
+  document_id: string;
+}
+/**
+ * A language model has compared two undecided facts; dedupe decides whether to merge them.
+ */
+export interface FactComparedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the fact with the newer text.
+   */
+  fact_id: string;
+  /**
+   * Id of the event with the compared text of the newer fact.
+   */
+  version: string;
+  /**
+   * Id of the fact with the older text.
+   */
+  other_id: string;
+  /**
+   * Id of the event with the compared text of the older fact.
+   */
+  other_version: string;
+  /**
+   * `same`: both facts say the same; `update`: the newer fact replaces the older fact; `different`: both facts are kept. Absent: the answer was unusable, and the pair is compared again, at most three times in total.
+   */
+  relation?: ("same" | "update" | "different") | null;
+  /**
+   * Model and prompt of the comparison.
+   */
+  lineage?: Lineage;
+}
+/**
+ * Origin of a fact or summary: its sources, and the program or model that derived it.
+ */
+export interface Lineage {
+  /**
+   * Log positions of the messages that the fact or summary was derived from.
+   */
+  sources?: number[];
+  /**
+   * Conversation of the source messages.
+   */
+  conversation?: string | null;
+  /**
+   * Origin of the text: `tool`, `import`, or the name of the extractor.
+   */
+  extractor?: string | null;
+  /**
+   * Version of the prompt, if a language model was called.
+   */
+  prompt_version?: string | null;
+  /**
+   * Language model that was called.
+   */
+  model?: string | null;
+  /**
+   * Id of the batch with the model's answer.
+   */
+  batch_id?: string | null;
+  /**
+   * Id of the model's answer that contained the fact. Facts of one answer do not replace each other.
+   */
+  answer?: string | null;
+  /**
+   * Names and numbers in the text that no source contains.
+   */
+  unsupported?: string[] | null;
+}
+/**
+ * A proposal repeated a known fact.
+ */
+export interface FactConfirmedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * `redecide`, if the decision was repeated with other settings or rules.
+   */
+  by?: string | null;
+  /**
+   * Time of the original event, if the event was imported.
+   */
+  at?: string | Date | null;
+  /**
+   * Id of the known fact.
+   */
+  fact_id: string;
+  /**
+   * Reasons of the decision.
+   */
+  decision: Decision;
+  /**
+   * Origin of the repetition.
+   */
+  lineage?: Lineage;
+}
+/**
+ * Reasons of a decision by dedupe.
+ */
+export interface Decision {
+  /**
+   * Id of the `fact.proposed` event.
+   */
+  proposal_id: string;
+  /**
+   * Id of the fact with which the proposal was compared last.
+   */
+  nearest?: string | null;
+  /**
+   * Cosine similarity of the proposal and the `nearest` fact, -1 to 1.
+   */
+  similarity?: number | null;
+  /**
+   * Similarity above which the proposal and the fact say the same.
+   */
+  duplicate_threshold?: number | null;
+  /**
+   * Similarity above which the proposal updates the fact.
+   */
+  update_threshold?: number | null;
+  /**
+   * Embedding model that measured the similarity.
+   */
+  embedding_model?: string | null;
+  /**
+   * Relation of the proposal to the nearest fact.
+   */
+  relation?: ("same" | "update" | "undecided" | "different") | null;
+  /**
+   * Human-readable reason for the decision; never quotes a fact.
+   */
+  evidence?: string | null;
+  /**
+   * Ids of facts that may say the same as the proposal. All these facts are kept; a language model can decide later.
+   */
+  undecided?: string[];
+}
+/**
+ * A fact is evicted because the user's limit was reached.
+ */
+export interface FactEvictedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the fact.
+   */
+  fact_id: string;
+  /**
+   * Tier of the fact.
+   */
+  tier: "profile" | "working" | "archive";
+  /**
+   * Maximum number of facts that was reached: of the tier, or of the user.
+   */
+  limit: number;
+}
+/**
+ * A fact is removed because its date has passed.
+ */
+export interface FactExpiredV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the fact.
+   */
+  fact_id: string;
+  /**
+   * Expiry date of the fact.
+   */
+  expires_at: string | Date;
+}
+/**
+ * A fact is removed on request, or because another fact replaced it.
+ */
+export interface FactForgottenV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * `redecide`, if the decision was repeated with other settings or rules.
+   */
+  by?: string | null;
+  /**
+   * Time of the original event, if the event was imported.
+   */
+  at?: string | Date | null;
+  /**
+   * Id of the fact.
+   */
+  fact_id: string;
+  /**
+   * Reason of the removal.
+   */
+  reason?:
+    | "too_short"
+    | "too_long"
+    | "question"
+    | "command"
+    | "secret"
+    | "duplicate"
+    | "expired"
+    | "limit"
+    | "not_found"
+    | "superseded"
+    | "requested"
+    | "other";
+}
+/**
+ * Two facts were merged after a language model compared them; `fact.forgotten` of one fact follows.
+ */
+export interface FactMergedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * `redecide`, if the decision was repeated with other settings or rules.
+   */
+  by?: string | null;
+  /**
+   * Time of the original event, if the event was imported.
+   */
+  at?: string | Date | null;
+  /**
+   * Id of the fact that is kept: the fact with the older text.
+   */
+  fact_id: string;
+  /**
+   * Id of the fact that was merged into the kept fact.
+   */
+  merged_id: string;
+  /**
+   * Relation of the two facts.
+   */
+  relation: "same" | "update";
+  /**
+   * The fact after the merge.
+   */
+  fact: Fact;
+  /**
+   * The fact before the merge.
+   */
+  former: Fact;
+  /**
+   * Id of the `fact.compared` event that caused the merge.
+   */
+  compared_id: string;
+  /**
+   * Sources of both facts, if both have sources, and the model that compared them.
+   */
+  lineage?: Lineage;
+}
+/**
+ * A fact is proposed; dedupe decides whether it is kept.
+ */
+export interface FactProposedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Text of the fact, one sentence.
+   */
+  text: string;
+  /**
+   * Kind of the fact. Default: derived from the words of the text.
+   */
+  kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
+  /**
+   * Tier of the fact. Default: derived from the words of the text.
+   */
+  tier?: ("profile" | "working" | "archive") | null;
+  /**
+   * Importance, 1 to 10.
+   */
+  importance?: number | null;
+  /**
+   * Time from which the fact is not shown.
+   */
+  expires_at?: string | Date | null;
+  /**
+   * Id of the fact that the proposal replaces.
+   */
+  supersedes?: string | null;
+  /**
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   *
+   * @maxItems 20
+   */
+  names?: string[];
+  /**
+   * Origin of the fact.
+   */
+  lineage?: Lineage;
+}
+/**
+ * `dedupe` refused a proposal.
+ */
+export interface FactRejectedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the `fact.proposed` event.
+   */
+  proposal_id: string;
+  /**
+   * Rule that refused the proposal.
+   */
+  reason:
+    | "too_short"
+    | "too_long"
+    | "question"
+    | "command"
+    | "secret"
+    | "duplicate"
+    | "expired"
+    | "limit"
+    | "not_found"
+    | "superseded"
+    | "requested"
+    | "other";
+  /**
+   * Human-readable reason; never contains a secret.
+   */
+  detail?: string | null;
+  /**
+   * Id of the known fact that the refusal concerns, if any.
+   */
+  fact_id?: string | null;
+}
+/**
+ * A new fact is saved.
+ */
+export interface FactSavedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * `redecide`, if the decision was repeated with other settings or rules.
+   */
+  by?: string | null;
+  /**
+   * Time of the original event, if the event was imported.
+   */
+  at?: string | Date | null;
+  /**
+   * Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.
+   */
+  fact_id: string;
+  /**
+   * Content of the fact.
+   */
+  fact: Fact;
+  /**
+   * Reasons of the decision.
+   */
+  decision: Decision;
+  /**
+   * Origin of the fact.
+   */
+  lineage?: Lineage;
+}
+/**
+ * A fact is updated; its former version is kept.
+ */
+export interface FactUpdatedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * `redecide`, if the decision was repeated with other settings or rules.
+   */
+  by?: string | null;
+  /**
+   * Time of the original event, if the event was imported.
+   */
+  at?: string | Date | null;
+  /**
+   * Id of the fact.
+   */
+  fact_id: string;
+  /**
+   * The fact after the change.
+   */
+  fact: Fact;
+  /**
+   * The fact before the change.
+   */
+  former: Fact;
+  /**
+   * Reasons of the decision; absent if the fact was edited by hand.
+   */
+  decision?: Decision | null;
+  /**
+   * Origin of the fact.
+   */
+  lineage?: Lineage;
+}
+/**
+ * A message of a conversation.
+ */
+export interface MessageV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Role of the speaker.
+   */
+  role: "user" | "assistant" | "tool" | "system";
+  /**
+   * Text of the message; can be empty if `tool_calls` is given.
+   */
+  content: string;
+  /**
+   * Time of the message. Default: the time at which the log received the message.
+   */
+  sent_at?: string | Date | null;
+  /**
+   * Name of the speaker, if several people speak.
+   */
+  name?: string | null;
+  /**
+   * Id of the task that a tool result belongs to; `context` accepts the id as `task_id`.
+   */
+  task_id?: string | null;
+  /**
+   * Tools that the assistant called for this answer.
+   */
+  tool_calls?: ToolCall[] | null;
+  /**
+   * Arbitrary data of the bot. mnemon stores the data and reads only `from_memory`: if `from_memory` is true, no facts are extracted from the message.
+   */
+  metadata?: {
+    [k: string]: JsonValue;
+  } | null;
+}
+/**
+ * One call of a tool by the assistant.
+ */
+export interface ToolCall {
+  /**
+   * Name of the tool.
+   */
+  name: string;
+  /**
+   * Id of the call, from the model.
+   */
+  id?: string | null;
+  /**
+   * Arguments of the call.
+   */
+  arguments?: JsonValue;
+}
+/**
+ * A language model was called; the event has the tokens and the cost of the call.
+ */
+export interface ModelCalledV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Name of the provider.
+   */
+  provider: string;
+  /**
+   * Name of the model.
+   */
+  model: string;
+  /**
+   * Purpose of the call.
+   */
+  purpose: "extract" | "compact";
+  /**
+   * Tokens of the call.
+   */
+  tokens: Tokens;
+  /**
+   * Id of the batch, if the call was part of one.
+   */
+  batch_id?: string | null;
+  /**
+   * Cost in US dollars at the prices in force at the time of the call; absent if the model had no price.
+   */
+  usd?: number | null;
+}
+/**
+ * Numbers of tokens of a language model's call.
+ */
+export interface Tokens {
+  /**
+   * Tokens of the request, cached ones included.
+   */
+  input?: number;
+  /**
+   * Tokens of the request that the provider had cached.
+   */
+  cached?: number;
+  /**
+   * Tokens of the answer.
+   */
+  output?: number;
+}
+/**
+ * A language model was called; the event has the tokens and the cost of the call.
+ */
+export interface ModelCalledV2 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Name of the provider.
+   */
+  provider: string;
+  /**
+   * Name of the model.
+   */
+  model: string;
+  /**
+   * Purpose of the call; `chat` is an answer that the proxy passed on.
+   */
+  purpose: "extract" | "compact" | "chat";
+  /**
+   * Tokens of the call.
+   */
+  tokens: Tokens;
+  /**
+   * Id of the batch, if the call was part of one.
+   */
+  batch_id?: string | null;
+  /**
+   * Cost in US dollars at the prices in force at the time of the call; absent if the model had no price.
+   */
+  usd?: number | null;
+}
+/**
+ * Fields of the user's data are set; other fields stay. `null` removes a field.
+ */
+export interface ProfileSetV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Fields with their values; a value can be any JSON value.
+   */
+  fields: {
+    [k: string]: JsonValue;
+  };
+}
+/**
+ * A new conversation starts (`/new`).
+ *
+ * With `-` in the subject, the id of the conversation is a UUID that derives from the event's id.
+ */
+export interface StartedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Discard all earlier messages of the user, in every conversation, tool results included.
+   */
+  discard_previous?: boolean;
+}
+/**
+ * Several summaries were merged into one.
+ */
+export interface SummaryMergedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the new summary.
+   */
+  summary_id: string;
+  /**
+   * Id of the conversation.
+   */
+  conversation: string;
+  /**
+   * Ids of the summaries that the new summary replaces.
+   */
+  merged: string[];
+  /**
+   * First log position that the summary covers.
+   */
+  from_seq: number;
+  /**
+   * Last log position that the summary covers.
+   */
+  to_seq: number;
+  /**
+   * Text of the summary.
+   */
+  text: string;
+  /**
+   * Origin of the summary: the model that wrote the summary, with its sources.
+   */
+  lineage?: Lineage;
+}
+/**
+ * A summary of a range of messages was written.
+ */
+export interface SummaryWrittenV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the summary.
+   */
+  summary_id: string;
+  /**
+   * Id of the conversation.
+   */
+  conversation: string;
+  /**
+   * First log position that the summary covers.
+   */
+  from_seq: number;
+  /**
+   * Last log position that the summary covers.
+   */
+  to_seq: number;
+  /**
+   * Text of the summary.
+   */
+  text: string;
+  /**
+   * Origin of the summary: the model that wrote the summary, with its sources.
+   */
+  lineage?: Lineage;
+}
+/**
+ * A task of the user is added.
+ */
+export interface TaskAddedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the task.
+   */
+  task_id: string;
+  /**
+   * Text of the task.
+   */
+  text: string;
+  /**
+   * Time at which the task is due.
+   */
+  due_at?: string | Date | null;
+}
+/**
+ * A task of the user is marked as done.
+ */
+export interface TaskDoneV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the task.
+   */
+  task_id: string;
+}
+/**
+ * A task is removed from the user's list.
+ */
+export interface TaskRemovedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the task.
+   */
+  task_id: string;
+}
+/**
+ * A user, or one conversation, was erased for good. The event holds no content.
+ */
+export interface UserErasedV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Log position below which all content is erased. Events after the erasure stay.
+   */
+  up_to_seq: number;
+  /**
+   * Conversation that was erased. Default: the whole user.
+   */
+  conversation?: string | null;
+  /**
+   * For one conversation: ranges of the log in which `-` referred to the erased conversation.
+   */
+  spans?: Span[];
+  /**
+   * For one conversation: log position of its last `started` event with `discard_previous`.
+   */
+  discarded_seq?: number | null;
+  /**
+   * For one conversation: log positions of facts and proposals that were derived from this conversation alone.
+   */
+  derived?: number[];
+}
+/**
+ * A range of log positions.
+ */
+export interface Span {
+  /**
+   * First position of the range.
+   */
+  from_seq: number;
+  /**
+   * First position after the range.
+   */
+  to_seq: number;
+}
+/**
+ * A window of a conversation was read for facts, and is not read again.
+ */
+export interface WindowAnsweredV1 {
+  /**
+   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   */
+  id?: string | null;
+  /**
+   * Id of the conversation.
+   */
+  conversation: string;
+  /**
+   * First log position of the window.
+   */
+  from_seq: number;
+  /**
+   * Last log position of the window.
+   */
+  to_seq: number;
+  /**
+   * `proposed`: facts were proposed; `nothing`: the answer had no facts; `gone`: the messages were removed; `dead`: the window could not be read and is a dead letter.
+   */
+  outcome: "proposed" | "nothing" | "gone" | "dead";
+  /**
+   * Number of facts that were proposed.
+   */
+  proposed?: number;
+  /**
+   * True if the answer was invalid JSON that was repaired.
+   */
+  repaired?: boolean;
+  /**
+   * Number of facts in the answer that cannot be used.
+   */
+  unusable?: number | null;
+  /**
+   * Number of usable facts above the limit; a dead letter keeps these facts.
+   */
+  beyond_limit?: number | null;
+  /**
+   * Reason in the dead letter, if the outcome is `dead`.
+   */
+  reason?: string | null;
+  /**
+   * Provider and model of the last request, if the outcome is `dead`.
+   */
+  model?: string | null;
+  /**
+   * Failed attempts before the last one, if the outcome is `dead`.
+   */
+  attempts?: number | null;
+  /**
+   * Id of the batch with the model's answer.
+   */
+  batch_id?: string | null;
+}
+
+/** The verbs, with the newest request of each. */
+export interface Requests {
+  context: ContextV1;
+  document: DocumentV1;
+  erase: EraseV1;
+  forget: ForgetV1;
+  get: GetV2;
+  history: HistoryV1;
+  profile: ProfileV1;
+  read: ReadV1;
+  save: SaveV1;
+  search: SearchV2;
+  status: StatusV1;
+  tasks: TasksV1;
+  update: UpdateV2;
+}
+
+/** The newest reply of each verb. */
+export interface Replies {
+  context: ContextReplyV1;
+  document: DocumentReplyV1;
+  erase: EraseReplyV1;
+  forget: ForgetReplyV1;
+  get: GetReplyV1;
+  history: HistoryReplyV1;
+  profile: ProfileReplyV1;
+  read: FactsReplyV1;
+  save: SaveReplyV1;
+  search: SearchReplyV2;
+  status: StatusReplyV1;
+  tasks: TasksReplyV1;
+  update: UpdateReplyV2;
+}
+
+/** The events that bots publish. */
+export interface ChatEvents {
+  message: MessageV1;
+  started: StartedV1;
+  cleared: ClearedV1;
+}
+
+/** Schemas of the versions of each event, from version 1 on; they refuse unknown fields. */
+export const EVENT_SCHEMAS: Record<keyof ChatEvents, object[]> = {
+  message: [
+    { "$defs": { "JsonValue": {}, "ToolCall": { "properties": { "name": { "type": "string" }, "id": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "arguments": { "$ref": "#/$defs/JsonValue" } }, "required": [ "name" ], "type": "object", "additionalProperties": false } }, "properties": { "id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "role": { "enum": [ "user", "assistant", "tool", "system" ], "type": "string" }, "content": { "type": "string" }, "sent_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" } ] }, "name": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "task_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "tool_calls": { "anyOf": [ { "items": { "$ref": "#/$defs/ToolCall" }, "type": "array" }, { "type": "null" } ] }, "metadata": { "anyOf": [ { "additionalProperties": { "$ref": "#/$defs/JsonValue" }, "type": "object" }, { "type": "null" } ] } }, "required": [ "role", "content" ], "type": "object", "additionalProperties": false },
+  ],
+  started: [
+    { "properties": { "id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "discard_previous": { "type": "boolean" } }, "type": "object", "additionalProperties": false },
+  ],
+  cleared: [
+    { "properties": { "id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+};
+
+/** Schemas of the versions of each request, from version 1 on; they refuse unknown fields. */
+export const REQUEST_SCHEMAS: Record<keyof Requests, object[]> = {
+  context: [
+    { "properties": { "query": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "format": { "enum": [ "messages", "xml", "blocks", "markdown" ], "type": "string" }, "budget": { "anyOf": [ { "minimum": 1, "type": "integer" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "task_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  document: [
+    { "properties": { "action": { "enum": [ "list", "add", "remove" ], "type": "string" }, "document_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "title": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "source": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] }, "limit": { "maximum": 1000, "minimum": 0, "type": "integer" }, "after": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  erase: [
+    { "properties": { "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "verify": { "type": "boolean" }, "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  forget: [
+    { "properties": { "id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "query": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  get: [
+    { "properties": { "id": { "maxLength": 255, "minLength": 1, "type": "string" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "scope": { "anyOf": [ { "enum": [ "memories", "messages", "documents" ], "type": "string" }, { "type": "null" } ] }, "offset": { "minimum": 0, "type": "integer" } }, "required": [ "id" ], "type": "object", "additionalProperties": false },
+    { "properties": { "id": { "maxLength": 255, "minLength": 1, "type": "string" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "scope": { "anyOf": [ { "enum": [ "memories", "messages", "documents", "summaries" ], "type": "string" }, { "type": "null" } ] }, "offset": { "minimum": 0, "type": "integer" } }, "required": [ "id" ], "type": "object", "additionalProperties": false },
+  ],
+  history: [
+    { "properties": { "limit": { "maximum": 1000, "minimum": 1, "type": "integer" }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  profile: [
+    { "$defs": { "JsonValue": {} }, "properties": { "fields": { "anyOf": [ { "additionalProperties": { "$ref": "#/$defs/JsonValue" }, "type": "object" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  read: [
+    { "properties": { "tier": { "anyOf": [ { "enum": [ "profile", "working", "archive" ], "type": "string" }, { "type": "null" } ] }, "limit": { "maximum": 1000, "minimum": 1, "type": "integer" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "after": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  save: [
+    { "properties": { "text": { "type": "string" }, "kind": { "anyOf": [ { "enum": [ "user_fact", "preference", "event", "conversation_insight", "conversation_summary" ], "type": "string" }, { "type": "null" } ] }, "tier": { "anyOf": [ { "enum": [ "profile", "working", "archive" ], "type": "string" }, { "type": "null" } ] }, "importance": { "anyOf": [ { "type": "integer" }, { "enum": [ "high", "normal", "low" ], "type": "string" }, { "type": "null" } ] }, "expires_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" }, { "type": "string", "format": "date" } ] } }, "required": [ "text" ], "type": "object", "additionalProperties": false },
+  ],
+  search: [
+    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
+    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents", "summaries", "short", "medium", "long" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
+  ],
+  status: [
+    { "properties": { "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "event_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  tasks: [
+    { "properties": { "action": { "enum": [ "list", "add", "done", "remove" ], "type": "string" }, "task_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "due_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" }, { "type": "string", "format": "date" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+  update: [
+    { "properties": { "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "kind": { "anyOf": [ { "enum": [ "user_fact", "preference", "event", "conversation_insight", "conversation_summary" ], "type": "string" }, { "type": "null" } ] }, "tier": { "anyOf": [ { "enum": [ "profile", "working", "archive" ], "type": "string" }, { "type": "null" } ] }, "importance": { "anyOf": [ { "type": "integer" }, { "enum": [ "high", "normal", "low" ], "type": "string" }, { "type": "null" } ] }, "expires_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" }, { "type": "string", "format": "date" } ] }, "id": { "maxLength": 255, "minLength": 1, "type": "string" } }, "required": [ "id" ], "type": "object", "additionalProperties": false },
+    { "properties": { "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "kind": { "anyOf": [ { "enum": [ "user_fact", "preference", "event", "conversation_insight", "conversation_summary" ], "type": "string" }, { "type": "null" } ] }, "tier": { "anyOf": [ { "enum": [ "profile", "working", "archive" ], "type": "string" }, { "type": "null" } ] }, "importance": { "anyOf": [ { "type": "integer" }, { "enum": [ "high", "normal", "low" ], "type": "string" }, { "type": "null" } ] }, "expires_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" }, { "type": "string", "format": "date" } ] }, "id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "query": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+  ],
+};
+
+/** Fields that a reply may leave out, with their values. */
+export const REPLY_DEFAULTS: Record<keyof Replies, object> = {
+  context: { "seen_seq": 0, "messages": [], "sections": {}, "profile": {}, "degraded": [], "metadata": {} },
+  document: { "seen_seq": 0, "documents": [] },
+  erase: { "seen_seq": 0, "removed": {}, "pending": [], "provider_batches": [], "generations": [] },
+  forget: { "seen_seq": 0, "candidates": [] },
+  get: { "seen_seq": 0, "versions": [] },
+  history: { "seen_seq": 0, "messages": [] },
+  profile: { "seen_seq": 0, "profile": {} },
+  read: { "seen_seq": 0, "facts": [] },
+  save: { "seen_seq": 0 },
+  search: { "seen_seq": 0, "hits": [], "degraded": [] },
+  status: { "seen_seq": 0, "conversations": 0, "messages": 0, "log_seq": 0, "rejected": [] },
+  tasks: { "seen_seq": 0, "tasks": [] },
+  update: { "seen_seq": 0, "versions": [], "candidates": [] },
+};

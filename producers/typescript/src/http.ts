@@ -1,0 +1,107 @@
+/** The HTTP gateway as a transport: for browsers, edge runtimes and every other program with `fetch`. */
+
+import { MemoryClient, type Timeouts } from "./client.js";
+import { InvalidId, type RequestError } from "./errors.js";
+import { AttemptFailed, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+
+export interface HttpOptions {
+  /** A key of the gateway, which decides the tenant. `mnemon up` writes a first one to `gateway/key`. */
+  key: string;
+  timeouts?: Partial<Timeouts>;
+  /** In the place of the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/**
+ * Returns a client over the HTTP gateway.
+ *
+ * @param url address of the gateway, such as `http://127.0.0.1:8080`.
+ */
+export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
+  return new MemoryClient(new HttpTransport(url, key, send), timeouts);
+}
+
+// `fetch` takes the first two for folders, in every spelling, and the gateway finds no address with a line break.
+const UNFIT_FOR_ADDRESS = /^\.\.?$|\n/;
+
+class HttpTransport implements Transport {
+  readonly #url: string;
+  readonly #headers: Headers;
+  readonly #send: typeof fetch;
+
+  constructor(url: string, key: string, send: typeof fetch) {
+    this.#url = new URL(url).href.replace(/\/+$/, "");
+    this.#headers = new Headers({ Authorization: `Bearer ${key}`, "Content-Type": "application/json" });
+    this.#send = send;
+  }
+
+  async publish(event: OutgoingEvent, timeout: number): Promise<number> {
+    const where = event.conversation === undefined ? "" : `?conversation=${encodeURIComponent(event.conversation)}`;
+    const headers: Record<string, string> = event.hasOwnId ? {} : { "Idempotency-Key": event.id };
+    const stored = await this.#post(event.user, `events/${event.name}${where}`, event.json, timeout, headers);
+    return (stored as { seq: number }).seq;
+  }
+
+  async request({ user, verb, json }: OutgoingRequest, timeout: number): Promise<unknown> {
+    try {
+      return await this.#post(user, verb, json, timeout);
+    } catch (failure) {
+      throw failure instanceof AttemptFailed ? new AttemptFailed(failure.error) : failure;
+    }
+  }
+
+  async close(): Promise<void> {}
+
+  async #post(
+    user: string,
+    path: string,
+    body: string,
+    timeout: number,
+    extra: Record<string, string> = {},
+  ): Promise<unknown> {
+    const unfit = UNFIT_FOR_ADDRESS.exec(user);
+    if (unfit)
+      throw new InvalidId("user", `cannot have ${JSON.stringify(unfit[0])} here in an address; connect over NATS`);
+    const address = `${this.#url}/v1/users/${encodeURIComponent(user)}/${path}`;
+    const headers = new Headers(this.#headers);
+    for (const [name, value] of Object.entries(extra)) headers.set(name, value);
+    try {
+      const send = this.#send;
+      const response = await send(address, { method: "POST", headers, body, signal: AbortSignal.timeout(timeout) });
+      if (response.ok) return await response.json();
+      throw await readProblem(response);
+    } catch (failure) {
+      if (failure instanceof AttemptFailed) throw failure;
+      if (failure instanceof DOMException && failure.name === "TimeoutError") {
+        throw failed("timeout", `no answer of ${this.#url} within ${timeout} ms; repeat the request`);
+      }
+      const { cause } = failure as Error;
+      throw failed(
+        "unavailable",
+        `${this.#url} cannot be reached: ${String(cause instanceof Error ? cause.message : failure)}`,
+      );
+    }
+  }
+}
+
+/** Returns the problem details (RFC 9457) of an answer. Without such, a server in front of the gateway has answered. */
+async function readProblem(response: Response): Promise<AttemptFailed> {
+  const problem: { code?: string; detail?: string; retryable?: boolean; field?: string } | null = await response
+    .json()
+    .catch(() => null);
+  if (typeof problem?.code !== "string") {
+    const retryable = response.status >= 500 || response.status === 429;
+    return failed(
+      retryable ? "unavailable" : "refused",
+      `the gateway answered with status ${response.status}`,
+      retryable,
+    );
+  }
+  const isInvalid = problem.code === "bad_request";
+  const error = { code: problem.code, message: problem.detail ?? "", retryable: problem.retryable ?? false };
+  return new AttemptFailed(error, isInvalid ? (problem.field ?? "body") : undefined);
+}
+
+function failed(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
+  return new AttemptFailed({ code, message, retryable });
+}

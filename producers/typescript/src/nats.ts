@@ -1,0 +1,151 @@
+/** NATS as a transport, for Node. */
+
+import { createHash } from "node:crypto";
+
+import {
+  connect,
+  errors,
+  headers,
+  type ConnectionOptions,
+  type Msg,
+  type NatsConnection,
+} from "@nats-io/transport-node";
+
+import { MemoryClient, type Timeouts } from "./client.js";
+import { NotConnected, type RequestError } from "./errors.js";
+import { askSubject, chatSubject, checkId, inboxPrefix } from "./subjects.js";
+import { AttemptFailed, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+
+export interface NatsOptions {
+  /** The tenant of the users. */
+  tenant: string;
+  timeouts?: Partial<Timeouts>;
+  /** Options of `connect` of `@nats-io/transport-node`, such as `authenticator` and `tls`. */
+  connection?: ConnectionOptions;
+}
+
+/** The name of the stream of all events. */
+const LOG = "LOG";
+
+/** Milliseconds that closing waits for a connection that is lost. */
+const CLOSE_TIMEOUT = 2_000;
+
+/**
+ * Connects to NATS; a lost connection is restored, without a limit of attempts.
+ *
+ * @param url NATS servers, comma-separated; a login may stand in the address.
+ * @throws {NotConnected} no server answered, or no server accepted the credentials.
+ */
+export async function connectNats(
+  url: string,
+  { tenant, timeouts = {}, connection = {} }: NatsOptions,
+): Promise<MemoryClient> {
+  checkId("tenant", tenant);
+  try {
+    const opened = await connect({
+      name: "mnemon-client",
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 500,
+      pingInterval: 10_000,
+      timeout: 3_000,
+      inboxPrefix: inboxPrefix(tenant),
+      ...readAddress(url),
+      ...connection,
+    });
+    return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
+  } catch (failure) {
+    const shown = url.replace(/\/\/[^/,]*@/g, "//***@");
+    throw new NotConnected(`no connection to NATS at ${shown}: ${(failure as Error).message}`, { cause: failure });
+  }
+}
+
+class NatsTransport implements Transport {
+  constructor(
+    private readonly connection: NatsConnection,
+    private readonly tenant: string,
+  ) {}
+
+  async publish(event: OutgoingEvent, timeout: number): Promise<number> {
+    const subject = chatSubject(this.tenant, event.user, event.conversation, event.name, event.version);
+    const given = headers();
+    given.set("Nats-Msg-Id", event.hasOwnId ? scopeEventId(this.tenant, event.user, event.id) : event.id);
+    given.set("Nats-Expected-Stream", LOG);
+    const noStream = `the stream ${LOG} does not exist; run \`mnemon provision\``;
+    const stored = (await this.#request(subject, event.json, timeout, noStream, given)) as Acknowledgement;
+    if (!stored.error) return stored.seq;
+    const { code, description } = stored.error;
+    throw failed(code < 500 ? "refused" : "unavailable", `the server said: ${description}`, code >= 500);
+  }
+
+  async request({ user, verb, version, json }: OutgoingRequest, timeout: number): Promise<unknown> {
+    const noProcess = `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs`;
+    return this.#request(askSubject(this.tenant, user, verb, version), json, timeout, noProcess);
+  }
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_TIMEOUT)));
+    await Promise.race([this.connection.drain().catch(() => undefined), late]);
+    clearTimeout(timer);
+    await this.connection.close();
+  }
+
+  async #request(
+    subject: string,
+    body: string,
+    timeout: number,
+    noResponders: string,
+    given?: ReturnType<typeof headers>,
+  ): Promise<unknown> {
+    let reply: Msg;
+    try {
+      reply = await this.connection.request(subject, body, { timeout, ...(given && { headers: given }) });
+    } catch (failure) {
+      throw describeFailure(failure as Error, timeout, noResponders);
+    }
+    try {
+      return reply.json();
+    } catch {
+      throw failed("internal", `the reply on ${subject} is not JSON`);
+    }
+  }
+}
+
+/** The answer of JetStream to a publish. */
+interface Acknowledgement {
+  seq: number;
+  error?: { code: number; description: string };
+}
+
+function describeFailure(failure: Error, timeout: number, noResponders: string): AttemptFailed {
+  const cause = failure instanceof errors.RequestError && failure.cause instanceof Error ? failure.cause : failure;
+  if (cause instanceof errors.NoRespondersError) return failed("unavailable", noResponders);
+  if (cause instanceof errors.TimeoutError)
+    return failed("timeout", `no reply within ${timeout} ms; repeat the request`);
+  if (cause instanceof errors.PermissionViolationError) {
+    return failed("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
+  }
+  const isClosed = cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError;
+  return failed("unavailable", isClosed ? "the connection is closed; connect again" : cause.message, !isClosed);
+}
+
+function failed(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
+  return new AttemptFailed({ code, message, retryable });
+}
+
+/** Returns servers and login of an address; the client of NATS reads no login in an address. */
+function readAddress(url: string): ConnectionOptions {
+  const servers = url.split(",").map((server) => server.trim());
+  const [, login] = /\/\/([^/]*)@/.exec(servers.find((server) => server.includes("@")) ?? "") ?? [];
+  const [user, pass] = (login ?? "").split(/:(.*)/s).map(decodeURIComponent);
+  return {
+    servers: servers.map((server) => server.replace(/\/\/[^/]*@/, "//")),
+    ...(user && (pass === undefined ? { token: user } : { user, pass })),
+    ...(servers.some((server) => server.startsWith("tls://")) && { tls: {} }),
+  };
+}
+
+/** Returns the `Nats-Msg-Id` of an event that has an id of its own: JetStream looks for it among all users' events. */
+function scopeEventId(tenant: string, user: string, id: string): string {
+  return `${createHash("sha256").update(`${tenant}\0${user}`).digest("hex").slice(0, 12)}:${id}`;
+}

@@ -1,0 +1,55 @@
+/** Places of a context in a prompt, as in `mnemon/gateway/proxy/placement.py`, so that prefix caches still serve it. */
+
+import type { ContextReplyV1 } from "./contracts.js";
+
+/** A context in two parts; each may be empty. */
+export interface ContextParts {
+  /** Text for the end of the system prompt: it changes seldom. */
+  stable: string;
+  /** Text for the beginning of the user's last message: it was found for this turn. */
+  found: string;
+}
+
+const ELEMENT = /^<([a-z_]+)>\n(.*?)\n<\/\1>$/gms;
+const STABLE: ReadonlySet<string> = new Set(["key_facts", "user_data", "working_memory", "history_summary"]);
+const MESSAGES: ReadonlySet<string> = new Set(["recent_messages", "relevant_messages"]);
+const NOTE = "The user did not write this part: it comes from the memory of earlier conversations.";
+
+/** Number of last characters of a cut message by which it is found among the messages of a prompt. */
+const COMPARED = 40;
+
+/** Splits a context in the format `xml`; it does not repeat the messages of `prompt`. */
+export function splitContext(
+  { text, sections }: Pick<ContextReplyV1, "text" | "sections">,
+  prompt: string[],
+): ContextParts {
+  const sent = prompt.map(writeAsXml).filter(Boolean);
+  const stable: string[] = [];
+  const found: string[] = [];
+  for (const [, name = "", whole = ""] of (text ?? "").matchAll(ELEMENT)) {
+    // Without facts, the element has the sentence that there are none.
+    if (name === "key_facts" && !("facts" in sections)) continue;
+    const content = MESSAGES.has(name) ? dropSent(whole, sent) : whole;
+    if (content) (STABLE.has(name) ? stable : found).push(`<${name}>\n${content}\n</${name}>`);
+  }
+  return { stable: frame(stable), found: frame(found) };
+}
+
+function frame(elements: string[]): string {
+  return elements.length ? ["<memory>", NOTE, ...elements, "</memory>"].join("\n") : "";
+}
+
+function dropSent(content: string, sent: string[]): string {
+  const messages = content.split(/\n(?! )/);
+  return messages.filter((message) => !sent.some((text) => isSame(message, text))).join("\n");
+}
+
+function isSame(shown: string, sent: string): boolean {
+  return shown.endsWith(sent) || (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED - 1, -1)));
+}
+
+/** Returns a text as the format `xml` writes it: entities, and indented lines. */
+function writeAsXml(text: string): string {
+  const written = text.trim().replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return written.split(/\r\n|[\n\r]/).join("\n  ");
+}

@@ -1,0 +1,47 @@
+/** The port between the client and a wire: one attempt at a time. The client repeats attempts. */
+
+import type { ChatEvents, Requests } from "./contracts.js";
+import type { RequestError } from "./errors.js";
+
+/** An event to publish, checked. */
+export interface OutgoingEvent {
+  user: string;
+  /** Absent: the user's current conversation. */
+  conversation: string | undefined;
+  name: keyof ChatEvents;
+  version: number;
+  /** The event's id: the same in every attempt. */
+  id: string;
+  /** Whether the body has the id, because the bot gave one. */
+  hasOwnId: boolean;
+  json: string;
+}
+
+/** A request to send, checked. */
+export interface OutgoingRequest {
+  user: string;
+  verb: keyof Requests;
+  version: number;
+  json: string;
+}
+
+/** A wire to the memory. Its methods make one attempt each, and throw `AttemptFailed`. */
+export interface Transport {
+  /** Publishes an event; returns its log position. */
+  publish(event: OutgoingEvent, timeout: number): Promise<number>;
+  /** Sends a request; returns the reply as it arrived. */
+  request(request: OutgoingRequest, timeout: number): Promise<unknown>;
+  /** Sends what is pending, and closes the connection. */
+  close(): Promise<void>;
+}
+
+/** An attempt got no result. */
+export class AttemptFailed extends Error {
+  constructor(
+    readonly error: RequestError,
+    /** The first invalid field, if the server refused the body. */
+    readonly field?: string,
+  ) {
+    super(error.message);
+  }
+}
