@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, ProfileSetV1, SummaryWrittenV1, Tier
+from mnemon_contracts.settings.document import set_value
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
@@ -27,6 +29,7 @@ from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change_settings
 
 TENANT = "bench"
 LENGTHS = (10, 10_000)
@@ -76,6 +79,8 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
+        # Without a threshold, queries that no message answers would get a context without conversation.
+        await change_settings(connection, partial(set_value, name="retrieval.threshold", value=0.0))
         await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
         await ends.enter_async_context(spawn_consumers(["persist", "index", "retrieve"], uncached))
         await _load_users(connection)

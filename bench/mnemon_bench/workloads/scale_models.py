@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from nats.aio.client import Client
 from pydantic import SecretStr
@@ -27,6 +27,9 @@ SECONDS = 0.3
 
 WARMING = 32
 """Number of conversations before the measurement; the first request loads the provider's package."""
+
+LIMIT = 600.0
+"""Seconds after which the conversations count as unhandled."""
 
 REST = 86_400
 """Seconds after which a conversation counts as idle; the benchmark ends long before."""
@@ -76,15 +79,20 @@ async def prepare_conversations(
             await asyncio.sleep(0.05)
 
     async def wait_until_empty(number: int) -> float:
-        """Resume the consumer, and return the seconds until no conversation waits."""
+        """Resume the consumer, and return the seconds until a number of conversations is handled."""
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)
-        while await _count_waiting(connection, name):
-            await asyncio.sleep(0.01)
+        handled = 0
+        # A trigger that is put off waits on a schedule, where the consumer does not count it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LIMIT):
+                while await _count_waiting(connection, name) or handled < number:
+                    await asyncio.sleep(0.01)
+                    handled = await _count_events(connection, ends_with) - done
         seconds = time.perf_counter() - begun
-        if await _count_events(connection, ends_with) != done + number:
-            raise RuntimeError(f"{name} did not handle each of {number} conversations exactly once")
+        if handled != number:
+            raise RuntimeError(f"{name} handled {handled} instead of {number} conversations")
         return seconds
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:

@@ -196,12 +196,14 @@ class Lookup:
 
         each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
         columns = "".join(f", {name} {type_}" for name, type_ in types.items())
-        sql = f"""
-            SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer{columns})
-            CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
         constants = {name: value for name, value in compiled.params.items() if name not in types}
-        # psycopg caches the parsed statement only up to 4096 characters; parsing would take a third of a
-        # read.
+        # Numbered parameters: psycopg parses a statement with names each time that it runs, if the statement
+        # is longer than 4096 characters, which takes a third of a read.
+        numbers = {f"%({name})s": f"${number}" for number, name in enumerate(constants, 2)}
+        each = re.sub(r"%\(\w+\)s", lambda constant: numbers[constant[0]], each).replace("%%", "%")
+        sql = f"""
+            SELECT w.place, found.* FROM json_to_recordset($1) AS w (place integer{columns})
+            CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
         return _Compiled(" ".join(sql.split()), constants)
 
     async def fetch(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
@@ -220,7 +222,8 @@ class Lookup:
         sets = Json([{"place": place, **each} for place, each in enumerate(keys)], dumps=msgspec.json.encode)
         sql, constants = self.compiled
         # In binary format, numbers and times need no parsing.
-        cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
+        cursor = psycopg.AsyncRawCursor(connection)
+        await cursor.execute(sql, [sets, *constants.values()], binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in keys]
         for row in await cursor.fetchall():
             found[row[0]].append(row[1:])

@@ -173,7 +173,7 @@ class ItemChooser:
 
     def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
         """Return the user's newest message in any case, and the newest of the other messages that fit."""
-        asked = max((at for at, item in enumerate(messages) if _is_from_user(item)), default=None)
+        asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:
             return self._choose_until_full("recent", messages[::-1], left)[::-1]
         question: Item | None = messages[asked]

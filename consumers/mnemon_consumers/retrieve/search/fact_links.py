@@ -142,4 +142,4 @@ def _build_name(name: str) -> NameSpellings:
 def _compile_beginnings(spellings: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern of words that begin like one of the names, with a capital letter."""
     beginnings = {word[: max(2, len(word) - 2)].title() for word in spellings}
-    return re.compile("|".join(rf"(?<!\w){re.escape(each)}" for each in sorted(beginnings)) or "(?!)")
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(beginnings)))})" if beginnings else "(?!)")

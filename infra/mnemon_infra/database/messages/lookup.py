@@ -5,7 +5,21 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Select, asc, case, desc, func, select, true, union_all
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    Select,
+    any_,
+    asc,
+    case,
+    cast,
+    desc,
+    func,
+    null,
+    select,
+    true,
+    union_all,
+)
 
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.engine import Connection, Lookup, is_storable, parameter, query
@@ -55,7 +69,7 @@ _END: Final = 2**63 - 1
 _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at"
 
 
-def _select_found() -> Select[Any]:
+def _select_found() -> CTE:
     """Select the messages with their conversations, and the watermarks of the conversations.
 
     A message also has the span that it lies in, if the span is one of its conversation.
@@ -90,23 +104,37 @@ def _select_found() -> Select[Any]:
         .outerjoin_from(placed, cleared, cleared.c.conversation == placed.c.conversation)
         .subquery("marked")
     )
-    return select(
-        *marked.c[VisibleMessage._fields],
-        marked.c.watermark,
-        func.coalesce(func.lower(marked.c.span), _END),
-        case((marked.c.span.is_(None), 0), else_=func.coalesce(func.upper(marked.c.span), _END)),
-    ).where(marked.c.seq > marked.c.watermark)
+    ended = case((marked.c.span.is_(None), 0), else_=func.coalesce(func.upper(marked.c.span), _END))
+    return (
+        select(
+            *marked.c[VisibleMessage._fields],
+            marked.c.watermark,
+            func.coalesce(func.lower(marked.c.span), _END).label("begun"),
+            ended.label("ended"),
+        )
+        .where(marked.c.seq > marked.c.watermark)
+        .cte("found")
+    )
 
 
-def _select_neighbours() -> Select[Any]:
-    """Select the messages next to a message: they name its conversation, or are on `-` within its span."""
-    seq, conversation = parameter("seq", int), parameter("conversation", str)
-    lower = func.greatest(parameter("watermark", int), parameter("begun", int) - 1)
-    named = messages.c.conversation == conversation, parameter("watermark", int), _END
-    on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
+def _select_visible() -> Select[Any]:
+    found = _select_found()
+    return select(*found.c[VisibleMessage._fields])
+
+
+def _select_surroundings() -> Select[Any]:
+    """Select the messages, and the messages next to each anchor.
+
+    A message next to an anchor names the conversation of the anchor, or is on `-` within its span. The last
+    column is the log position of the anchor, or null for the messages themselves.
+    """
+    found = _select_found()
+    lower = func.greatest(found.c.watermark, found.c.begun - 1)
+    named = messages.c.conversation == found.c.conversation, found.c.watermark, _END
+    on_current = messages.c.conversation.is_(None), lower, found.c.ended
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
-        select(*messages.c[_MESSAGE_COLUMNS], conversation)
+        select(*messages.c[_MESSAGE_COLUMNS])
         .where(
             is_owned(messages),
             messages.c.role.isnot(None),
@@ -116,14 +144,22 @@ def _select_neighbours() -> Select[Any]:
         )
         .order_by(order(messages.c.conversation), order(messages.c.seq))
         .limit(AROUND)
+        .correlate(found)
         for place, above, below in (named, on_current)
-        for low, high, order in ((above, seq, desc), (seq, below, asc))
+        for low, high, order in ((above, found.c.seq, desc), (found.c.seq, below, asc))
     )
-    return select(union_all(*scans).subquery("beside"))
+    beside = union_all(*scans).lateral("beside")
+    neighbours = (
+        select(*beside.c[_MESSAGE_COLUMNS], found.c.conversation, found.c.seq)
+        .select_from(found.join(beside, true()))
+        .where(found.c.event_id == any_(parameter("anchors", list[str])))
+    )
+    requested = select(*found.c[VisibleMessage._fields], cast(null(), BigInteger))
+    return select(union_all(requested, neighbours).subquery("surroundings"))
 
 
-_FOUND = Lookup(_select_found())
-_NEIGHBOURS = Lookup(_select_neighbours())
+_VISIBLE = Lookup(_select_visible())
+_SURROUNDINGS = Lookup(_select_surroundings())
 
 
 @query
@@ -131,49 +167,37 @@ async def load_visible_messages(
     connection: Connection, lookups: Sequence[MessageLookup]
 ) -> list[list[VisibleMessage]]:
     """Return the requested messages that are visible, by log position."""
-    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
-    return [sorted(_make_message(row) for row in rows) for rows in found]
+    found = await _VISIBLE.fetch_each(connection, [_bind_lookup(each) for each in lookups])
+    return [sorted(map(VisibleMessage._make, rows)) for rows in found]
 
 
 @query
 async def load_surroundings(connection: Connection, lookups: Sequence[MessageLookup]) -> list[Surroundings]:
     """Return the requested messages that are visible, with the messages around them."""
-    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
-    anchors = [
-        {"of_tenant": each.tenant, "of_user": each.user}
-        | {"seq": row[0], "conversation": row[6], "watermark": row[7], "begun": row[8], "ended": row[9]}
-        for each, rows in zip(lookups, found, strict=True)
-        for row in _choose_surrounded(each, rows)
-    ]
-    beside = iter(await _NEIGHBOURS.fetch_each(connection, anchors))
-    return [
-        _make_surroundings(
-            map(_make_message, rows),
-            [(_make_message(row), next(beside)) for row in _choose_surrounded(each, rows)],
-        )
-        for each, rows in zip(lookups, found, strict=True)
-    ]
+    parameters = [_bind_lookup(each) | {"anchors": _list_anchors(each)} for each in lookups]
+    return [_make_surroundings(rows) for rows in await _SURROUNDINGS.fetch_each(connection, parameters)]
 
 
 def _bind_lookup(lookup: MessageLookup) -> dict[str, Any]:
     return bind_owner(lookup.tenant, lookup.user) | {"event_ids": [*filter(is_storable, lookup.event_ids)]}
 
 
-def _make_message(row: Sequence[Any]) -> VisibleMessage:
-    return VisibleMessage._make(row[: len(VisibleMessage._fields)])
+def _list_anchors(lookup: MessageLookup) -> list[str]:
+    return [*filter(is_storable, lookup.event_ids[: lookup.anchor_count])]
 
 
-def _choose_surrounded(lookup: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    first = set(lookup.event_ids[: lookup.anchor_count])
-    return [row for row in rows if row[1] in first]
-
-
-def _make_surroundings(
-    messages: Iterable[VisibleMessage], neighbours: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
-) -> Surroundings:
-    around = Surroundings({each.seq: each for each in messages}, {})
-    for message, rows in neighbours:
-        stretch = sorted((message, *map(_make_message, rows)))
+def _make_surroundings(rows: Iterable[tuple[Any, ...]]) -> Surroundings:
+    around = Surroundings({}, {})
+    neighbours: dict[int, list[VisibleMessage]] = {}
+    for *fields, anchor in rows:
+        message = VisibleMessage._make(fields)
+        if anchor is None:
+            around.messages[message.seq] = message
+        else:
+            neighbours.setdefault(anchor, []).append(message)
+    for seq, beside in neighbours.items():
+        message = around.messages[seq]
+        stretch = sorted((message, *beside))
         # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)
         stretch = stretch[max(0, place - AROUND) : place + AROUND + 1]

@@ -17,7 +17,6 @@ from uuid import UUID, uuid4
 
 import structlog
 from qdrant_edge import (
-    EdgeShard,
     FacetRequest,
     Filter,
     Point,
@@ -28,7 +27,7 @@ from mnemon_infra.process.data_folder import replace_file
 from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.process.sparse_copy import copy_sparse_file
-from mnemon_infra.vectors.edge.collection_config import create_shard
+from mnemon_infra.vectors.edge.collection_config import create_shard, load_shard
 from mnemon_infra.vectors.layout import TENANT
 from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
 
@@ -98,6 +97,7 @@ class Shard:
 
     def __init__(self, folder: Path, dimension: int | None) -> None:
         self.folder = folder
+        self._dimension = dimension
         folder.mkdir(exist_ok=True)
         self._current = folder / "current"
         name = self._current.read_text(encoding="utf-8") if self._current.exists() else None
@@ -106,7 +106,7 @@ class Shard:
                 shutil.rmtree(entry, ignore_errors=True)  # left by a killed process
         if name:
             self._path = folder / name
-            self.engine = EdgeShard.load(str(self._path))
+            self.engine = load_shard(self._path, dimension)
         else:
             self._path = folder / uuid4().hex
             self.engine = create_shard(self._path, dimension)
@@ -254,7 +254,7 @@ class Shard:
         Removals are applied before writes, because a point may have been written again after its removal.
         """
         with translate_errors():
-            fresh = EdgeShard.load(str(draft))
+            fresh = load_shard(draft, self._dimension)
         try:
             for removal in missed.removals:
                 with translate_errors():

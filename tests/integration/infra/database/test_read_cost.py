@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import AsyncRawCursor
 
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject
@@ -44,8 +45,8 @@ async def test_read_touches_only_shown_rows(database: Database, conversation: st
         await connection.execute("ANALYZE messages")
         sql, constants = user_memory._NEWEST_MESSAGES.compiled
         statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + sql
-        parameters = constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
-        ((explained,),) = await (await connection.execute(statement, parameters)).fetchall()
+        parameters = [json.dumps([{"place": 0, **wanted}]), *constants.values()]
+        ((explained,),) = await (await AsyncRawCursor(connection).execute(statement, parameters)).fetchall()
 
     assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21
 

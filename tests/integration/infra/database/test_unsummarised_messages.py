@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from psycopg import AsyncRawCursor
 
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
@@ -203,8 +204,8 @@ def scans(node: dict[str, Any]) -> set[str]:
 
 async def explained(connection: Connection, lookup: Lookup, parameters: dict[str, Any]) -> dict[str, Any]:
     statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + lookup.compiled.sql
-    wanted = lookup.compiled.constants | {"wanted": json.dumps([{"place": 0, **parameters}])}
-    ((found,),) = await (await connection.execute(statement, wanted)).fetchall()
+    wanted = [json.dumps([{"place": 0, **parameters}]), *lookup.compiled.constants.values()]
+    ((found,),) = await (await AsyncRawCursor(connection).execute(statement, wanted)).fetchall()
     plan: dict[str, Any] = found[0]["Plan"]
     return plan
 

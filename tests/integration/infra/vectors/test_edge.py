@@ -168,3 +168,19 @@ async def test_reads_proceed_during_a_long_write(deployment: Deployment) -> None
             await asyncio.sleep(0)
         await writing
         assert len(counts) > 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the names of threads from /proc")
+async def test_a_folder_takes_one_search_thread_for_each_collection(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point("a")])
+    before = count_search_threads()
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        (hits,) = await vectors.search(Collection.MEMORIES, ANNA, [words(TEA)], 10)
+        assert names(hits) == ["a"]
+        assert count_search_threads() - before <= len(Collection)
+
+
+def count_search_threads() -> int:
+    threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    return sum(name.startswith("edge-search") for name in threads)

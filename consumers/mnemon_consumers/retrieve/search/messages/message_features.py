@@ -101,6 +101,7 @@ def extract_features(
         for term, value in statistics.weigh_terms(intent.terms).items()
     }
     total = sum(rarity.values()) or 1.0
+    terms, periods, for_time = intent.terms, intent.periods, intent.for_time
 
     def describe(message: VisibleMessage) -> MessageFeatures:
         seq, text = message.seq, texts[message.seq]
@@ -109,14 +110,14 @@ def extract_features(
         return MessageFeatures(
             terms=candidate.words if candidate else 0.0,
             cosine=(candidate.similarity or lowest) if candidate else lowest,
-            coverage=sum(rarity[term] for term in intent.terms & text.terms) / total,
+            coverage=sum(map(rarity.__getitem__, terms & text.terms)) / total,
             neighbours=near[seq],
             answer=answers[seq],
             session=sessions.get(session_of[seq], 0.0),
             speaker=float(is_named),
             speaker_on_others=float(is_named and text.speaks_of_others),
-            time=float(intent.for_time and text.tells_time),
-            date=max((each.measure_closeness(message.sent_at) for each in intent.periods), default=0.0),
+            time=float(for_time and text.tells_time),
+            date=max(each.measure_closeness(message.sent_at) for each in periods) if periods else 0.0,
             tokens=matches.get(seq, 0.0),
             length=0.0 if has_assistant else math.log1p(len(message.content)),
             names=0.0 if has_assistant else float(not text.name_words <= speakers),

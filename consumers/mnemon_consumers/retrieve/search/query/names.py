@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -131,15 +131,33 @@ class PossibleName:
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """Names by the texts and by the sounds of their words."""
+    """Names by the texts and by the sounds of their words.
+
+    Attributes:
+        keys: all texts and sounds.
+        unspaced: the texts in scripts without spaces between words.
+        long_sounds: the sounds that may differ in a letter from a name, by their first letter.
+    """
 
     texts: Mapping[str, AbstractSet[str]]
     sounds: Mapping[str, AbstractSet[str]]
+    keys: frozenset[str] = field(init=False)
+    unspaced: Sequence[str] = field(init=False)
+    long_sounds: Mapping[str, Sequence[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        long_sounds: dict[str, list[str]] = {}
+        for sound in self.sounds:
+            if len(sound) >= _SHORTEST_SIMILAR:
+                long_sounds.setdefault(sound[0], []).append(sound)
+        object.__setattr__(self, "keys", frozenset((*self.texts, *self.sounds)))
+        object.__setattr__(self, "unspaced", tuple(filter(UNSPACED.fullmatch, self.texts)))
+        object.__setattr__(self, "long_sounds", long_sounds)
 
     def find(self, word: PossibleName) -> AbstractSet[str]:
         """Return the names that a word fits best: as written, then by sound, short form, likeness."""
-        if word.keys.isdisjoint(self.texts) and word.keys.isdisjoint(self.sounds):
-            return _collect(self.sounds, self._list_similar(word))
+        if word.keys.isdisjoint(self.keys):
+            return _collect(self.sounds, self._list_similar(word)) if word.similar else frozenset()
         return (
             _collect(self.texts, word.texts)
             or _collect(self.sounds, word.sounds)
@@ -149,13 +167,11 @@ class NameIndex:
         )
 
     def _list_similar(self, word: PossibleName) -> AbstractSet[str]:
-        if not word.similar:
-            return frozenset()
         return {
             sound
             for each in word.similar
-            for sound in self.sounds
-            if sound[:1] == each[:1] and _is_similar(each, sound)
+            for sound in self.long_sounds.get(each[:1], ())
+            if _is_similar(each, sound)
         }
 
 
@@ -203,10 +219,12 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
     for word in _read_query(query):
         for name in index.find(word):
             words.setdefault(name, set()).update(word.texts)
-    for text, owners in index.texts.items():
-        if _is_in_unspaced(text, query):
-            for name in owners:
-                words.setdefault(name, set()).add(text)
+    if index.unspaced and not query.isascii():
+        normalized = normalize(query)
+        for text in index.unspaced:
+            if text in normalized:
+                for name in index.texts[text]:
+                    words.setdefault(name, set()).add(text)
     return frozenset(name for name, own in words.items() if not any(own < other for other in words.values()))
 
 
@@ -394,11 +412,6 @@ def _end_alike(one: str, other: str) -> bool:
     if one + "a" == other or one == other + "a":
         return False
     return (a in _VOWELS) == (b in _VOWELS) and {a, b} != {"a", "o"}
-
-
-def _is_in_unspaced(name: str, query: str) -> bool:
-    """Return whether a name stands in a text of a script without spaces between words."""
-    return not query.isascii() and UNSPACED.fullmatch(name) is not None and name in normalize(query)
 
 
 @lru_cache(maxsize=2_000)
