@@ -12,11 +12,11 @@ _PREFIX = "/v1/"
 class KeyCheck:
     """Identifies the callers of the routes below `/v1`, and counts their requests as open until they end.
 
-    A client without a valid key gets its answer at once, and a body that it sends slowly holds no place among
+    A client without a valid key gets 401 at once, and a body that it sends slowly holds no place among
     the open requests. `/mcp` and the proxy check keys themselves.
 
     Args:
-        application: the application.
+        application: the application that gets requests with a valid key.
         callers: checks the keys.
     """
 

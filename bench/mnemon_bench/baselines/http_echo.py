@@ -21,7 +21,7 @@ def create_application() -> FastAPI:
     return application
 
 
-async def serve(number: int) -> None:
+async def serve(descriptor: int) -> None:
     """Serve the socket until killed, with the settings of the gateway's server."""
     config = uvicorn.Config(
         create_application(),
@@ -32,7 +32,7 @@ async def serve(number: int) -> None:
         server_header=False,
         proxy_headers=False,
     )
-    await uvicorn.Server(config).serve([socket.socket(fileno=number)])
+    await uvicorn.Server(config).serve([socket.socket(fileno=descriptor)])
 
 
 if __name__ == "__main__":

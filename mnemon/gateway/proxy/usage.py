@@ -27,10 +27,10 @@ PAUSE = 1.0
 
 
 class UsageRecorder:
-    """Publishes the tokens of answers.
+    """Publishes an event `model.called` for each answer.
 
     Args:
-        connection: an open connection.
+        connection: an open connection to NATS.
     """
 
     def __init__(self, connection: Client) -> None:
@@ -38,7 +38,7 @@ class UsageRecorder:
         self._prices: TTLCache[str, Spending] = TTLCache(4096, PRICE_SECONDS)
 
     async def record(self, owner: Owner, provider: str, answer: Answer) -> None:
-        """Publish the tokens that a provider counted for an answer; none, if it reported none."""
+        """Publish the event of an answer. If the provider reported no tokens, the event has zeros."""
         counted = answer.tokens
         usage = Usage.from_counts(counted.input, counted.cached, counted.output) if counted else Usage()
         try:
@@ -61,7 +61,7 @@ class UsageRecorder:
             log.warning("tokens of a chat not counted", tenant=owner[0], reason=type(error).__name__)
 
     async def _read_spending(self, tenant: str) -> Spending:
-        """Return the prices of a tenant; none, if they cannot be read."""
+        """Return the prices of a tenant; no prices if the settings cannot be read."""
         known = self._prices.get(tenant)
         if known is None:
             try:

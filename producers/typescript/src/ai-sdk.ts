@@ -3,7 +3,7 @@
 import type { MemoryClient } from "./client.js";
 import { splitContext, type ContextParts } from "./placement.js";
 
-export interface MemoryOptions {
+export interface MemoryMiddlewareOptions {
   /** The user whose memory the model has. */
   user: string;
   /** Default: the user's current conversation. */
@@ -33,8 +33,8 @@ interface PromptMessage {
   content: string | { type: string; text?: string }[];
 }
 
-/** Milliseconds that an answer waits until its messages are stored; they are published all the same. */
-const PATIENCE = 3_000;
+/** Maximum milliseconds that an answer waits for its messages to be stored. Storing continues afterwards. */
+const STORE_TIMEOUT = 3_000;
 
 /**
  * Returns a middleware that stores the messages of user and model, and shows the model what the memory knows.
@@ -43,7 +43,7 @@ const PATIENCE = 3_000;
  * so that the provider's prefix cache still serves the prompt. While the memory is away, the model gets the prompt as
  * it is.
  */
-export function memoryMiddleware(memory: MemoryClient, options: MemoryOptions): MemoryMiddleware {
+export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddlewareOptions): MemoryMiddleware {
   const { user, conversation, budget, onError = (error) => console.warn(error) } = options;
   const inConversation = conversation === undefined ? {} : { conversation };
   /** The user's message of each prompt: a repeated call of the model has the same prompt. */
@@ -64,7 +64,7 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryOptions): 
   async function publishAnswer(params: object, text: string): Promise<void> {
     const store = async () => ((await asked.get(params)) ?? true) && text && (await publish("assistant", text));
     let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([store(), new Promise((resolve) => (timer = setTimeout(resolve, PATIENCE)))]);
+    await Promise.race([store(), new Promise((resolve) => (timer = setTimeout(resolve, STORE_TIMEOUT)))]);
     clearTimeout(timer);
   }
 

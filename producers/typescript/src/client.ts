@@ -49,12 +49,12 @@ export interface Timeouts {
 }
 
 /** The conversation of an event. Default: the user's current one, which was started last. */
-export interface InConversation {
+export interface ConversationOption {
   conversation?: string | undefined;
 }
 
 /** A reply that the client completes when the memory does not answer. */
-export type Degradable<Reply> = Omit<Reply, "error"> & {
+export type DegradableReply<Reply> = Omit<Reply, "error"> & {
   /** The reason, if the memory gave no answer; `degraded` is `["memory"]` then. */
   error?: RequestError;
 };
@@ -62,17 +62,19 @@ export type Degradable<Reply> = Omit<Reply, "error"> & {
 type Options<Request, Given extends keyof Request = never> = Omit<Request, Given>;
 
 const DEFAULTS: Timeouts = { publish: 5_000, retry: 30_000, ask: 3_000, save: 7_000 };
+/** Milliseconds before the second attempt at publishing; each further pause is longer. */
 const FIRST_PAUSE = 100;
+/** Maximum milliseconds between two attempts. */
 const LONGEST_PAUSE = 2_000;
 
 /** Number of facts per page of `readAll`. */
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 /** Verbs with a longer timeout, because `retrieve` waits for a decision. */
-const SLOW: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
+const SLOW_VERBS: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
 
 /** Codes of errors after which a search continues without the memory. */
-const AWAY: ReadonlySet<string> = new Set(["unavailable", "timeout", "internal", "too_many_requests"]);
+const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout", "internal", "too_many_requests"]);
 
 /**
  * Client of a bot for the users of one tenant. `connectHttp` and `connectNats` make one.
@@ -113,7 +115,7 @@ export class MemoryClient implements AsyncDisposable {
       conversation,
       wait = false,
       ...fields
-    }: Options<MessageV1, "role" | "content"> & InConversation & { wait?: boolean } = {},
+    }: Options<MessageV1, "role" | "content"> & ConversationOption & { wait?: boolean } = {},
   ): Promise<number> {
     const seq = await this.#publishEvent("message", user, conversation, { role, content, ...fields });
     if (wait) await this.#awaitApplied(user, seq);
@@ -125,7 +127,7 @@ export class MemoryClient implements AsyncDisposable {
    *
    * @throws {PublishFailed} the event is not known to be stored.
    */
-  async start(user: string, { conversation, ...fields }: StartedV1 & InConversation = {}): Promise<number> {
+  async start(user: string, { conversation, ...fields }: StartedV1 & ConversationOption = {}): Promise<number> {
     return this.#publishEvent("started", user, conversation, fields);
   }
 
@@ -134,7 +136,10 @@ export class MemoryClient implements AsyncDisposable {
    *
    * @throws {PublishFailed} the event is not known to be stored.
    */
-  async clear(user: string, { conversation, ...fields }: ChatEvents["cleared"] & InConversation = {}): Promise<number> {
+  async clear(
+    user: string,
+    { conversation, ...fields }: ChatEvents["cleared"] & ConversationOption = {},
+  ): Promise<number> {
     return this.#publishEvent("cleared", user, conversation, fields);
   }
 
@@ -146,8 +151,8 @@ export class MemoryClient implements AsyncDisposable {
     throw new AskFailed({ code: "not_implemented", message, retryable: false });
   }
 
-  /** Returns the context to put before a model for its next answer to the user. Never throws. */
-  async context(user: string, request: ContextV1 = {}): Promise<Degradable<ContextReplyV1>> {
+  /** Returns the context to put before a model for its next answer; on a failure, an empty one with `error`. */
+  async context(user: string, request: ContextV1 = {}): Promise<DegradableReply<ContextReplyV1>> {
     try {
       return await this.ask(user, "context", request);
     } catch (failure) {
@@ -164,12 +169,12 @@ export class MemoryClient implements AsyncDisposable {
     user: string,
     query: string,
     options: Options<SearchV2, "query"> = {},
-  ): Promise<Degradable<SearchReplyV2>> {
+  ): Promise<DegradableReply<SearchReplyV2>> {
     const scope = options.scope ?? (options.collection || options.origin ? (["documents"] as const) : undefined);
     try {
       return await this.ask(user, "search", { query, ...options, ...(scope && { scope: [...scope] }) });
     } catch (failure) {
-      if (failure instanceof AskFailed && AWAY.has(failure.code)) return degrade("search", failure);
+      if (failure instanceof AskFailed && UNAVAILABLE_CODES.has(failure.code)) return degrade("search", failure);
       throw failure;
     }
   }
@@ -196,10 +201,10 @@ export class MemoryClient implements AsyncDisposable {
 
   /** Reads all facts that have not expired, page by page. */
   async readAll(user: string, request: Options<ReadV1, "limit" | "after"> = {}): Promise<FactsReplyV1> {
-    let page = await this.read(user, { ...request, limit: PAGE });
+    let page = await this.read(user, { ...request, limit: PAGE_SIZE });
     const facts = new Map(page.facts.map((fact) => [fact.id, fact]));
     while (page.next) {
-      page = await this.read(user, { ...request, limit: PAGE, after: page.next });
+      page = await this.read(user, { ...request, limit: PAGE_SIZE, after: page.next });
       for (const fact of page.facts) facts.set(fact.id, fact);
     }
     return { ...page, facts: [...facts.values()], total: facts.size };
@@ -312,7 +317,7 @@ export class MemoryClient implements AsyncDisposable {
   async ask<Verb extends keyof Requests>(user: string, verb: Verb, request: Requests[Verb]): Promise<Replies[Verb]> {
     checkId("user", user);
     const { version, json } = checkRequest(verb, request);
-    const timeout = SLOW.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
+    const timeout = SLOW_VERBS.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
     return this.#run(async () => {
       try {
         return readReply(verb, await this.#transport.request({ user, verb, version, json }, timeout));
@@ -392,7 +397,7 @@ function readReply<Verb extends keyof Replies>(verb: Verb, body: unknown): Repli
   throw new AttemptFailed({ code: "internal", message, retryable: true });
 }
 
-function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown): Degradable<Replies[Verb]> {
+function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown): DegradableReply<Replies[Verb]> {
   if (!(failure instanceof MnemonError)) throw failure;
   const error: RequestError =
     failure instanceof AskFailed ? failure.error : { code: "bad_request", message: failure.message, retryable: false };

@@ -55,7 +55,7 @@ export class PublishFailed extends MnemonError {
     readonly eventId: string,
     error: RequestError,
   ) {
-    super(`event ${JSON.stringify(eventId)} was not published: ${error.message}`);
+    super(`event ${JSON.stringify(eventId)} is not known to be stored: ${error.message}`);
     this.code = error.code;
     this.retryable = error.retryable;
   }

@@ -1,9 +1,10 @@
 /** The HTTP gateway as a transport: for browsers, edge runtimes and every other program with `fetch`. */
 
 import { MemoryClient, type Timeouts } from "./client.js";
-import { InvalidId, type RequestError } from "./errors.js";
-import { AttemptFailed, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+import { InvalidId } from "./errors.js";
+import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
 
+/** Options of `connectHttp`. */
 export interface HttpOptions {
   /** A key of the gateway, which decides the tenant. `mnemon up` writes a first one to `gateway/key`. */
   key: string;
@@ -21,8 +22,8 @@ export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fet
   return new MemoryClient(new HttpTransport(url, key, send), timeouts);
 }
 
-// `fetch` takes the first two for folders, in every spelling, and the gateway finds no address with a line break.
-const UNFIT_FOR_ADDRESS = /^\.\.?$|\n/;
+// `fetch` takes `.` and `..` in a path for folders, in every spelling, and the gateway has no path with a line break.
+const UNFIT_FOR_PATH = /^\.\.?$|\n/;
 
 class HttpTransport implements Transport {
   readonly #url: string;
@@ -59,9 +60,9 @@ class HttpTransport implements Transport {
     timeout: number,
     extra: Record<string, string> = {},
   ): Promise<unknown> {
-    const unfit = UNFIT_FOR_ADDRESS.exec(user);
+    const unfit = UNFIT_FOR_PATH.exec(user);
     if (unfit)
-      throw new InvalidId("user", `cannot have ${JSON.stringify(unfit[0])} here in an address; connect over NATS`);
+      throw new InvalidId("user", `cannot be part of a URL's path with ${JSON.stringify(unfit[0])}; connect over NATS`);
     const address = `${this.#url}/v1/users/${encodeURIComponent(user)}/${path}`;
     const headers = new Headers(this.#headers);
     for (const [name, value] of Object.entries(extra)) headers.set(name, value);
@@ -73,35 +74,31 @@ class HttpTransport implements Transport {
     } catch (failure) {
       if (failure instanceof AttemptFailed) throw failure;
       if (failure instanceof DOMException && failure.name === "TimeoutError") {
-        throw failed("timeout", `no answer of ${this.#url} within ${timeout} ms; repeat the request`);
+        throw buildFailure("timeout", `no answer of ${this.#url} within ${timeout} ms; repeat the request`);
       }
       const { cause } = failure as Error;
-      throw failed(
+      throw buildFailure(
         "unavailable",
-        `${this.#url} cannot be reached: ${String(cause instanceof Error ? cause.message : failure)}`,
+        `${this.#url} cannot be reached (${String(cause instanceof Error ? cause.message : failure)}); check that \`mnemon gateway\` runs`,
       );
     }
   }
 }
 
-/** Returns the problem details (RFC 9457) of an answer. Without such, a server in front of the gateway has answered. */
+/** Returns the problem details (RFC 9457) of an answer. Without these details, the answer is from another server, such as a proxy in front of the gateway. */
 async function readProblem(response: Response): Promise<AttemptFailed> {
   const problem: { code?: string; detail?: string; retryable?: boolean; field?: string } | null = await response
     .json()
     .catch(() => null);
   if (typeof problem?.code !== "string") {
     const retryable = response.status >= 500 || response.status === 429;
-    return failed(
+    return buildFailure(
       retryable ? "unavailable" : "refused",
-      `the gateway answered with status ${response.status}`,
+      `${response.url} answered with status ${response.status} and without details; check the address, and proxies before it`,
       retryable,
     );
   }
   const isInvalid = problem.code === "bad_request";
   const error = { code: problem.code, message: problem.detail ?? "", retryable: problem.retryable ?? false };
   return new AttemptFailed(error, isInvalid ? (problem.field ?? "body") : undefined);
-}
-
-function failed(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
-  return new AttemptFailed({ code, message, retryable });
 }

@@ -2,13 +2,13 @@
 
 import type { RenderedMessage } from "./contracts.js";
 
-/** What a prompt is made of: a reply of `context` in the format `messages`. */
+/** The messages of a context: a reply of `context` in the format `messages`. */
 export interface ContextMessages {
   messages: RenderedMessage[];
 }
 
-/** What user and assistant said. */
-export interface Turn {
+/** A message of the user or the assistant, as providers take it. */
+export interface DialogueMessage {
   role: "user" | "assistant";
   content: string;
 }
@@ -24,7 +24,7 @@ export interface OpenAIMessage {
 export interface SystemPrompt {
   /** Absent where there is no text for it, because providers refuse an empty one. */
   system?: string;
-  messages: Turn[];
+  messages: DialogueMessage[];
 }
 
 /**
@@ -38,7 +38,7 @@ export function toOpenAIMessages(context: ContextMessages, question?: string): O
     content,
     ...(name && { name }),
   }));
-  const asked = findMissing(messages.filter(isTurn), question);
+  const asked = findMissing(messages.filter(isDialogueMessage), question);
   return [...messages, ...asked];
 }
 
@@ -51,13 +51,13 @@ export function toOpenAIMessages(context: ContextMessages, question?: string): O
  * @param question the user's message: it is added where the context does not have it, as when the memory is away.
  */
 export function toAnthropicPrompt(context: ContextMessages, question?: string): SystemPrompt {
-  const first = context.messages.findIndex(isTurn);
+  const first = context.messages.findIndex(isDialogueMessage);
   const stable = first < 0 ? context.messages : context.messages.slice(0, first);
   const later = first < 0 ? [] : context.messages.slice(first);
-  const turns: Turn[] = later.filter(isTurn).map(({ role, content }) => ({ role, content }));
+  const turns: DialogueMessage[] = later.filter(isDialogueMessage).map(({ role, content }) => ({ role, content }));
   turns.push(...findMissing(turns, question));
   const asked = turns.findLastIndex(({ role }) => role === "user");
-  const found = later.filter((message) => !isTurn(message));
+  const found = later.filter((message) => !isDialogueMessage(message));
   const system = asked < 0 ? [...stable, ...found] : stable;
   if (asked >= 0 && found.length) {
     turns[asked] = { role: "user", content: joinTexts([...found, turns[asked]!]) };
@@ -72,12 +72,12 @@ export function toVercelPrompt(context: ContextMessages, question?: string): Sys
   return toAnthropicPrompt(context, question);
 }
 
-function isTurn<Message extends { role: string }>(message: Message): message is Message & { role: Turn["role"] } {
+function isDialogueMessage<Message extends { role: string }>(message: Message): message is Message & { role: DialogueMessage["role"] } {
   return message.role === "user" || message.role === "assistant";
 }
 
 /** Returns the question as a turn, unless the last turn is the question, which a context shows with its time. */
-function findMissing(turns: { role: string; content: string }[], question: string | undefined): Turn[] {
+function findMissing(turns: { role: string; content: string }[], question: string | undefined): DialogueMessage[] {
   const last = turns.at(-1);
   if (!question || (last?.role === "user" && last.content.endsWith(question.trim()))) return [];
   return [{ role: "user", content: question }];

@@ -12,10 +12,11 @@ import {
 } from "@nats-io/transport-node";
 
 import { MemoryClient, type Timeouts } from "./client.js";
-import { NotConnected, type RequestError } from "./errors.js";
+import { NotConnected } from "./errors.js";
 import { askSubject, chatSubject, checkId, inboxPrefix } from "./subjects.js";
-import { AttemptFailed, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
 
+/** Options of `connectNats`. */
 export interface NatsOptions {
   /** The tenant of the users. */
   tenant: string;
@@ -55,7 +56,7 @@ export async function connectNats(
     return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
   } catch (failure) {
     const shown = url.replace(/\/\/[^/,]*@/g, "//***@");
-    throw new NotConnected(`no connection to NATS at ${shown}: ${(failure as Error).message}`, { cause: failure });
+    throw new NotConnected(`no connection to NATS at ${shown}: ${(failure as Error).message}; check the address, the login, and that the server runs`, { cause: failure });
   }
 }
 
@@ -74,7 +75,7 @@ class NatsTransport implements Transport {
     const stored = (await this.#request(subject, event.json, timeout, noStream, given)) as Acknowledgement;
     if (!stored.error) return stored.seq;
     const { code, description } = stored.error;
-    throw failed(code < 500 ? "refused" : "unavailable", `the server said: ${description}`, code >= 500);
+    throw buildFailure(code < 500 ? "refused" : "unavailable", `the server said: ${description}`, code >= 500);
   }
 
   async request({ user, verb, version, json }: OutgoingRequest, timeout: number): Promise<unknown> {
@@ -106,7 +107,7 @@ class NatsTransport implements Transport {
     try {
       return reply.json();
     } catch {
-      throw failed("internal", `the reply on ${subject} is not JSON`);
+      throw buildFailure("internal", `the reply on ${subject} is not JSON`);
     }
   }
 }
@@ -119,18 +120,14 @@ interface Acknowledgement {
 
 function describeFailure(failure: Error, timeout: number, noResponders: string): AttemptFailed {
   const cause = failure instanceof errors.RequestError && failure.cause instanceof Error ? failure.cause : failure;
-  if (cause instanceof errors.NoRespondersError) return failed("unavailable", noResponders);
+  if (cause instanceof errors.NoRespondersError) return buildFailure("unavailable", noResponders);
   if (cause instanceof errors.TimeoutError)
-    return failed("timeout", `no reply within ${timeout} ms; repeat the request`);
+    return buildFailure("timeout", `no reply within ${timeout} ms; repeat the request`);
   if (cause instanceof errors.PermissionViolationError) {
-    return failed("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
+    return buildFailure("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
   }
   const isClosed = cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError;
-  return failed("unavailable", isClosed ? "the connection is closed; connect again" : cause.message, !isClosed);
-}
-
-function failed(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
-  return new AttemptFailed({ code, message, retryable });
+  return buildFailure("unavailable", isClosed ? "the connection is closed; connect again" : cause.message, !isClosed);
 }
 
 /** Returns servers and login of an address; the client of NATS reads no login in an address. */

@@ -16,7 +16,7 @@ const MESSAGES: ReadonlySet<string> = new Set(["recent_messages", "relevant_mess
 const NOTE = "The user did not write this part: it comes from the memory of earlier conversations.";
 
 /** Number of last characters of a cut message by which it is found among the messages of a prompt. */
-const COMPARED = 40;
+const COMPARED_LENGTH = 40;
 
 /** Splits a context in the format `xml`; it does not repeat the messages of `prompt`. */
 export function splitContext(
@@ -45,7 +45,7 @@ function dropSent(content: string, sent: string[]): string {
 }
 
 function isSame(shown: string, sent: string): boolean {
-  return shown.endsWith(sent) || (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED - 1, -1)));
+  return shown.endsWith(sent) || (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1)));
 }
 
 /** Returns a text as the format `xml` writes it: entities, and indented lines. */

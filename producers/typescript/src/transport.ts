@@ -1,4 +1,4 @@
-/** The port between the client and a wire: one attempt at a time. The client repeats attempts. */
+/** Port of the client: a transport makes one attempt at a time, and the client repeats attempts. */
 
 import type { ChatEvents, Requests } from "./contracts.js";
 import type { RequestError } from "./errors.js";
@@ -25,7 +25,7 @@ export interface OutgoingRequest {
   json: string;
 }
 
-/** A wire to the memory. Its methods make one attempt each, and throw `AttemptFailed`. */
+/** A way to the memory. Its methods make one attempt each, and throw `AttemptFailed`. */
 export interface Transport {
   /** Publishes an event; returns its log position. */
   publish(event: OutgoingEvent, timeout: number): Promise<number>;
@@ -44,4 +44,9 @@ export class AttemptFailed extends Error {
   ) {
     super(error.message);
   }
+}
+
+/** Returns an attempt that failed for a reason of its own, and not because the server refused a field. */
+export function buildFailure(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
+  return new AttemptFailed({ code, message, retryable });
 }

@@ -1,1 +1,1 @@
-"""Memory of each user: what is cached, and how it is read."""
+"""Users' memory: the cache, the reader of projections, and the follower of the log."""

@@ -1,1 +1,1 @@
-"""Snapshots: a user's memory as it was at a former moment."""
+"""Snapshots: generations as of a former position, for requests with `as_of`."""
