@@ -70,7 +70,11 @@ def _drop_sent(content: str, history: Iterable[str]) -> str:
 def _is_same(shown: str, sent: str) -> bool:
     if not sent:
         return False
-    return shown.endswith(sent) or (shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent)
+    if shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent:
+        return True
+    # A name and a time may stand before the text.
+    before = shown.removesuffix(sent)
+    return before != shown and (not before or before.endswith((": ", "] ")))
 
 
 def _render(text: str) -> str:

@@ -98,7 +98,8 @@ class ConversationRecorder:
             asked: the task that publishes the messages of the request. If it fails, the answer is not
                 published: the history that the client sends next has both in the right order.
         """
-        if answer.message or answer.tokens:
+        # Tokens leave half of the tasks to messages.
+        if (answer.message or answer.tokens) and len(self._tasks) < MAX_TASKS // 2:
             self._start(self._usage.record((thread.tenant, thread.user), provider, answer))
         if answer.message is None:
             return

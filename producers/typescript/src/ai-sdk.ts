@@ -48,9 +48,13 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
   const inConversation = conversation === undefined ? {} : { conversation };
   /** The user's message of each prompt: a repeated call of the model has the same prompt. */
   const asked = new WeakMap<object, Promise<boolean>>();
+  /** Whether the latest publish stored its message: the next one waits for it, so that messages keep their order. */
+  let last = Promise.resolve(true);
   let seen = 0;
 
-  async function publish(role: "user" | "assistant", text: string): Promise<boolean> {
+  const publish = (role: "user" | "assistant", text: string) => (last = last.then(() => store(role, text)));
+
+  async function store(role: "user" | "assistant", text: string): Promise<boolean> {
     try {
       seen = Math.max(seen, await memory.publish(user, role, text, inConversation));
       return true;
@@ -62,9 +66,9 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
 
   /** Stores the answer behind the user's message; without that one, the order would be wrong. */
   async function publishAnswer(params: object, text: string): Promise<void> {
-    const store = async () => ((await asked.get(params)) ?? true) && text && (await publish("assistant", text));
+    const publishAfter = async () => (await (asked.get(params) ?? last)) && text && (await publish("assistant", text));
     let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([store(), new Promise((resolve) => (timer = setTimeout(resolve, STORE_TIMEOUT)))]);
+    await Promise.race([publishAfter(), new Promise((resolve) => (timer = setTimeout(resolve, STORE_TIMEOUT)))]);
     clearTimeout(timer);
   }
 
@@ -135,7 +139,7 @@ function placeContext(prompt: PromptMessage[], at: number, { stable, found }: Co
     const text = asked.findIndex(({ type }) => type === "text");
     const begun = { type: "text", text: text < 0 ? found : `${found}\n\n${asked[text]!.text}` };
     const content = text < 0 ? [begun, ...asked] : asked.with(text, { ...asked[text], ...begun });
-    placed[at] = { role: "user", content };
+    placed[at] = { ...placed[at]!, content };
   }
   if (!stable) return placed;
   const [system] = placed;

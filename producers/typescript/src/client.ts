@@ -62,6 +62,8 @@ export type DegradableReply<Reply> = Omit<Reply, "error"> & {
 type Options<Request, Given extends keyof Request = never> = Omit<Request, Given>;
 
 const DEFAULTS: Timeouts = { publish: 5_000, retry: 30_000, ask: 3_000, save: 7_000 };
+const CLOSED: RequestError = { code: "unavailable", message: "the client was closed", retryable: true };
+
 /** Milliseconds before the second attempt at publishing; each further pause is longer. */
 const FIRST_PAUSE = 100;
 /** Maximum milliseconds between two attempts. */
@@ -366,6 +368,7 @@ export class MemoryClient implements AsyncDisposable {
         if (isLast) throw new PublishFailed(event.id, failure.error);
       }
       await sleep(pause, this.#closing.signal);
+      if (this.#closing.signal.aborted) throw new PublishFailed(event.id, CLOSED);
     }
   }
 

@@ -40,7 +40,9 @@ class HttpTransport implements Transport {
     const where = event.conversation === undefined ? "" : `?conversation=${encodeURIComponent(event.conversation)}`;
     const headers: Record<string, string> = event.hasOwnId ? {} : { "Idempotency-Key": event.id };
     const stored = await this.#post(event.user, `events/${event.name}${where}`, event.json, timeout, headers);
-    return (stored as { seq: number }).seq;
+    const { seq } = stored as { seq?: unknown };
+    if (typeof seq === "number") return seq;
+    throw buildFailure("internal", `the answer of ${this.#url} has no position; check that it is a gateway of mnemon`);
   }
 
   async request({ user, verb, json }: OutgoingRequest, timeout: number): Promise<unknown> {
@@ -69,7 +71,7 @@ class HttpTransport implements Transport {
     try {
       const send = this.#send;
       const response = await send(address, { method: "POST", headers, body, signal: AbortSignal.timeout(timeout) });
-      if (response.ok) return await response.json();
+      if (response.ok) return await readJson(response);
       throw await readProblem(response);
     } catch (failure) {
       if (failure instanceof AttemptFailed) throw failure;
@@ -79,13 +81,26 @@ class HttpTransport implements Transport {
       const { cause } = failure as Error;
       throw buildFailure(
         "unavailable",
-        `${this.#url} cannot be reached (${String(cause instanceof Error ? cause.message : failure)}); check that \`mnemon gateway\` runs`,
+        `${this.#url} cannot be reached: check that \`mnemon gateway\` runs ` +
+          `(${String(cause instanceof Error ? cause.message : failure)})`,
       );
     }
   }
 }
 
-/** Returns the problem details (RFC 9457) of an answer. Without these details, the answer is from another server, such as a proxy in front of the gateway. */
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return JSON.parse(await response.text());
+  } catch (failure) {
+    if (!(failure instanceof SyntaxError)) throw failure;
+    throw buildFailure("internal", `the answer of ${response.url} is not JSON; check the address`, false);
+  }
+}
+
+/**
+ * Returns the problem details (RFC 9457) of an answer. Without these details, the answer is from another server, such
+ * as a proxy in front of the gateway.
+ */
 async function readProblem(response: Response): Promise<AttemptFailed> {
   const problem: { code?: string; detail?: string; retryable?: boolean; field?: string } | null = await response
     .json()
@@ -94,7 +109,7 @@ async function readProblem(response: Response): Promise<AttemptFailed> {
     const retryable = response.status >= 500 || response.status === 429;
     return buildFailure(
       retryable ? "unavailable" : "refused",
-      `${response.url} answered with status ${response.status} and without details; check the address, and proxies before it`,
+      `${response.url} answered with status ${response.status} and no details: check the address and any proxy`,
       retryable,
     );
   }

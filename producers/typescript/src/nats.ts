@@ -55,8 +55,11 @@ export async function connectNats(
     });
     return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
   } catch (failure) {
-    const shown = url.replace(/\/\/[^/,]*@/g, "//***@");
-    throw new NotConnected(`no connection to NATS at ${shown}: ${(failure as Error).message}; check the address, the login, and that the server runs`, { cause: failure });
+    const shown = url.replace(/(^|,|\/\/)[^@]*@/g, "$1***@");
+    throw new NotConnected(
+      `no connection to NATS at ${shown}: ${(failure as Error).message}; check the address, login and server`,
+      { cause: failure },
+    );
   }
 }
 
@@ -73,7 +76,8 @@ class NatsTransport implements Transport {
     given.set("Nats-Expected-Stream", LOG);
     const noStream = `the stream ${LOG} does not exist; run \`mnemon provision\``;
     const stored = (await this.#request(subject, event.json, timeout, noStream, given)) as Acknowledgement;
-    if (!stored.error) return stored.seq;
+    if (typeof stored.seq === "number") return stored.seq;
+    if (!stored.error) throw buildFailure("internal", `the acknowledgement on ${subject} has no position`);
     const { code, description } = stored.error;
     throw buildFailure(code < 500 ? "refused" : "unavailable", `the server said: ${description}`, code >= 500);
   }
@@ -123,6 +127,9 @@ function describeFailure(failure: Error, timeout: number, noResponders: string):
   if (cause instanceof errors.NoRespondersError) return buildFailure("unavailable", noResponders);
   if (cause instanceof errors.TimeoutError)
     return buildFailure("timeout", `no reply within ${timeout} ms; repeat the request`);
+  if (cause instanceof errors.InvalidArgumentError) {
+    return buildFailure("refused", `${cause.message}; send a shorter text`, false);
+  }
   if (cause instanceof errors.PermissionViolationError) {
     return buildFailure("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
   }

@@ -45,7 +45,9 @@ function dropSent(content: string, sent: string[]): string {
 }
 
 function isSame(shown: string, sent: string): boolean {
-  return shown.endsWith(sent) || (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1)));
+  if (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1))) return true;
+  // A name and a time may stand before the text.
+  return shown.endsWith(sent) && /^$|(: |\] )$/.test(shown.slice(0, shown.length - sent.length));
 }
 
 /** Returns a text as the format `xml` writes it: entities, and indented lines. */
