@@ -26,7 +26,7 @@ from mnemon_consumers.domain.alignment.syntax import (
 from mnemon_consumers.domain.alignment.tokenizer import as_number, number_keys, tokenize
 
 CACHED_FACTS: Final = 5_000
-"""Maximum number of parsed facts that a process caches, in 20 MB of memory."""
+"""Maximum number of parsed facts that a process caches, in about 45 MB of memory."""
 
 LONGEST_PHRASE: Final = 6
 """Number of words in the longest phrase of the lexicon."""
