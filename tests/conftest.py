@@ -39,12 +39,14 @@ WORKER_GROUPS = {
 `mnemon up`, or a library that takes long to import.
 """
 
-OWN_SERVERS = (
+OWN_WORKERS = (
+    "tests/e2e/clients/test_gateway_document.py",
+    "tests/e2e/clients/test_typescript.py",
     "tests/e2e/stack/test_full_disk.py",
     "tests/e2e/stack/test_liveness.py",
     "tests/e2e/stack/test_rolling_upgrade.py",
 )
-"""Files of these groups whose tests start servers of their own, and take a minute or more each."""
+"""Files of these groups whose tests take a minute or more each: they go to workers of their own."""
 
 
 def _use_memory_disk() -> None:
@@ -65,7 +67,7 @@ class _Scheduling(LoadFileScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(OWN_SERVERS):
+        if nodeid.startswith(OWN_WORKERS):
             return nodeid
         for beginning, scope in WORKER_GROUPS.items():
             if nodeid.startswith(beginning):

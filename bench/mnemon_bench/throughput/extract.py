@@ -80,7 +80,7 @@ async def run(
     medians = {name: {which: median(each) for which, each in of.items()} for name, of in rates.items()}
     return {
         "ratios": {
-            f"{name.replace(' ', '_')}_to_bare": round(of["mnemon"] / of["bare"], 2)
+            f"{name.replace(' ', '_')}_to_bare": round(of["mnemon"] / of["bare"], 4)
             for name, of in medians.items()
         },
         "targets": {},

@@ -31,7 +31,7 @@ from tests.support.chaos.story import Story
 from tests.support.log.dead_letters import kept
 from tests.support.processes.former_version import COMMITS, FormerVersion, HistoryMissing
 from tests.support.processes.runner import Runner, running
-from tests.support.processes.stack import Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
 from tests.support.settings_edit import setting
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -237,7 +237,9 @@ async def test_consumers_are_replaced_one_by_one_while_bots_talk(
                     await upgrade.old[names].stop()
                     if "retrieve" in names:
                         await propose(connection, "pr_1", "Heidi")
-                        assert await search(birds, preceding=["Which birds do I have?"])
+                        async with asyncio.timeout(TIMEOUT):
+                            while not await search(birds, preceding=["Which birds do I have?"]):
+                                await asyncio.sleep(0.1)  # the news may not be indexed yet
                 await story.allow(story.length)
                 await story.has_done(story.length)
                 rolled = await settle(story, environment, connection, TENANT)
