@@ -21,12 +21,12 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"name the fact either by `id` or by `query`",
             r"is valid only with `verify`",
             r"differs from the `id` in the body",
-            r"is missing: give",
+            r"is missing[:;] (give|name)",
             # The log decides.
             r"is not in the log",
             r"is in the future",
             r"is not the `next` of a reply",
-            r"is not reflected as of position",
+            r"is later than `as_of`",
             r"there is no event at",
         )
     )
