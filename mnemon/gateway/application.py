@@ -58,7 +58,7 @@ def create_application(
     add_mcp_routes(application, endpoint)
     application.openapi = read_document  # type: ignore[method-assign]
     application.add_middleware(BodyLimiter)
-    application.add_middleware(KeyCheck, callers=callers)
+    application.add_middleware(KeyCheck, callers=callers, prefix="/v1/")
     if origins:
         application.add_middleware(
             CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]

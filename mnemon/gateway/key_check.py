@@ -1,4 +1,6 @@
-"""Middleware that checks the key of a request before its body is read."""
+"""Check of the key of a request before its body is read."""
+
+from http import HTTPStatus
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -6,26 +8,35 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mnemon.gateway.callers import CALLER, Callers, read_credentials
 from mnemon.gateway.problems import build_problem
 
-_PREFIX = "/v1/"
-
 
 class KeyCheck:
-    """Identifies the callers of the routes below `/v1`, and counts their requests as open until they end.
+    """Identifies the callers of an application, and counts their requests as open until they end.
 
     A client without a valid key gets 401 at once, and a body that it sends slowly holds no place among
-    the open requests. `/mcp` and the proxy check keys themselves.
+    the open requests.
 
     Args:
         application: the application that gets requests with a valid key.
         callers: checks the keys.
+        prefix: beginning of the paths that need a key; the proxy checks keys itself.
+        metadata_path: path at which a client without a key learns how to log in (RFC 9728).
     """
 
-    def __init__(self, application: ASGIApp, callers: Callers) -> None:
+    def __init__(
+        self,
+        application: ASGIApp,
+        callers: Callers,
+        *,
+        prefix: str = "/",
+        metadata_path: str | None = None,
+    ) -> None:
         self._application = application
         self._callers = callers
+        self._prefix = prefix
+        self._metadata_path = metadata_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(_PREFIX):
+        if scope["type"] != "http" or not scope["path"].startswith(self._prefix):
             await self._application(scope, receive, send)
             return
         connection = HTTPConnection(scope)
@@ -34,7 +45,11 @@ class KeyCheck:
             caller = await self._callers.identify(address, read_credentials(connection))
             self._callers.open_request(caller.tenant)
         except Exception as error:
-            await build_problem(error).to_response()(scope, receive, send)
+            problem = build_problem(error)
+            if self._metadata_path and problem.status_code == HTTPStatus.UNAUTHORIZED:
+                metadata = connection.url.replace(path=self._metadata_path, query="")
+                problem.headers = {"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'}
+            await problem.to_response()(scope, receive, send)
             return
         scope[CALLER] = caller
         try:

@@ -7,13 +7,12 @@ from typing import Any, Final, get_args
 from fastapi import FastAPI, Request
 from mcp.server.context import ServerRequestContext
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.requests import HTTPConnection
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from mnemon.gateway.callers import CALLER, Caller, Callers, read_credentials
+from mnemon.gateway.callers import CALLER, Caller, Callers
+from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.memory_access import MemoryAccess
-from mnemon.gateway.problems import build_problem
 from mnemon.mcp.server import McpTarget, NoUser, create_server
 from mnemon.mcp.transports import read_user_header
 from mnemon_infra.settings.api_keys import Scope as KeyScope
@@ -32,14 +31,14 @@ class McpEndpoint:
     """
 
     def __init__(self, callers: Callers, memory: MemoryAccess) -> None:
-        self._callers = callers
         self._memory = memory
         self._server = create_server(self._resolve_target)
         # A key in a header protects against other web pages better than a list of host names.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._app: ASGIApp = self._server.streamable_http_app(
+        application = self._server.streamable_http_app(
             json_response=True, stateless_http=True, transport_security=security
         )
+        self._app = KeyCheck(application, callers, metadata_path=METADATA_PATH)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -48,23 +47,7 @@ class McpEndpoint:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = HTTPConnection(scope)
-        address = connection.client.host if connection.client else ""
-        try:
-            caller = await self._callers.identify(address, read_credentials(connection))
-            self._callers.open_request(caller.tenant)
-        except Exception as error:
-            problem = build_problem(error)
-            if problem.status_code == 401:
-                metadata = connection.url.replace(path=METADATA_PATH, query="")
-                problem.headers = {"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'}
-            await problem.to_response()(scope, receive, send)
-            return
-        scope[CALLER] = caller
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._callers.close_request(caller.tenant)
+        await self._app(scope, receive, send)
 
     def _resolve_target(self, context: ServerRequestContext[Any]) -> McpTarget:
         assert isinstance(context.request, Request)

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.soak.load import SoakLoad
-from mnemon_bench.soak.sampling import Sample, take_sample
+from mnemon_bench.soak.samples import Sample, take_sample
 from mnemon_bench.soak.trend import Trend, find_trends
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.app import CONSUMERS, FOREGROUND

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
-from mnemon.cli.stack.listening import HostOption, PortOption, open_socket
+from mnemon.cli.stack.listening_socket import HostOption, PortOption, open_socket
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 

@@ -7,7 +7,7 @@ import typer
 
 from mnemon.cli.memory.requests import TenantOption, connect_memory
 from mnemon.cli.options.target import DataOption, require_deployment
-from mnemon.cli.stack.listening import open_socket
+from mnemon.cli.stack.listening_socket import open_socket
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
