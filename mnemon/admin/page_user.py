@@ -51,4 +51,4 @@ class PageUser:
 
 def frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
     """Return the values for the template `user_frame.html`, which all pages of the user extend."""
-    return {"whose": page_user, "tab": tab, "tabs": TABS}
+    return {"owner": page_user, "tab": tab, "tabs": TABS}

@@ -56,7 +56,7 @@ def sample_processes() -> Sample:
             role = _find_role(process)
             if role is None:
                 continue
-            sample[f"memory_mb.{role}"] += measure_memory(process) / _MEGABYTE
+            sample[f"memory_mb.{role}"] += measure_process(process) / _MEGABYTE
             sample[f"processes.{role}"] += 1
             sample[f"threads.{role}"] += process.num_threads()
             files = list(_list_files(process))
@@ -66,7 +66,7 @@ def sample_processes() -> Sample:
     return dict(sample)
 
 
-def measure_memory(process: psutil.Process) -> int:
+def measure_process(process: psutil.Process) -> int:
     """Return the memory of a process in bytes, with its share of memory that it has in common with others.
 
     On a system without this figure (PSS), only memory that no other process uses counts (USS).

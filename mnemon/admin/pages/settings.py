@@ -35,7 +35,7 @@ class SettingRow:
     """A setting as the page shows it.
 
     Attributes:
-        knob: the control of the setting.
+        control: the control of the setting.
         text: text in the field.
         was: the value that the page showed, to detect a change.
         source: the level that sets the value.
@@ -44,7 +44,7 @@ class SettingRow:
         error: the reason why the submitted value is refused.
     """
 
-    knob: SettingControl
+    control: SettingControl
     text: str
     was: str
     source: Source
@@ -77,10 +77,10 @@ async def show_settings(visit: Visit) -> Response:
 async def save_settings(visit: Visit) -> Response:
     """Save only the settings that were changed in the form of a group."""
     tenant = visit.form.get("tenant") or None
-    knobs = {group.name or _UNNAMED_GROUP: knobs for group, knobs in _CONTROLS}.get(visit.form["group"])
-    if knobs is None:
+    controls = {group.name or _UNNAMED_GROUP: each for group, each in _CONTROLS}.get(visit.form["group"])
+    if controls is None:
         raise InvalidBody("group", "is not a group of settings")
-    changed = {each.name: each.read_value(visit.form) for each in knobs if _is_changed(each, visit.form)}
+    changed = {each.name: each.read_value(visit.form) for each in controls if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
         for name, value in changed.items():
@@ -152,8 +152,8 @@ async def _render_settings(
 ) -> Response:
     found = await read_effective(connection, tenant)
     cards = [
-        _build_card(group, knobs, found, tenant, visit.form, refused)
-        for group, knobs in _CONTROLS
+        _build_card(group, controls, found, tenant, visit.form, refused)
+        for group, controls in _CONTROLS
         if tenant is None or group.name not in SHARED_GROUPS
     ]
     return visit.render(
@@ -175,7 +175,7 @@ async def _list_tenants(connection: Client) -> list[str]:
 
 def _build_card(
     group: Group,
-    knobs: Sequence[SettingControl],
+    controls: Sequence[SettingControl],
     in_force: InForce,
     tenant: str | None,
     form: Mapping[str, str],
@@ -183,8 +183,8 @@ def _build_card(
 ) -> Card:
     id_ = group.name or _UNNAMED_GROUP
     is_sent = refused is not None and form.get("group") == id_
-    rows = [_build_row(each, in_force, form if is_sent else {}, refused or {}) for each in knobs]
-    named = {each.name for each in knobs}
+    rows = [_build_row(each, in_force, form if is_sent else {}, refused or {}) for each in controls]
+    named = {each.name for each in controls}
     others = [
         f"{field}: {said}" if field else said
         for field, said in (refused or {}).items()
@@ -196,23 +196,23 @@ def _build_card(
 
 
 def _build_row(
-    knob: SettingControl, in_force: InForce, form: Mapping[str, str], refused: Mapping[str, str]
+    control: SettingControl, in_force: InForce, form: Mapping[str, str], refused: Mapping[str, str]
 ) -> SettingRow:
-    value = in_force.values[knob.name]
+    value = in_force.values[control.name]
     errors = [
-        _locate_error(field, knob.name, said)
+        _locate_error(field, control.name, said)
         for field, said in refused.items()
-        if _is_about(field, knob.name)
+        if _is_about(field, control.name)
     ]
     lines: list[Mapping[str, Any]] = []
-    if knob.kind == "prices":
-        lines = [*(knob.read_value(form) if form else value), *({} for _ in range(EMPTY_PRICE_LINES))]
+    if control.kind == "prices":
+        lines = [*(control.read_value(form) if form else value), *({} for _ in range(EMPTY_PRICE_LINES))]
     return SettingRow(
-        knob,
-        form.get(knob.name, knob.format_value(value)),
-        form.get(f"was.{knob.name}", knob.format_value(value)),
-        in_force.sources[knob.name],
-        _format_setting(in_force.below[knob.name]),
+        control,
+        form.get(control.name, control.format_value(value)),
+        form.get(f"was.{control.name}", control.format_value(value)),
+        in_force.sources[control.name],
+        _format_setting(in_force.below[control.name]),
         lines,
         "; ".join(errors) or None,
     )
@@ -230,14 +230,14 @@ def _locate_error(field: str, name: str, problem: str) -> str:
     return problem
 
 
-def _is_changed(knob: SettingControl, form: Mapping[str, str]) -> bool:
-    was = form.get(f"was.{knob.name}", "")
-    if knob.kind == "prices":
+def _is_changed(control: SettingControl, form: Mapping[str, str]) -> bool:
+    was = form.get(f"was.{control.name}", "")
+    if control.kind == "prices":
         try:
-            return _drop_empty_parts(knob.read_value(form)) != _drop_empty_parts(json.loads(was))
+            return _drop_empty_parts(control.read_value(form)) != _drop_empty_parts(json.loads(was))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidBody(f"was.{knob.name}", "is not a list of prices") from error
-    return knob.name in form and form[knob.name] != was
+            raise InvalidBody(f"was.{control.name}", "is not a list of prices") from error
+    return control.name in form and form[control.name] != was
 
 
 def _drop_empty_parts(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

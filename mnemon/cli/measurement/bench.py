@@ -169,7 +169,7 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
 
 async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
     """Run the soak on temporary servers, write its samples and its plot, and report the series that grow."""
-    from mnemon_bench.soak import run, sheet
+    from mnemon_bench.soak import run, sparkline_sheet
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
@@ -180,7 +180,7 @@ async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
             measured = await run.run(
                 stack.deployment, Path(folder), hours=hours, samples=samples, report=_print_progress
             )
-    sheet.write_sheet(samples.with_suffix(".svg"), run.read_samples(samples))
+    sparkline_sheet.write_sheet(samples.with_suffix(".svg"), run.read_samples(samples))
     if not as_json:
         _show_trends(measured.pop("trends"))
     return _report_figures(measured, as_json)

@@ -129,9 +129,9 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
 
 
 async def test_mcp_names_missing_requirements(tmp_path: Path) -> None:
-    whose = await mnemon("mcp", "--tenant", "mcp", "--data", tmp_path)
-    assert (whose.code, whose.out) == (2, "")
-    assert "--user NAME" in whose.err
+    refusal = await mnemon("mcp", "--tenant", "mcp", "--data", tmp_path)
+    assert (refusal.code, refusal.out) == (2, "")
+    assert "--user NAME" in refusal.err
 
 
 @asynccontextmanager

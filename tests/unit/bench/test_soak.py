@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mnemon.cli.app import app
 from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_bench.soak.run import make_figures
-from mnemon_bench.soak.sheet import write_sheet
+from mnemon_bench.soak.sparkline_sheet import write_sheet
 from mnemon_bench.soak.trend import ALLOWANCES, MOST_GROWTH, WARM_UP, find_trend, find_trends
 
 SECONDS = [float(number * 30) for number in range(1, 101)]

@@ -55,8 +55,8 @@ async def find_events_from_conversation(
         each.id for each in logged if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
     }
     told = [each.event for each in logged if isinstance(each.event, _LINEAGE_EVENTS)]
-    elsewhere = {each.fact_id for each in told if not is_drawn(each.lineage)}
-    facts = {each.fact_id for each in told} - elsewhere
+    kept = {each.fact_id for each in told if not is_drawn(each.lineage)}
+    facts = {each.fact_id for each in told} - kept
     return [
         each.seq
         for each in logged
@@ -76,8 +76,8 @@ async def find_facts_from_below(connection: Client, owner: Owner, position: int)
     """
     events = [each.event async for each in stream_events(connection, thing_filter(*owner, "fact"))]
     told = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]
-    elsewhere = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
+    kept = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
     for each in told:
-        if isinstance(each, FactMergedV1) and each.merged_id in elsewhere:
-            elsewhere.add(each.fact_id)
-    return {each.fact_id for each in told} - elsewhere
+        if isinstance(each, FactMergedV1) and each.merged_id in kept:
+            kept.add(each.fact_id)
+    return {each.fact_id for each in told} - kept

@@ -9,15 +9,17 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import DEFAULTS, resolve_settings, set_value
 from mnemon_contracts.settings.fields import list_groups
 
-KNOBS = {field.name: SettingControl.from_setting(field) for group in list_groups() for field in group.fields}
+CONTROLS = {
+    field.name: SettingControl.from_setting(field) for group in list_groups() for field in group.fields
+}
 PRICE = {"model": "gpt-4o-mini", "input": 0.15, "output": 0.6, "batch": 0.5}
 
 
 def test_every_setting_has_a_field_that_gives_back_what_it_shows() -> None:
-    assert set(KNOBS) == set(DEFAULTS)
-    for name, knob in KNOBS.items():
+    assert set(CONTROLS) == set(DEFAULTS)
+    for name, control in CONTROLS.items():
         value = DEFAULTS[name]
-        assert knob.read_value({name: knob.format_value(value)}) == value, name
+        assert control.read_value({name: control.format_value(value)}) == value, name
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ def test_every_setting_has_a_field_that_gives_back_what_it_shows() -> None:
     ],
 )
 def test_typed_text_becomes_a_value(name: str, typed: str, value: Any) -> None:
-    assert KNOBS[name].read_value({name: typed}) == value
+    assert CONTROLS[name].read_value({name: typed}) == value
 
 
 def test_prices_are_lines_of_their_own() -> None:
@@ -42,7 +44,7 @@ def test_prices_are_lines_of_their_own() -> None:
         for number, line in enumerate(lines)
         for part in ("model", "input", "output", "cached", "batch")
     }
-    assert KNOBS["spending.prices"].read_value(form) == [PRICE, {"model": "haiku", "input": "x"}]
+    assert CONTROLS["spending.prices"].read_value(form) == [PRICE, {"model": "haiku", "input": "x"}]
 
 
 def test_every_wrong_field_is_named() -> None:

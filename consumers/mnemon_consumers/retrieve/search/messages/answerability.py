@@ -198,7 +198,7 @@ def extract_answerability_features(
         intent: the query.
         statistics: rarity of the tenant's words.
     """
-    if len(scored) < LEAST_FOUND or intent.antecedents or not is_question(intent.text):
+    if len(scored) < LEAST_FOUND or intent.antecedents or not asks_for_answer(intent.text):
         return None
     terms = select_topic_terms(intent)
     best = list(islice((each for each in scored if not _repeats_query(each, intent)), JUDGED))
@@ -220,7 +220,7 @@ def compute_answerability(features: AnswerabilityFeatures, weights: Answerabilit
     return 1 / (1 + math.exp(-logit))
 
 
-def is_question(query: str) -> bool:
+def asks_for_answer(query: str) -> bool:
     """Return whether a query asks something, and has no more than a question.
 
     Key words and statements ask nothing: for them, the nearest messages are the answer.
@@ -316,7 +316,7 @@ def load_answerability_weights() -> AnswerabilityWeights:
 
 def _repeats_query(scored: ScoredMessage, intent: QueryIntent) -> bool:
     text = scored.message.content
-    return describe_text(text).terms == intent.terms and is_question(text)
+    return describe_text(text).terms == intent.terms and asks_for_answer(text)
 
 
 def _list_words(text: str) -> str:

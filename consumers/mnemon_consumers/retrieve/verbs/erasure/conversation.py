@@ -75,7 +75,7 @@ class ConversationEraser:
             event, erased = await self._plan_erasure(owner, conversation)
             there = await self._count_contents(erased)
             batches = await self._database.run_query(list_provider_batches(erased))
-            elsewhere = await self._database.run_query(count_in_inactive_generations(erased))
+            inactive = await self._database.run_query(count_in_inactive_generations(erased))
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
             position = await self._log.publish_event(address, event, registered.event_id)
         left = await wait_for_stores(partial(self._find_unfinished, registered, position))
@@ -84,7 +84,7 @@ class ConversationEraser:
             removed=select_removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
-            generations=tuple(elsewhere),
+            generations=tuple(inactive),
         )
 
     async def verify_conversation(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:

@@ -97,7 +97,7 @@ class EraseVerb:
         owner = address.owner
         there = await self._count_contents(owner, None)
         batches = await self._database.run_query(list_provider_batches(erase_everything(owner)))
-        elsewhere = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))
+        inactive = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
@@ -109,7 +109,7 @@ class EraseVerb:
             removed=select_removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
-            generations=tuple(elsewhere),
+            generations=tuple(inactive),
         )
 
     async def _verify_erasure(self, owner: Owner, words: str | None) -> Reply:

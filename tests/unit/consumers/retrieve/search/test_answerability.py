@@ -7,9 +7,9 @@ import pytest
 from mnemon_consumers.retrieve.search.messages import answerability
 from mnemon_consumers.retrieve.search.messages.answerability import (
     Judgement,
+    asks_for_answer,
     extract_answerability_features,
     extract_speaker_features,
-    is_question,
     judge_messages,
     load_answerability_weights,
 )
@@ -69,7 +69,7 @@ def measure(query: str, text: str, similarity: float = 0.3) -> float:
     ],
 )
 def test_key_words_statements_and_long_texts_are_no_questions(query: str, expected: bool) -> None:
-    assert is_question(query) is expected
+    assert asks_for_answer(query) is expected
 
 
 def test_more_words_and_a_higher_similarity_make_an_answer_more_probable() -> None:
