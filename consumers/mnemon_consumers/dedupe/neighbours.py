@@ -54,7 +54,7 @@ class Neighbours:
         await self._search_texts(self._known.meanings)
 
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
-        """Return facts near to a text that are live at a time; none without an embedder.
+        """Return the facts near a text in meaning that are live at a time; none without an embedder.
 
         These are the `NEAREST` hits of the vector store that are unchanged, and the facts that the turn
         wrote.

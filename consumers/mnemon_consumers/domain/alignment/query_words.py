@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
 _SHORTEST_PREFIX: Final = 5
 _LONGEST_ENDING: Final = 2
 _OWN_ENDINGS: Final = "aio"
-"""Letters with which no form of an English word ends: "martini" is no form of "martin"."""
+"""Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
 
 _FRAME: Final = """
 user forget delete remove erase drop please thing fact memory remember information everything something

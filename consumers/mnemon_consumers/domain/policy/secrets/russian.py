@@ -174,7 +174,7 @@ def _is_nominative(word: str) -> bool:
 
 
 def _is_genitive(word: str) -> bool:
-    """Return whether a noun is more likely in an oblique case, which qualifies another word, than a value."""
+    """Return whether a noun is more likely in an oblique case than in the nominative, and so not a value."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")

@@ -1,6 +1,6 @@
 """Answerability: how probable it is that a user's messages answer a question. No I/O, no clock.
 
-A search always finds the nearest messages, also for a question that no message answers. Two logistic
+A search always finds the nearest messages, even for a question that no message answers. Two logistic
 regressions judge the messages found: the first tells whether they are about the topic of the question, the
 second whether they are about the person whom it names. Neither reads the answer itself.
 """

@@ -333,7 +333,7 @@ def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
 
 
 def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
-    """Read "the last two weeks", which end today."""
+    """Read "the last two weeks", which end today, or "the next two weeks", which begin today."""
     kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
     number = match.get_number("few") or match.get_number("count")
     if number is None:
