@@ -182,7 +182,9 @@ def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
 
 
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
-    """Return the fact whose words a proposal repeats; None if the proposal has to replace another fact."""
+    """Return the fact whose words a proposal repeats; None without one, or if the proposal names a live fact
+    to replace.
+    """
     event, at = proposal.event, proposal.at
     if event.supersedes and known.find_live(event.supersedes, at):
         return None

@@ -189,7 +189,7 @@ def build_comparisons(
 
 
 class Death(NamedTuple):
-    """End of a window without an answer: the reason, the model asked last, and the number of failures."""
+    """End of a window without an answer: the reason, the model asked last, and the earlier failures."""
 
     reason: str
     model: str

@@ -141,7 +141,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return items from the first on, until more than `limit` of them are not among `excluded_ids`."""
+    """Return the first items, of which at most `limit` are not among `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

@@ -47,7 +47,7 @@ _EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, Tim
 class ContextTurn(NamedTuple):
     """A request for a context, with the settings and the time that apply to its answer.
 
-    Without `search` the relevant sections stay empty.
+    Without `search`, the sections that a search fills stay empty.
     """
 
     owner: Owner

@@ -16,8 +16,8 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
     """Return the end of a fact in its new tier.
 
     Returns:
-        The former end if the tier stays. In another tier: None, except in `working` the former end or the
-        default expiry.
+        The former end if the tier stays. After a move to the tier `working`, the former end, else the default
+        expiry. After a move to another tier, None.
     """
     if tier == former.tier:
         return former.expires_at

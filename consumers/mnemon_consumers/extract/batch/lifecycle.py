@@ -83,7 +83,7 @@ class BatchLifecycle:
         self._readings: dict[str, int] = {}
 
     async def advance_batches(self, connection: Client) -> None:
-        """Claim due windows, and advance every batch that no other process handles.
+        """Claim due windows, and advance every open batch that is due and that no other process handles.
 
         Raises:
             DatabaseUnavailable: the database does not answer. The call can be repeated.

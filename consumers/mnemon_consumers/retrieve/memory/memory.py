@@ -123,7 +123,7 @@ class Memory:
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
-            nats.errors.Error: `min_seq` is given and the log cannot be read now.
+            nats.errors.Error: the applied position or the log is needed, and cannot be read now.
         """
         cached = self.find_cached_messages(owner, conversation, limit, min_seq)
         if cached is not None:

@@ -80,7 +80,7 @@ def list_distinct(
 
 
 def describe_source(message: VisibleMessage) -> Hashable:
-    """Return the speaker, and the day if the text names a time: "yesterday" is another day on each day."""
+    """Return the speaker, and the day if the text names a time: "yesterday" means another date each day."""
     day = message.sent_at.date() if describe_text(message.content).tells_time else None
     return message.name or message.role, day
 

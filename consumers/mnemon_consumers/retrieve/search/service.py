@@ -361,7 +361,7 @@ class Search:
         be excluded.
 
         Raises:
-            DatabaseUnavailable: the facts cannot be read now.
+            DatabaseUnavailable, nats.errors.Error: the facts cannot be read now.
         """
         known = (await self._memory.load_facts(question.owner, question.min_seq)).value
         tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
@@ -432,7 +432,7 @@ class Search:
         """Return the event ids of the recent messages.
 
         Raises:
-            DatabaseUnavailable: the messages cannot be read now.
+            DatabaseUnavailable, nats.errors.Error: the messages cannot be read now.
         """
         conversation, limit = question.window
         seen = await self._memory.load_messages(question.owner, conversation, limit, question.min_seq)

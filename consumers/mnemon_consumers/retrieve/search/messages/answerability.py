@@ -29,7 +29,7 @@ WEIGHTS_FILE: Final = "answerability.toml"
 """Weights that `just fit-answerability` has fitted, beside this module."""
 
 LONGEST_QUESTION: Final = 400
-"""Number of characters above which a query is not judged: it has more than a question."""
+"""Number of characters above which a query is not judged: it is more than a question."""
 
 LEAST_TERMS: Final = 2
 """Number of words, stop words and times excluded, below which a query is not judged."""
@@ -221,7 +221,7 @@ def compute_answerability(features: AnswerabilityFeatures, weights: Answerabilit
 
 
 def asks_for_answer(query: str) -> bool:
-    """Return whether a query asks something, and has no more than a question.
+    """Return whether a query asks something in up to `LONGEST_QUESTION` characters.
 
     Key words and statements ask nothing: for them, the nearest messages are the answer.
     """

@@ -117,7 +117,7 @@ class PossibleName:
         sounds: their spellings by sound.
         others: spellings by sound of short forms, of full names, and of further readings of the case.
         possessives: spellings by sound of the names of which the word may be the possessive.
-        similar: spellings by sound from which the name may differ in a letter.
+        similar: spellings by sound from which the name may differ in a letter or two.
         keys: all texts and sounds by which a name is looked up.
     """
 
@@ -139,7 +139,7 @@ class NameIndex:
     Attributes:
         keys: all texts and sounds.
         unspaced: the texts in scripts without spaces between words.
-        long_sounds: the sounds that may differ in a letter from a name, by their first letter.
+        long_sounds: the sounds that are long enough to differ in a letter or two, by their first letter.
     """
 
     texts: Mapping[str, AbstractSet[str]]

@@ -170,8 +170,8 @@ class _Phrase(NamedTuple):
 
 
 _Reading: TypeAlias = Callable[[_Match], tuple[int, Sequence[_Span]] | None]
-"""Function that returns the end of a phrase, as a number of words, and the spans that the phrase names; None
-if it names none."""
+"""Function that returns the place of the word after a phrase, and the spans that the phrase names; None if it
+names none."""
 
 
 class _Rule(NamedTuple):

@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.settings.store import LiveSettings
 
 CANDIDATES: Final = 5
-"""Maximum number of facts that a reply offers if a query names no fact clearly."""
+"""Maximum number of facts that a reply offers if a query does not clearly name one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""View of facts in replies: expiry, pages, and importance in words. No I/O, no clock."""
+"""View of facts in replies: pages, and importance in words. No I/O, no clock."""
 
 import re
 from bisect import bisect_right

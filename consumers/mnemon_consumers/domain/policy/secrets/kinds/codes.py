@@ -405,7 +405,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_told_later(rest: str) -> bool:
-    """Return whether the text after a noun ends in its code: "the PIN is the same on every card: 3906"."""
+    """Return whether the text after a noun has its code later: "the PIN is the same on every card: 3906"."""
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
     ended = _AT_END.match(rest)

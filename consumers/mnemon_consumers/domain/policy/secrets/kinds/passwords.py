@@ -150,7 +150,7 @@ _NAMING: Final = compile_pattern(
     (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
     телефон\w*|роутер\w*|ноутбук\w*))\s$"""
 )
-"""Words before a token with digits that make it the name of another thing than the password."""
+"""Words before a token with digits that make it the name of something other than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
 _HINTED: Final = compile_pattern(
