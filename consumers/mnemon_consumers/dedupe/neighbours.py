@@ -1,8 +1,8 @@
 """The facts that are nearest in meaning to the proposals of one turn of a user.
 
-The turn queries the vector engine once for all its proposals, and writes the points of its decisions once, at
-its end. In between, the engine does not know what the turn has decided, so this module compares proposals
-with the facts that the turn itself has written.
+The turn queries the vector store once for all its proposals, and writes the points of its decisions once, at
+its end. In between, the store lacks the decisions of the turn, so this module also compares proposals with
+the facts that the turn has written.
 """
 
 from collections.abc import Sequence

@@ -47,7 +47,7 @@ class RetentionEnforcer:
         self._settings = settings
 
     async def remove_round(self, connection: Client, now: datetime) -> bool:
-        """Remove what is too old, up to a limit of each kind; return whether more is left.
+        """Remove work that is too old, up to a limit of each kind; return whether more may be left.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

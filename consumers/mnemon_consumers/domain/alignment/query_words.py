@@ -100,7 +100,7 @@ class ContentWord(NamedTuple):
         before: the word before it.
         is_person: whether it is a word for a person, such as `mother`.
         is_capital: whether it begins with a capital letter.
-        is_first: whether it is the first word of its text, where a capital letter tells nothing.
+        is_first: whether it is the first word of its text, where a capital letter means nothing.
         is_measure: whether it is a number or a date.
     """
 

@@ -43,7 +43,7 @@ async def find_candidates(
     Words find up to `limit` candidates, and the vector as many. Without a vector only words are used.
 
     Raises:
-        VectorsUnavailable: the engine does not answer.
+        VectorsUnavailable: the vector store does not answer.
     """
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []

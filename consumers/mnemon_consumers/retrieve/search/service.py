@@ -198,8 +198,7 @@ class Search:
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
-            preceding: the messages before the query, oldest first; a query that stands by itself ignores
-                them.
+            preceding: the messages before the query, oldest first; a query that stands alone ignores them.
         """
         intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
@@ -339,7 +338,7 @@ class Search:
         A name of one word in more than `MOST_FACTS_PER_NAME` facts leads nowhere, so its facts are left out.
 
         Raises:
-            VectorsUnavailable: the engine does not answer.
+            VectorsUnavailable: the vector store does not answer.
         """
         assert self._vectors is not None
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)

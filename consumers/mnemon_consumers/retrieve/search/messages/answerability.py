@@ -42,13 +42,13 @@ the answers.
 """
 
 LEAST_TEXTS: Final = 30
-"""Number of counted texts of a tenant below which no query is judged: rarity of words tells nothing yet."""
+"""Number of counted texts of a tenant below which no query is judged: their rarity of words means little."""
 
 SCRIPT_READ: Final = 400
 """Number of characters of a message that tell its script."""
 
 JUDGED: Final = 24
-"""Number of best messages that are judged; more of them take longer and tell nothing more."""
+"""Number of best messages that are judged; more of them take longer and add nothing."""
 
 COVERING: Final = 5
 """Number of best messages that are compared with the words of the query."""
@@ -161,7 +161,7 @@ def judge_messages(
 ) -> Judgement | None:
     """Return how probable it is that the messages answer the query; None if that cannot be told.
 
-    It can be told only of questions that stand by themselves, with the embedding model for which the weights
+    It can be told only of questions that stand alone, with the embedding model for which the weights
     were fitted, and only if the model knows the language of both the query and the best message.
 
     Args:

@@ -95,7 +95,7 @@ class QueryIntent:
 
     @cached_property
     def antecedents(self) -> tuple[Antecedent, ...]:
-        """Return the preceding messages that count, newest first; none if the query stands by itself."""
+        """Return the preceding messages that count, newest first; none if the query stands alone."""
         return weigh_antecedents(self.dependence, self.preceding)
 
     @cached_property
@@ -148,7 +148,7 @@ class QueryIntent:
 
     @cached_property
     def words(self) -> Sparse:
-        """Return the weights of the terms and of their concepts, as the vector engine takes them."""
+        """Return the weights of the terms and of their concepts, as the vector store takes them."""
         return concepts.add_to_query(self.term_weights)
 
 

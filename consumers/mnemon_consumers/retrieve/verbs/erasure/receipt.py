@@ -155,7 +155,7 @@ async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Co
     """Count the points of some events.
 
     Raises:
-        VectorsUnavailable: the engine does not answer.
+        VectorsUnavailable: the vector store does not answer.
     """
     count = 0
     for collection in port.Collection:
