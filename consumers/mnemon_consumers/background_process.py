@@ -28,7 +28,7 @@ _READY = b"ready"
 
 
 class BackgroundFailed(Exception):
-    """The background process ended before its consumers were ready; its log messages give the reason."""
+    """The background process ended, or timed out, before its consumers were ready; its log has the reason."""
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
 from mnemon_infra.telemetry.metrics import MODELS_FAILING
 
 SUBJECT: Final = "$SRV.STATS.mnemon-models"
-"""Subject in core NATS to which each process that calls models replies."""
+"""Subject of requests in core NATS, which each process that calls models answers."""
 
 _REPORT: Final = TypeAdapter(list[FailingModel])
 

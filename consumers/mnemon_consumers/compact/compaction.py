@@ -1,6 +1,7 @@
 """Compaction of one conversation, under its lock, one step at a time, until no step is due.
 
-The log holds all state. Each step waits until the projections have all of the user's events, then reads them.
+The log holds all state. Each step waits until the projections have the user's chat events, summaries and
+erasures, then reads them.
 Before the outcome is appended to the log, the step is compared with the projections again, because the model
 may answer late. If messages are cleared after this comparison, the messages and the summary are below the
 watermark. If the user is erased after this comparison, the summary is removed from the log again.
@@ -65,7 +66,7 @@ TURN_SECONDS: Final = 10.0
 conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds. After it, the trigger is redelivered with a delay as long."""
+"""Maximum wait for the projections, in seconds. Then the trigger is redelivered after the same time."""
 
 ANSWER_WAIT: Final = 30.0
 """Maximum wait for the projections, in seconds, after a model has answered. The wait is long, because the

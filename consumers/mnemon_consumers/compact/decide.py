@@ -65,7 +65,7 @@ def choose_next_step(
     """Return the step that is due in a conversation; None if no step is due.
 
     Summaries are merged before another summary is written, so that a conversation has at most `merge_above`
-    summaries.
+    summaries, unless the setting was lowered.
 
     Args:
         uncovered: the oldest messages that no summary covers: at most `after_messages` + 1 messages.

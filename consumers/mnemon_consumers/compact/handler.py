@@ -83,6 +83,8 @@ class CompactConsumer:
     async def check_lengths(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Publish a trigger for each long conversation of the users whom the deliveries name.
 
+        Users of tenants without compaction are skipped.
+
         Returns:
             An outcome for each delivery.
         """

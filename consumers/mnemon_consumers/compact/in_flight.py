@@ -17,7 +17,7 @@ whole has more time to stop.
 
 
 class InFlightWork:
-    """Work in progress. The end of the block refuses new work, waits for the current work, then cancels it.
+    """Work in progress. The end of the block refuses new work, and cancels current work that takes too long.
 
     Args:
         ending_seconds: seconds to wait at the end of the block before the current work is cancelled.

@@ -30,8 +30,8 @@ ENDING: Final = 500
 from its beginning."""
 
 TOOL_BEGINNING: Final = 300
-"""Maximum number of characters of a tool's input, and of its output, that the model is shown. The bot's
-answer has their result."""
+"""Maximum number of characters of a message's tool calls, and of a tool's result, that the model is shown:
+the bot's answer tells the outcome."""
 
 MOST_TOKENS: Final = 2000
 """Maximum number of tokens of an answer. Summaries are much shorter, but the thoughts of thinking models

@@ -142,7 +142,10 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
 
 
 def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
-    """Return the end that the words of a proposal name; None for a lasting fact or without such words."""
+    """Return the end that the words of a proposal name; None without one.
+
+    The result is None, too, for a lasting fact (`_LASTING`), and for an import, whose words may be years old.
+    """
     # The date of an imported line is not known: its "until Friday" may be years ago.
     if proposed.lineage.extractor == "import" or _has_any(_LASTING, proposed.text):
         return None

@@ -64,12 +64,13 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The result of comparing a new fact with all known facts.
+    """The result of comparing a new fact with the known facts that are like it.
 
     Attributes:
         best: the fact that the new fact repeats or updates; None if the new fact is a separate fact.
-        nearest: the fact that is most like the new fact; set for every decision.
-        undecided: ids of facts that may say the same, the likeliest first.
+        nearest: the fact that is most like the new fact; None if no known fact was like it.
+        undecided: ids of up to `MOST_UNDECIDED` facts that may say the same, the likeliest; none if `best` is
+            set.
     """
 
     best: Match | None = None
@@ -91,7 +92,8 @@ def compare_facts(
         facts: the known facts.
         nearest: the known facts that are near in meaning.
         likeness: the embedding model and its thresholds.
-        settings: thresholds that override the thresholds of the model.
+        settings: thresholds that override the thresholds of the model, and whether an update requires
+            similarity.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse_fact(text)
@@ -109,7 +111,10 @@ def compare_facts(
 
 
 def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
-    """Return two thresholds of similarity: for an update, and for a duplicate; None without an embedder."""
+    """Return two thresholds of similarity: for an update, and for a duplicate.
+
+    A threshold comes from the settings, else from the embedding model. Without both it is None.
+    """
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:
@@ -125,7 +130,7 @@ def _select_candidates(
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
 ) -> list[KeptFact]:
-    """Select facts to align: facts with the most terms in common, the nearest facts, and similar facts."""
+    """Select facts to align: facts with the most terms in common, the nearest fact, and all similar facts."""
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)
     chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}

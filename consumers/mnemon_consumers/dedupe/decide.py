@@ -34,8 +34,8 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 
 DecisionEvent = tuple[str, Event]
-"""The name of an event, such as `fact.saved`, and the event. The id of the proposal determines the event's
-`id`."""
+"""The name of an event, such as `fact.saved`, and the event. Its `id` is derived from the cause of the
+decision, so that the same decision taken again has the same id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A proposal that no rule refuses and whose words are new, with the fact that it would become."""
+    """A proposal that neither a rule nor equal words decide, with the fact that it would become."""
 
     proposal: Proposal
     fact: Fact
@@ -74,7 +74,9 @@ def decide_proposal(
 def examine_proposal(
     proposal: Proposal, known: UserFacts, settings: SettingsV1
 ) -> CandidateFact | list[DecisionEvent]:
-    """Refuse a proposal, or find the fact whose exact words it repeats.
+    """Decide on a proposal by its words alone: refuse it, or restate the fact that has the same words.
+
+    Letter case and punctuation do not tell words apart.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.
@@ -96,7 +98,7 @@ def examine_proposal(
 
 
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text to compare with other facts; None if a rule or the words decide already."""
+    """Return the text to compare with other facts; None if the policy or a fact of the same words decides."""
     event = proposal.event
     if find_refusal(event.text, settings.policy) or _find_repeated(proposal, known):
         return None
@@ -180,7 +182,9 @@ def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
 
 
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
-    """Return the fact whose words a proposal repeats; None if the proposal has to replace another fact."""
+    """Return the fact whose words a proposal repeats; None without one, or if the proposal names a live fact
+    to replace.
+    """
     event, at = proposal.event, proposal.at
     if event.supersedes and known.find_live(event.supersedes, at):
         return None
@@ -344,7 +348,9 @@ def _derive_id(*parts: str) -> str:
 def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact with its own words and the attributes that the proposal adds.
 
-    The later of two ends counts, as when a user says "away for two weeks" again a week later.
+    The larger importance counts. `expires_at` of the proposal replaces the former end. Without it, in the
+    tier `working`, the later of the kept end and the end that the proposal's words name counts, as when a
+    user says "away for two weeks" again a week later. The words give no end to a fact that has none.
     """
     tier = proposed.tier or former.tier
     expires_at = proposed.expires_at or compute_kept_until(former, tier, at, settings.limits)
@@ -359,7 +365,8 @@ def rewrite_fact(
 ) -> Fact:
     """Return the fact with the newer words.
 
-    The larger importance counts. Kind and tier change only if the proposal names them.
+    The larger importance counts. Kind and tier change only if the proposal names them. The end comes from the
+    proposal, else see `compute_rewritten_until`.
     """
     tier = proposed.tier or former.tier
     end = find_named_end(proposed, at, settings)

@@ -10,7 +10,7 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Minimum importance of a high fact. Only another high fact evicts it."""
+"""Minimum importance of a high fact. A fact that needs room evicts it only if it is high too."""
 
 LOW: Final = 3
 """Maximum importance of a low fact."""
@@ -29,7 +29,9 @@ class Eviction(NamedTuple):
 def make_room(
     fact: Fact, others: Collection[KeptFact], limits: FactLimits, *, joins: bool
 ) -> list[Eviction] | None:
-    """Return the facts to evict so that no limit is exceeded; None if there is no room for the new fact.
+    """Return the facts to evict so that a fact fits within the limits of its tier and of the user.
+
+    The result is None if the fact is not high, and a high fact would have to be evicted.
 
     Args:
         fact: the fact to write.

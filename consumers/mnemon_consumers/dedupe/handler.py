@@ -32,7 +32,7 @@ TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.
 
 
 class DedupeConsumer:
-    """Decides on proposals and comparisons, and keeps the limits of facts."""
+    """Decides on proposals and comparisons, keeps the limits of facts, and forgets discarded facts."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._settings = LiveSettings()
@@ -58,10 +58,11 @@ class DedupeConsumer:
     async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
 
-        The method returns an outcome for each delivery.
-
         While a tenant moves, its proposals wait. A move that succeeds proposes them again in the other
         deployment; after a move that fails, they are decided here.
+
+        Returns:
+            An outcome for each delivery.
         """
         owners = [_parse_event_owner(each) for each in deliveries]
         users: defaultdict[Owner, list[int]] = defaultdict(list)

@@ -1,8 +1,8 @@
 """The facts that are nearest in meaning to the proposals of one turn of a user.
 
-The turn queries the vector engine once for all its proposals, and writes the points of its decisions once, at
-its end. In between, the engine does not know what the turn has decided, so this module compares proposals
-with the facts that the turn itself has written.
+The turn queries the vector store once for all its proposals, and writes the points of its decisions once, at
+its end. In between, the store lacks the decisions of the turn, so this module also compares proposals with
+the facts that the turn has written.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 NEAREST: Final = 10
-"""Number of hits to compare per text; some of them belong to facts that have changed or ended."""
+"""Maximum number of hits to compare per text; some of them belong to facts that have changed or ended."""
 
 
 class Neighbours:
@@ -54,7 +54,10 @@ class Neighbours:
         await self._search_texts(self._known.meanings)
 
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
-        """Return the facts that are nearest to a text and live at a time; none without an embedder.
+        """Return the facts near a text in meaning that are live at a time; none without an embedder.
+
+        These are the `NEAREST` hits of the vector store that are unchanged, and the facts that the turn
+        wrote.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
@@ -125,8 +128,8 @@ class Neighbours:
             ]
 
     async def _make_findable(self) -> None:
-        """Write missing points of facts: the worker that decided a fact may have been killed before the
-        write.
+        """Write missing and outdated points of facts: the worker that decided a fact may have been killed
+        before the write.
         """
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}

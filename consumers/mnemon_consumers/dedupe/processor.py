@@ -1,6 +1,6 @@
 """Decisions on one user's proposals and comparisons, under the user's lock, in the order of the log.
 
-A delivery is only a trigger: the worker that holds the lock decides on everything that is undecided, so any
+A delivery is only a trigger: the worker that holds the lock decides on the oldest undecided events, so any
 number of workers take the same decisions as one worker. Decisions are stored in the log only.
 """
 

@@ -73,7 +73,7 @@ def cut_windows(
         messages: messages that belong to no window, oldest first.
         now: the current time, which tells whether the conversation rests.
         settings: settings of the tenant.
-        rested: whether all messages are due in any case.
+        rested: whether all messages are due even if the conversation does not rest yet.
     """
     if not messages:
         return WindowCut((), None)
@@ -93,7 +93,7 @@ def cut_windows(
 
 
 def build_prompt_messages(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
-    """Return messages in the form of a prompt, with times in the user's zone."""
+    """Return messages in the form of a prompt, with times in the time zone `zone`."""
     local = ZoneInfo(zone)
     return [
         PromptMessage(
@@ -189,7 +189,7 @@ def build_comparisons(
 
 
 class Death(NamedTuple):
-    """End of a window without an answer: the reason, the model asked last, and the number of failures."""
+    """End of a window without an answer: the reason, the model asked last, and the earlier failures."""
 
     reason: str
     model: str

@@ -1,4 +1,4 @@
-"""Online requests: asks a model about windows one by one, where batches do not exist or are disabled."""
+"""Online requests: asks a model about windows one by one, where batches are disabled or do not reach them."""
 
 import asyncio
 import time
@@ -63,7 +63,7 @@ class _Response:
 
 
 class OnlineRequester:
-    """Asks a model about conversations, one window at a time.
+    """Asks a model about the windows of conversations, for each conversation one window at a time.
 
     A transaction holds the windows of open requests. If the process ends, the transaction ends too, and
     another process asks about these windows, except windows whose answer is in the log already.
@@ -95,7 +95,9 @@ class OnlineRequester:
         self._at_once = at_once
 
     async def request_windows(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Ask a model about all due windows of some users; return the users who may have more windows.
+        """Ask a model about due windows of some users; return the users who may have more windows.
+
+        After `TURN_SECONDS` no further round begins.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The next call asks
@@ -124,7 +126,11 @@ class OnlineRequester:
         return None if model is None else extraction.mode == "online" or model.batches is None
 
     async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Ask a model about one window of each conversation; return the users who had a due window."""
+        """Ask a model about one due window of each conversation, up to a limit for each user.
+
+        Returns:
+            The users who had a due window.
+        """
         wanted = [
             (owner, every)
             for owner in owners

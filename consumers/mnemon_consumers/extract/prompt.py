@@ -1,7 +1,7 @@
 """Builds the prompt that asks a model for facts. No I/O, no clock.
 
-The instructions come first and never change, so that providers cache them; the minimum for a cache is about a
-thousand tokens. The parts that differ between requests follow.
+The instructions come first and are the same for all requests of a tenant, so that providers cache them; the
+minimum for a cache is about a thousand tokens. The parts that differ between requests follow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,8 +34,6 @@ MOST_TOKENS: Final = 8000
 """Maximum number of tokens of an answer. Fifty facts take half of the tokens; the thoughts of thinking models
 count, too.
 """
-
-"""Names of weekdays, independent of the locale of the process."""
 
 INSTRUCTIONS: Final = """\
 You read a part of a conversation between a user and an assistant and write down what is worth remembering \

@@ -39,7 +39,7 @@ CHECKED_AT_ONCE: Final = 200
 """Number of users that one query checks."""
 
 UNSETTLED_DELAY: Final = timedelta(seconds=60)
-"""Delay before the next check of a user with messages that are not projected yet."""
+"""Maximum delay before the next check of a user with messages that are not projected yet."""
 
 CLOCK_MARGIN: Final = timedelta(seconds=2)
 """Maximum time by which the server's clock may be ahead of this process's clock."""

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 CHUNK: Final = 300, 900
-"""Minimum and maximum number of characters of a chunk. From the minimum on, a chunk may end with a paragraph
-or a sentence."""
+"""Desired minimum and maximum number of characters of a chunk. From the minimum on, a chunk may end with a
+paragraph or a sentence; the last chunk may be shorter."""
 
 WINDOW: Final = 4_000
 MARKDOWN_WINDOW: Final = 100_000

@@ -77,7 +77,7 @@ async def sweep_points(
 
 
 def _list_removal_filters(owner: Owner) -> Iterator[str]:
-    """Yield filters for all events that remove content of a user or change a fact.
+    """Yield filters for the events that write or end facts, clear messages, or erase a user's content.
 
     The trigger of this sweep may be older than the last of these events, because the server keeps only the
     trigger that was published last.

@@ -67,6 +67,8 @@ class MaintainConsumer:
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Expire facts, check limits or remove old work, as the triggers say.
 
+        Limits are also checked if a setting has changed them since the last check.
+
         Returns:
             An outcome for each delivery.
         """
@@ -85,7 +87,7 @@ class MaintainConsumer:
         return [ACK] * len(deliveries)
 
     async def _expire_facts(self, now: datetime) -> None:
-        """Expire the facts whose date has passed at a time of the log.
+        """Expire the facts whose date has passed at `now`, a time of the log.
 
         An expired fact does not come back, so no fact is expired while the clocks disagree.
         """

@@ -27,13 +27,14 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("maintain")
 
 MOST_WINDOWS: Final = 5_000
-"""Maximum number of rows that one statement deletes."""
+"""Maximum number of windows, and of batches, that one round deletes."""
 
 MOST_MESSAGES: Final = 100
-"""Maximum number of messages that one round removes: the server overwrites each one, in 5 to 20 ms."""
+"""Maximum number of calls, and of dead letters, that one round removes. The server overwrites each message,
+in 5 to 20 ms."""
 
 BATCH_AGE: Final = timedelta(minutes=10)
-"""Time for which a finished batch is shown although all users of its windows are erased."""
+"""Time for which a finished batch stays although its windows and its events are gone."""
 
 SettingName = Literal["window_days", "model_call_days", "dead_letter_days"]
 
@@ -46,7 +47,7 @@ class RetentionEnforcer:
         self._settings = settings
 
     async def remove_round(self, connection: Client, now: datetime) -> bool:
-        """Remove what is too old, up to a limit of each kind; return whether more is left.
+        """Remove work that is too old, up to a limit of each kind; return whether more may be left.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

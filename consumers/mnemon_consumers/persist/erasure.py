@@ -125,7 +125,7 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
 
 
 def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
-    """Return the entry of an erasure; None for an event that persist makes a dead letter of."""
+    """Return the entry of an erasure; None for any other event, or an event that persist rejects."""
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
         if not isinstance(event, UserErasedV1):

@@ -33,7 +33,7 @@ TRIGGERED: Final = "compact", "extract"
 
 
 class PersistConsumer:
-    """Projects the log into PostgreSQL, and sweeps cleared content."""
+    """Projects the log into PostgreSQL, sweeps cleared content, and finishes erasures."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
@@ -69,7 +69,7 @@ class PersistConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Finish erasures of users, and remove their rows below the watermarks.
+        """Finish erasures of users and of their conversations, and remove their rows below the watermarks.
 
         Returns:
             An outcome for each delivery.

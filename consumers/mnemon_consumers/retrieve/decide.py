@@ -33,7 +33,7 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
-"""Number of newest messages from which the language is detected; a read loads at least as many."""
+"""Maximum number of newest messages from which the language is detected; a read loads at least as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ContextSources:
         counted: counts of its messages that were not read; None if they could not be counted.
         profile: the user's data.
         facts: all facts of the user, including expired facts.
-        summaries: all live summaries of the conversation, oldest first.
+        summaries: the live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
         incomplete: whether one of these parts could not be read.
     """
@@ -60,7 +60,7 @@ class ContextSources:
 
 
 def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
-    """Return the last `limit` messages, with a line after each answer that used tools."""
+    """Return the newest messages, with a line after each answer that used tools: at most `limit` entries."""
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
         shown.append(_build_history_message(row, row.role, row.content, row.name))
@@ -70,7 +70,7 @@ def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]
 
 
 def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
-    """Return all items that a model may be shown, without facts that have expired by `now`."""
+    """Return the items that a model may be shown under the settings, without facts expired by `now`."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = select_unexpired(known.facts, now)
@@ -141,7 +141,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return items from the first on, until more than `limit` of them are not among `excluded_ids`."""
+    """Return the first items, of which at most `limit` are not among `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

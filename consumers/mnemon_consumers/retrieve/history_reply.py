@@ -24,7 +24,7 @@ class HistoryMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FastHistory(msgspec.Struct, omit_defaults=True):
-    """A reply as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, without an error and validation."""
+    """A reply as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, without validation or errors."""
 
     seen_seq: int
     conversation: str

@@ -47,7 +47,7 @@ _EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, Tim
 class ContextTurn(NamedTuple):
     """A request for a context, with the settings and the time that apply to its answer.
 
-    Without `search` the relevant sections stay empty.
+    Without `search`, the sections that a search fills stay empty.
     """
 
     owner: Owner
@@ -69,7 +69,7 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments that read all live summaries, which the coverage counts."""
+        """Return the arguments that read the live summaries: at most one more than the settings allow."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
@@ -135,7 +135,10 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
 async def read_unsummarised(
     turn: ContextTurn, parts: ContextParts, until: float, missing: Missing
 ) -> ContextParts:
-    """Return the parts with all messages after the newest summary, and with counts of older messages."""
+    """Return the parts with the messages after the newest summary, and with counts of older messages.
+
+    At most as many messages are read as the budget may show, see `TOKENS_PER_MESSAGE` and `MOST_READ`.
+    """
     messages, memory = parts.messages, turn.memory
     if messages is None:
         return parts

@@ -51,12 +51,12 @@ MOST_FACTS: Final = 100_000
 """Maximum number of facts while decisions are taken again; the corrections then apply the tenant's limits."""
 
 NEAREST: Final = 10
-"""Number of facts near in meaning to compare, as in the first decisions."""
+"""Maximum number of facts near in meaning to compare, as in the first decisions."""
 
 _LENIENT_POLICY: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
-"""Policy that refuses nothing: current rules must not refuse a fact that was kept before."""
+"""The most lenient policy: current settings must not refuse a fact that was kept before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class FactVectors:
     vectors: Mapping[str, Dense]
 
     def find_nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
-        """Return the facts that are nearest in meaning, the nearest first."""
+        """Return the `NEAREST` facts that are nearest in meaning to a text, the nearest first."""
         if not facts:
             return []
         similarities = np.stack([self.vectors[each.fact.text] for each in facts]) @ self.vectors[text]
@@ -116,13 +116,13 @@ def collect_texts(log: Iterable[Logged], standing: LogState) -> set[str]:
 def redecide_proposals(
     log: Iterable[Logged], standing: LogState, settings: SettingsV1, meanings: FactVectors
 ) -> RedecidedFacts:
-    """Decide again on all proposals that a log has decided.
+    """Decide again on the open proposals of a log, see `LogState.is_open`.
 
     Args:
         log: the events about the user's facts, in log order.
         standing: the state that these events lead to.
-        settings: the settings to decide with. Of the limits, only the number of days that a working fact is
-            kept matters.
+        settings: the settings to decide with. The policy is not applied. Of the limits, only the number of
+            days that a working fact is kept matters.
         meanings: vectors of all `collect_texts`.
 
     Raises:
@@ -167,7 +167,7 @@ class _Replay:
             self._record_decision(proposal, self._decide_again(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event unchanged, because the event has no proposal or the proposal is gone."""
+        """Apply an event with its content: a merge, or an event whose proposal is gone or does not exist."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)

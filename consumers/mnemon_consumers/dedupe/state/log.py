@@ -1,4 +1,4 @@
-"""State of a user's log: the facts that are kept, the fact of each proposal, and the events to append."""
+"""State of a user's log: the facts that are kept, and the decision on each proposal."""
 
 import json
 from collections.abc import Iterable

@@ -27,7 +27,7 @@ TURN: Final = 50
 """Maximum number of proposals and comparisons in one turn of a user; then other users have their turns."""
 
 TURN_SECONDS: Final = 2.0
-"""Maximum duration of a turn, in seconds. While bots send many requests, each decision takes longer."""
+"""Seconds after which a turn takes no further decision; while bots send many requests, decisions are slow."""
 
 
 @dataclass(slots=True)

@@ -127,7 +127,7 @@ class Lexicon:
         return [*longest, *word_entries(words[0])]
 
     def number(self, word: frozenset[str]) -> float | None:
-        """Return the number that a word means; None if it is no number."""
+        """Return the number that a word means; None if it is not a number."""
         if self.numbers.keys().isdisjoint(word):
             return None
         return next(self.numbers[form] for form in word if form in self.numbers)

@@ -13,7 +13,7 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKi
 from mnemon_consumers.domain.alignment.syntax import contradicts
 
 WordSimilarity: TypeAlias = Callable[[str, str], float]
-"""Cosine similarity of two words, -1 to 1."""
+"""Function that returns the cosine similarity of two words, -1 to 1."""
 
 SIMILAR: Final = 0.55
 """Similarity above which two English words mean nearly the same; static vectors lack Russian words."""
@@ -23,7 +23,7 @@ PREFIX: Final = 5
 
 
 _EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
-"""Kinds of terms that match only if they are the same."""
+"""Kinds of terms that match only by a common key, or as a thing and its kind."""
 
 
 @dataclass(frozen=True, slots=True)

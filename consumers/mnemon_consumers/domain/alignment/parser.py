@@ -115,7 +115,7 @@ class _Parser:
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
-        """Return whether the letters, or three words missing in the lexicon, show another language."""
+        """Return whether a letter shows another language, or no word of at least three is in the lexicon."""
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
         words = [

@@ -1,8 +1,8 @@
 """Query fit: decides whether the words of a query name a fact, and chooses one of several facts.
 
-A query must not remove another fact than the intended fact. So a fact has a word of the query only if it has
-the same word, in any form or in other letters. Vectors and synonyms are not used: vectors treat "rent" and
-"house" as alike.
+A query must not change or remove any fact but the intended one. So a fact has a word of the query only if it
+has the same word, in any form or in other letters. Vectors and synonyms are not used: vectors treat "rent"
+and "house" as alike.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ SHARE_BY_SEVERAL: Final = 0.3
 """Minimum share of a fact's words that a query of two words or more must account for."""
 
 DISAGREEMENT: Final = 0.5
-"""Factor for a fact that agrees in words but not in person, negation or direction."""
+"""Factor for a fact that agrees in words but not in person, negation, direction, word order or tense."""
 
 
 class FactFit(NamedTuple):
@@ -88,8 +88,8 @@ def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping
 def _fit(query: ContentWords, fact: ContentWords) -> float:
     """Measure how well a query names a fact, 0 to 1.
 
-    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
-    a direction that only the fact or only the query has halves the fit. Numbers and names must be the same.
+    The fit is 1 if the fact has every content word of the query, and agrees with it. A disagreement in
+    person, negation, direction, word order or tense halves the fit.
     """
     found = query.weight_in(fact)
     if not found:

@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
 _SHORTEST_PREFIX: Final = 5
 _LONGEST_ENDING: Final = 2
 _OWN_ENDINGS: Final = "aio"
-"""Letters with which no form of an English word ends: "martini" is no form of "martin"."""
+"""Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
 
 _FRAME: Final = """
 user forget delete remove erase drop please thing fact memory remember information everything something
@@ -100,7 +100,7 @@ class ContentWord(NamedTuple):
         before: the word before it.
         is_person: whether it is a word for a person, such as `mother`.
         is_capital: whether it begins with a capital letter.
-        is_first: whether it is the first word of its text, where a capital letter tells nothing.
+        is_first: whether it is the first word of its text, where a capital letter means nothing.
         is_measure: whether it is a number or a date.
     """
 

@@ -48,7 +48,7 @@ class RelationVerdict:
         relation: relation of the newer fact to the older fact.
         evidence: the reason. It quotes no fact, because it is stored longer than the facts.
         score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
-        is_covered: whether the older fact says everything that the newer fact says, and more.
+        is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether both facts are about the same thing, without a contradiction.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
         is_open: whether the facts differ in wording only, so that similarity may decide.
@@ -67,7 +67,8 @@ SAME_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for differently worded facts to be the same."""
 
 UNDECIDED_SHARE: Final = 0.3
-"""Minimum share of each fact that must have a counterpart; below it, two facts are different."""
+"""Minimum share of each fact that must have a counterpart for two facts to be undecided, not different.
+`SUBSET_SHARE` of one of the facts is enough, too."""
 
 RELATED_SHARE: Final = 0.4
 """Minimum share of each fact that must have a counterpart before a model may let one replace the other."""
@@ -458,7 +459,7 @@ class _Comparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _decide_end(self) -> RelationVerdict | None:
-        """Decide the relation if one fact denies the other or says that it is over; None if undecided."""
+        """Decide the relation if one fact denies the other or says that it is over; None otherwise."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
@@ -724,7 +725,7 @@ class _Comparison:
         return self._decide_different("the feelings are about different things")
 
     def _decide_replacement(self) -> RelationVerdict | None:
-        """Decide the relation if each fact has terms that the other lacks; None if undecided."""
+        """Decide the relation by the terms that each fact lacks; None if they decide nothing."""
         left = self.alignment
         if left.new and self._is_named_instead():
             return self._decide_update("the newer fact names something else instead")

@@ -202,7 +202,7 @@ class Replacement:
         return None
 
     def _ends_phrase(self, term: Term) -> bool:
-        """Return whether an English word qualifies no next word: "is a junior", not "a junior colleague"."""
+        """Return whether an English word qualifies no other: "is a junior", not "a junior colleague"."""
         statement = self._statement_of(term)
         last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")

@@ -28,7 +28,8 @@ class Term(NamedTuple):
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
-        role: the preposition before the term, if a contrary preposition exists.
+        role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
+            exists.
         is_head: whether it belongs to the subject of the sentence.
         place: number of its first token.
     """

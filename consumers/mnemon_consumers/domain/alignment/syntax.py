@@ -134,7 +134,7 @@ def _is_complement(word: str, *, is_linked: bool) -> bool:
 
 
 def _has_subject(words: Sequence[str]) -> bool:
-    """Return whether the words before a Russian verb are its subject, which "каждую неделю" is not."""
+    """Return whether a word before a Russian verb may be its subject; no word of "каждую неделю" may."""
     return any(
         not is_cyrillic(word)
         or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))

@@ -39,7 +39,7 @@ _PROSE: Final = compile_pattern(
 _ARGUMENTS: Final = compile_pattern(
     r"""(?:^|\s)--?[A-Za-z]|&&|\|\s*\w|[\"'`$]\S|://|(?:^|\s)[~.]?/\w|\S/\S|;\s*\w|@\w"""
 )
-"""Patterns of command lines that sentences seldom match."""
+"""Parts of command lines that sentences seldom have."""
 
 _ORDER: Final = compile_pattern(
     r"""(?:(?:please|pls|ok|okay|now|hey|hi|hello|so|then|well|just|assistant|bot|first|also|

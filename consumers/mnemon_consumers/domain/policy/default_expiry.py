@@ -1,4 +1,4 @@
-"""Expiry dates of facts that are proposed without an expiry date."""
+"""Expiry dates of facts that are proposed without one, change their tier or are rewritten."""
 
 from datetime import datetime, timedelta
 
@@ -16,8 +16,8 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
     """Return the end of a fact in its new tier.
 
     Returns:
-        The former end if the tier stays. In another tier: None, except in `working` the former end or the
-        default expiry.
+        The former end if the tier stays. After a move to the tier `working`, the former end, else the default
+        expiry. After a move to another tier, None.
     """
     if tier == former.tier:
         return former.expires_at
@@ -30,10 +30,11 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
 def compute_rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the end of a rewritten fact, named by the new words or kept; None for a fact without an end.
+    """Return the end of a rewritten fact: the end that the new words name, else see `compute_kept_until`.
 
     Args:
-        former: the fact in its old words. An end that the old words named is dropped.
+        former: the fact in its old words. If these words named an end and have changed, the former end is
+            dropped.
         text: the new words.
         end: the end that the new words name, see `find_expiry`; only the tier `working` uses it.
         tier: the new tier of the fact.

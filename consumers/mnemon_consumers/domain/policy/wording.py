@@ -25,6 +25,6 @@ def join_lines(text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def split_words(text: str) -> str:
-    """Return the text's words, in lower case, with single spaces between and around them."""
+    """Return the text's words in lower case, `ё` as `е`, with single spaces between and around them."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
     return f" {' '.join(_WORD.findall(plain))} "

@@ -1,4 +1,4 @@
-"""Daily budgets, which limit the spending of a tenant on language models."""
+"""Daily budgets, which limit the spending of a tenant on language models, without chats of the proxy."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -74,8 +74,8 @@ class Budgets:
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
         """Return whether a tenant may ask a model now.
 
-        Calls in progress count as if they had been answered, with the longest answer. A tenant that has spent
-        its budget is logged once a day.
+        Calls in progress count as if they had been answered, with the longest answer. Each process logs once
+        a day that a tenant has spent its budget.
 
         Args:
             tenant: the tenant that asks.

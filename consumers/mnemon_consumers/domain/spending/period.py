@@ -28,7 +28,7 @@ class Period:
         until: the end of today.
         calls: the model calls of these days.
         settings: the current settings; their prices give the savings of batches.
-        out_of_budget: the tenants that have no budget left today.
+        out_of_budget: those of the requested tenants that have no budget left today.
         prices: the prices that are set, globally or for the requested tenant.
     """
 

@@ -22,11 +22,11 @@ DERIVED_DAYS: Final = 366
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
-"""Minimum share of the longer word that two forms of a name have in common, as Portugal and Portuguese have.
-They also have `LIKE_NAMES` letters in common."""
+"""Minimum share of the longer word that is the common beginning of two forms of a name, such as Portugal and
+Portuguese. The beginning also has at least `LIKE_NAMES` letters."""
 
 LONGEST_SOURCE: Final = 4000
-"""Maximum number of characters of a text to read; the model is shown no more of a message."""
+"""Maximum number of characters of a text to read, from its beginning."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FIGURE: Final = re.compile(r"\d+")
@@ -67,7 +67,7 @@ class CalendarDate:
         year: the year; None if the text does not give it.
         month: 1 to 12; None if the text does not give it.
         day: the day of the month; None if the text does not give it.
-        places: number of the first token of each term that belongs to the date.
+        places: for each term that belongs to the date, the number of its first token.
     """
 
     year: int | None
@@ -100,10 +100,11 @@ class Evidence:
 def find_unsupported(
     text: str, sources: Sequence[int], messages: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
-    """Find the names and numbers of a fact that its sources lack, in the spelling of the fact.
+    """Find the names, numbers and dates of a fact that its sources lack, in the spelling of the fact.
 
-    Sources are the messages that the fact names, what the assistant said, the speakers' names, and the known
-    facts that the model was shown. If a message says "she" or "there", a name may come from any message.
+    Sources are the messages that the fact names (all messages if it names none), what the assistant said, the
+    speakers' names, and the known facts that the model was shown. If a named message says "she" or "there", a
+    name may come from any message.
 
     Args:
         text: the fact.

@@ -1,6 +1,6 @@
 """Parses a model's answer into facts and relations, each checked separately.
 
-An answer is not trusted. The text may be no JSON, end in the middle, name unknown facts, or hold more than
+An answer is not trusted. The text may not be JSON, end in the middle, name unknown facts, or hold more than
 the request asked for.
 """
 
@@ -148,9 +148,10 @@ class ParsedAnswer(NamedTuple):
 
     Attributes:
         facts: usable facts; their `sources` are log positions.
-        repaired: whether the answer was no JSON and was repaired.
-        left_out: number of facts that are not proposed: facts without text, too long, or beyond the limit.
-        beyond_limit: usable facts of `left_out` that are beyond the limit.
+        repaired: whether the answer was not valid JSON and was repaired.
+        left_out: number of listed facts that are not proposed: facts without a usable text, and usable facts
+            beyond the limit.
+        beyond_limit: the usable facts beyond the limit, which `left_out` counts too.
         relations: the relations that the answer gives for pairs that the request asked about.
     """
 

@@ -48,7 +48,7 @@ class AnswerPublisher:
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in the order of the windows; return each window's outcome.
 
-        A repetition with the same answers changes nothing.
+        After an error the call can be repeated: an event that the log has already is not appended again.
 
         Raises:
             nats.errors.Error: part of the events may be missing from the log.

@@ -35,7 +35,7 @@ MOST_IMPORTANCE: Final = 5
 
 
 MOST_REFUSALS: Final = 1
-"""Maximum number of further requests for a window that the model refused to answer."""
+"""Number of earlier failures from which on a window is given up if the model refuses to answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Collects windows of many users and tenants into batches, one for each model and set of instructions."""
+"""Collects windows of many users and tenants into batches, each for one model and one set of instructions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -46,17 +46,17 @@ BATCHES_AT_ONCE: Final = 2
 """Maximum number of batches that a process handles at the same time."""
 
 AGE_DIVISOR: Final = 20
-"""Divisor of a batch's age: the next check of the batch follows after a twentieth of its age."""
+"""Divisor of a batch's age: the next check follows after a twentieth of the time since its submission."""
 
 LONGEST_PAUSE: Final = 60.0
 """Maximum number of seconds between two checks of a batch."""
 
 MOST_READINGS: Final = 8
-"""Maximum number of attempts to read results that end too early. Then missing results count as failed."""
+"""Maximum number of attempts to read results that end too early. Then the batch is completed without them."""
 
 GRACE: Final = timedelta(hours=1)
-"""Time for which a process checks an overdue batch before it gives the batch up: the batch may have ended
-while no process was running."""
+"""Maximum time for which a process that finds an overdue batch checks it before giving it up: the batch may
+have ended while no process was running."""
 
 
 class BatchLifecycle:
@@ -83,7 +83,7 @@ class BatchLifecycle:
         self._readings: dict[str, int] = {}
 
     async def advance_batches(self, connection: Client) -> None:
-        """Claim due windows, and advance every batch that no other process handles.
+        """Claim due windows, and advance every open batch that is due and that no other process handles.
 
         Raises:
             DatabaseUnavailable: the database does not answer. The call can be repeated.

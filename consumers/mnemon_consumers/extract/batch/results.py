@@ -170,7 +170,7 @@ class BatchResults:
 
 
 def _request_online(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Return the record of a window to request online after no batch reached it; this is no failure."""
+    """Return the record of a window to request online after no batch reached it, without another failure."""
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 

@@ -58,7 +58,7 @@ MOST_WINDOWS: Final = 40
 
 
 PROJECTION_WAIT: Final = 5.0
-"""Seconds to wait for the projections after the windows of the batch were appended to the log."""
+"""Maximum wait for the projections, in seconds, after the windows of a batch were appended to the log."""
 
 
 class _AskedWindow(NamedTuple):
@@ -176,8 +176,8 @@ class BatchSubmitter:
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
         """Return the windows of the batch with their requests.
 
-        A window leaves the batch if it is cleared, exceeds the batch's limits, or its tenant's settings or
-        budget no longer allow the request.
+        A window leaves the batch if it is cleared, if its request cannot be built or exceeds the batch's
+        limits, or if its tenant's settings or budget no longer allow the request.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes

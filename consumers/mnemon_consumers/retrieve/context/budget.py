@@ -140,7 +140,7 @@ def _add_message_counts(
 
 
 def _find_shown_messages(context: Context, choice: SectionSelection) -> set[str]:
-    """Return messages that are shown as a whole, without messages of which only the tools are named."""
+    """Return the event ids of shown messages, without messages of which only the tools are named."""
     found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
     items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))
     whole = Counter(item.id for item in context.recent)

@@ -26,7 +26,7 @@ class ContextFact(NamedTuple):
 
     Attributes:
         id: its short id; a context shows each id once.
-        changed_at: time of its last save or rewrite.
+        changed_at: the time at which the log stored its current version.
         score: relevance to the query; a higher score is better.
     """
 
@@ -85,12 +85,12 @@ class Context:
     """Contents of a context: all items that may be shown, with a field for each section.
 
     Attributes:
-        facts: key facts, tier `profile`, in any order.
-        working: facts that hold until a date, tier `working`, in any order.
+        facts: facts of the tier `profile`, in any order.
+        working: facts of the tier `working`, in any order.
         relevant: facts found for this turn, in any order.
         user_data: fields that a tool or a person set.
         summaries: summaries of earlier messages, oldest first.
-        recent: the newest messages, and all messages that no summary covers, oldest first.
+        recent: the newest messages, and messages that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
         current_time: the current time; None if the context must not show it.

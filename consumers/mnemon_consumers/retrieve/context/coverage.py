@@ -27,7 +27,7 @@ class AccountedMessages(NamedTuple):
     """Numbers of messages. Each message of the conversation is counted in exactly one number.
 
     Attributes:
-        shown: messages that are shown as a whole or in part.
+        shown: messages that are shown as a whole or in part, or that have nothing to show.
         summarised: messages that are not shown, and that a shown summary covers.
         in_summaries_left_out: messages that are not shown, and that only summaries without room cover.
         left_out: messages that are neither shown nor covered.

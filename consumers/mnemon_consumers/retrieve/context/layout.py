@@ -24,7 +24,7 @@ class Rendered(NamedTuple):
     """A context in the form that a model is given.
 
     Attributes:
-        messages: messages in order; a text is one system message.
+        messages: messages in order; a text is one system message, and an empty text none.
         text: the whole text; None if the format is a list of messages.
     """
 
@@ -184,8 +184,9 @@ class MessageLayout:
     def _write_message(self, message: ContextMessage) -> _WrittenMessage:
         """Return a message in a form that all providers accept.
 
-        A tool's result becomes a system message, because providers require its call before it. A name that
-        is not ASCII moves into the text.
+        A tool's result becomes a system message, because providers require its call before it. A name moves
+        into the text if it is longer than 64 characters, or has characters other than ASCII letters, digits,
+        `_` and `-`.
         """
         role, text, name = message.role, message.text, message.name
         if role == "tool":

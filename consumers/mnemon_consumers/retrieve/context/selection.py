@@ -27,8 +27,8 @@ MOST_MISSES: Final = 8
 """Maximum number of items that do not fit before the search for smaller items ends."""
 
 MOST_CHARACTERS: Final = 16
-"""Number of characters per token of room above which a text does not fit in any case, so that its tokens need
-not be counted."""
+"""Number of characters per token of room above which a text counts as too long, so that its tokens need not
+be counted."""
 
 DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",
@@ -105,7 +105,10 @@ class ItemChooser:
         return extended | {"conversation": ChosenItems(earlier, self._count_tokens("conversation", earlier))}
 
     def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
-        """Return the items of a section that no other section shows."""
+        """Return the items of a section that no section filled before it shows.
+
+        Of `conversation`, at most `conversation_limit` items are returned.
+        """
         candidates = _drop_repeated(section, self.context.get_section(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
@@ -172,7 +175,7 @@ class ItemChooser:
         return shown
 
     def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """Return the user's newest message in any case, and the newest of the other messages that fit."""
+        """Return the user's newest message, cut if need be, and the newest other messages that fit."""
         asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:
             return self._choose_until_full("recent", messages[::-1], left)[::-1]
@@ -220,7 +223,7 @@ class ItemChooser:
         return tokens
 
     def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
-        """Return the number of tokens with which a section would get the same items again."""
+        """Return the number of tokens that a section needs to show exactly these items."""
         if not items:
             return 0
         key = section, tuple(map(id, items))

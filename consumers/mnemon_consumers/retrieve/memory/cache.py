@@ -79,7 +79,10 @@ class UserCache:
         return entry
 
     def weigh_hit_entry(self, owner: Owner, entry: HitEntry) -> None:
-        """Measure an entry that has grown, and evict other users' entries until it fits."""
+        """Measure an entry that has grown, and evict other users' entries until it fits.
+
+        An entry larger than the whole cache is dropped.
+        """
         if self._hit_entries.get(owner) is entry:
             del self._hit_entries[owner]
             if measure_memory(entry) <= self._hit_entries.maxsize:

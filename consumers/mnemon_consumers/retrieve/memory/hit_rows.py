@@ -15,10 +15,11 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
 MOST_HELD: Final = 256
-"""Maximum number of messages, and of documents, that are cached of one user: enough for several searches."""
+"""Number of one user's messages (neighbours not counted), and of documents, above which only those of the
+last search stay cached: enough for several searches."""
 
 ROW_BYTES: Final = 500
-"""Bytes that a row takes besides its text."""
+"""Approximate number of bytes that a row takes besides its text."""
 
 RowLookup = TypeVar("RowLookup")
 Value = TypeVar("Value")

@@ -103,7 +103,7 @@ class LogFollower:
         return position >= self._newest_changes.get(owner, 0)
 
     async def read_tail(self, owner: Owner, position: int) -> UserTail:
-        """Read a user's events beyond a position as the rows that `persist` will write.
+        """Read up to `TAIL_LIMIT` of a user's events beyond a position as the rows that `persist` will write.
 
         Raises:
             nats.errors.Error: the log cannot be read now.

@@ -123,7 +123,7 @@ class Memory:
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
-            nats.errors.Error: `min_seq` is given and the log cannot be read now.
+            nats.errors.Error: the applied position or the log is needed, and cannot be read now.
         """
         cached = self.find_cached_messages(owner, conversation, limit, min_seq)
         if cached is not None:
@@ -137,7 +137,7 @@ class Memory:
         return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
 
     async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
-        """Return all facts in the order of their ids, expired ones too; raises as `load_messages` does."""
+        """Return all facts, expired facts included, in the order of their ids; raises as `load_messages`."""
         return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(

@@ -38,12 +38,12 @@ async def find_candidates(
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
 ) -> list[FusedCandidate]:
-    """Return candidates that have these payload fields and ids, best first.
+    """Return the best candidates that have these payload fields and ids, best first.
 
-    Without a vector the search uses words only.
+    Words find up to `limit` candidates, and the vector as many. Without a vector only words are used.
 
     Raises:
-        VectorsUnavailable: the engine does not answer.
+        VectorsUnavailable: the vector store does not answer.
     """
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []
@@ -56,6 +56,8 @@ def select_relevant(
     candidates: Sequence[FusedCandidate], query: str, thresholds: Thresholds | None
 ) -> list[FusedCandidate]:
     """Return the candidates with a word or a concept of the query, or with a similarity that tells relevance.
+
+    Without thresholds, all candidates are returned.
 
     Args:
         candidates: candidates, best first.

@@ -38,7 +38,7 @@ _LIGHT_WORDS: Final = frozenset(
 
 
 class WordingFeatures(NamedTuple):
-    """Features of the wording of a text. Two texts with the same features say the same.
+    """Features of the wording of a text. Two texts with the same terms and features say the same.
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
@@ -58,7 +58,7 @@ class WordingFeatures(NamedTuple):
 def list_distinct(
     items: Iterable[Item], get_text: Callable[[Item], tuple[Hashable, str]], limit: int
 ) -> list[Item]:
-    """Return the first items, each of which says something else than the items before it.
+    """Return the first items that each say something other than the items before them.
 
     Args:
         items: items, best first.
@@ -80,7 +80,7 @@ def list_distinct(
 
 
 def describe_source(message: VisibleMessage) -> Hashable:
-    """Return the speaker, and the day if the text names a time: "yesterday" is another day on each day."""
+    """Return the speaker, and the day if the text names a time: "yesterday" means another date each day."""
     day = message.sent_at.date() if describe_text(message.content).tells_time else None
     return message.name or message.role, day
 
@@ -88,8 +88,8 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They say the same if they differ only in case, punctuation, white space, `_LIGHT_WORDS` and the order of
-    their words.
+    They say the same if they differ only in letter case, punctuation, white space, contractions,
+    `_LIGHT_WORDS` and the order of their words. Of a text longer than `LOOKED_AT`, only an exact copy does.
     """
     if text == other:
         return True

@@ -61,7 +61,7 @@ class LeadingFact(NamedTuple):
 
 
 def find_leading_facts(query: str, ranked: Sequence[RankedFact]) -> list[LeadingFact]:
-    """Return the best facts that have names which the query lacks, with these names.
+    """Return those of the `LEADING_FACTS` best facts that have names which the query lacks, with these names.
 
     Args:
         query: the query.
@@ -86,6 +86,8 @@ def list_spellings(name: NameSpellings) -> list[str]:
 
 def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> Mapping[str, float]:
     """Return, for each fact that shares a name with a leading fact, the relevance that the link gives it.
+
+    A name in more than `MOST_FACTS_PER_NAME` facts gives no link.
 
     Args:
         leading: the facts from which links lead.

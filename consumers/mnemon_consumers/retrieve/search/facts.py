@@ -93,7 +93,10 @@ def _score_fact(
 
 
 def compute_freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
-    """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1."""
+    """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1.
+
+    If the setting `decay` is off, the factor is 1 for every fact.
+    """
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0
     age = max(0.0, (now - fact.changed_at).total_seconds())

@@ -29,7 +29,7 @@ class FusedCandidate(NamedTuple):
 
     Attributes:
         payload: payload of its point.
-        score: the sum of both rankings, 0 to 1; an item that is best in both has 1.
+        score: the weighted sum of `words` and `meaning`, 0 to 1; an item that is best in both has 1.
         words: its scaled score by words, 0 to 1; 0 if words did not find the candidate.
         meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find the candidate.
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.

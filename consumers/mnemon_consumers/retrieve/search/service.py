@@ -61,7 +61,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("search")
 
 VECTORS_WAIT: Final = 2.0
-"""Seconds for which a search waits for the vector store; bots wait three seconds for the reply."""
+"""Maximum wait of a search for the vector store, in seconds; bots wait three seconds for the reply."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -188,8 +188,9 @@ class Search:
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes hits of messages that probably do not answer the
-                query. Hits with neither a word of the query nor a similarity above the noise of the embedding
-                model are excluded in any case.
+                query. Candidates with neither a word of the query nor a similarity above the noise of the
+                embedding model are always excluded. Neighbours of other messages, and facts linked by a name,
+                may be hits without either.
             settings: settings of the tenant.
             now: facts that are due by then have expired, and "yesterday" in the query is the day before, in
                 the time zone of this moment.
@@ -197,8 +198,7 @@ class Search:
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
-            preceding: the messages before the query, oldest first; a query that stands by itself ignores
-                them.
+            preceding: the messages before the query, oldest first; a query that stands alone ignores them.
         """
         intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
@@ -338,7 +338,7 @@ class Search:
         A name of one word in more than `MOST_FACTS_PER_NAME` facts leads nowhere, so its facts are left out.
 
         Raises:
-            VectorsUnavailable: the engine does not answer.
+            VectorsUnavailable: the vector store does not answer.
         """
         assert self._vectors is not None
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)
@@ -360,7 +360,7 @@ class Search:
         be excluded.
 
         Raises:
-            DatabaseUnavailable: the facts cannot be read now.
+            DatabaseUnavailable, nats.errors.Error: the facts cannot be read now.
         """
         known = (await self._memory.load_facts(question.owner, question.min_seq)).value
         tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
@@ -431,7 +431,7 @@ class Search:
         """Return the event ids of the recent messages.
 
         Raises:
-            DatabaseUnavailable: the messages cannot be read now.
+            DatabaseUnavailable, nats.errors.Error: the messages cannot be read now.
         """
         conversation, limit = question.window
         seen = await self._memory.load_messages(question.owner, conversation, limit, question.min_seq)
@@ -506,7 +506,7 @@ async def _rerank_hits(
         until: time of the event loop at which the caller stops waiting.
 
     Returns:
-        None if the reranker gave no answer in time.
+        None if the reranker gave no scores: it is paused, failed or took too long.
     """
     # Some endpoints refuse a request with a blank text.
     places = [place for place, hit in enumerate(hits) if hit.text.strip()][: settings.reranker_candidates]
@@ -548,7 +548,7 @@ def _add_part(hit: RankedHit, name: str, value: float) -> RankedHit:
 
 
 def _limit_scopes(hits: Sequence[RankedHit], limit: int) -> list[RankedHit]:
-    """Return the first hits of each scope, in the same order."""
+    """Return the first `limit` hits of each scope, in the same order."""
     counts: Counter[FoundScope] = Counter()
     kept = []
     for hit in hits:

@@ -1,4 +1,4 @@
-"""Word statistics of tenants' texts, for embedding models that weigh a query's words by rarity."""
+"""Word statistics of tenants' texts, for rankings and embedding models that weigh words by rarity."""
 
 import asyncio
 import time

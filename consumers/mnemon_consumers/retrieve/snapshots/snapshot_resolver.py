@@ -57,7 +57,7 @@ class SnapshotResolver:
             min_seq: log position that the memory has to reflect.
 
         Raises:
-            InvalidBody: the moment is not in the past, or before `min_seq`.
+            InvalidBody: the moment is in the future, not in the log, or before `min_seq`.
             Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """

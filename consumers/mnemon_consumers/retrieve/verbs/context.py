@@ -34,16 +34,18 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 SEARCH_TIMEOUT: Final = 1.2
-"""Maximum wait for the search, in seconds: enough for a search by words after a wait for an embedding."""
+"""Maximum wait for the search, in seconds: enough for a search by words after a wait for an embedding. The
+time limit of a reranker is added."""
 
 READ_SECONDS: Final = 2.2
 """Maximum wait for the parts of memory, in seconds; parts that are not read by then are missing."""
 
 ANSWER_SECONDS: Final = 2.5
-"""Seconds after the request at which the wait for the search ends in any case: a bot waits for 3 s."""
+"""Seconds after the request at which the wait for the search ends at the latest: a bot waits for 3 s."""
 
 MOST_REPEATED: Final = 20
-"""Maximum number of further hits to search for because `recent` already shows messages without a summary."""
+"""Maximum number of further hits to search for because `recent` already shows messages without a summary,
+unless the setting `recent_messages` is greater."""
 
 TASK_RESULTS: Final = 10
 """Maximum number of a task's newest results in the query, which has no room for more."""

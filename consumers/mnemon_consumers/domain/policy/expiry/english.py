@@ -47,8 +47,8 @@ _OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
     r"^(?:busy|finishing|preparing|working on|writing))\b"
 )
-"""Words of an obligation, which ends with its period. Without such words, the text may tell an event whose
-effect stays: "moves by Friday"."""
+"""Words of an obligation, which ends with its period. Without such words, the text may report an event whose
+effect lasts: "moves by the end of May"."""
 
 _STATE: Final = compile_pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"
@@ -88,7 +88,8 @@ _STATES: Final = re.compile(
     "banned|based|bed|booked|borrowed|closed|employed|enrolled|excused|furloughed|grounded|hospitali[sz]ed|"
     "hundred|insured|need|quarantined|red|rented|seconded|speed|stationed|subscribed|suspended"
 )
-"""Participles that look like a past tense and describe the present: "employed at Acme until December"."""
+"""Words in "-ed" that do not tell the past: participles that describe the present, as in "employed at Acme
+until December", and other words such as "bed"."""
 
 _BE: Final = re.compile(r"(?:\b(?:is|are|am|be|being|gets?|stays)|'s|'m|'re)(?: \w+)?\s*\Z")
 
@@ -100,7 +101,7 @@ _VERB: Final = compile_pattern(
     (?:\w+(?:[^\Wsui])s|\w+(?:ss|sh|ch|x|z)es|love|like|hate|work|live|want|need|prefer|enjoy|plan)\b
     """
 )
-"""A verb of a clause: an auxiliary verb, or the word that begins the clause."""
+"""Words that make a clause a statement of its own: an auxiliary verb, a pronoun, or a verb that begins it."""
 
 
 def _in_past(text: str) -> bool:

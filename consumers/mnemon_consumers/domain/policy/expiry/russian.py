@@ -96,7 +96,7 @@ _DUE: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|следует|долж(?:ен|на|ны)|обязан\w*|успе(?:ть|ет|ю)|хо(?:чет|чу|тят)|план\w+|"
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
-"""Words of tasks. A task that is due by a day may remain after that day, so the day is no end of the text."""
+"""Words of tasks. A task that is due by a day may remain after that day, so the day is not an end."""
 
 _FOR_A_WHILE: Final = compile_pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 
@@ -132,8 +132,7 @@ _VERB: Final = re.compile(
     r"\b(?:\w{2,}(?:[её]т|ит|ют|ут|ат|ят)(?:ся)?|\w{2,}(?:аю|яю|ую|ею)(?:сь)?|люблю|хочу|живу|могу|есть|"
     r"долж(?:ен|на|ны)|нужн?[оаы]|нужен|надо|боится|боюсь)\b"
 )
-"""A verb of a clause, by its ending. Verbs in the past are left out, because they make an end doubtful
-anyway."""
+"""A verb of a clause, by its ending. Verbs in the past are left out: before an end, they make it doubtful."""
 
 
 def _in_past(text: str) -> bool:

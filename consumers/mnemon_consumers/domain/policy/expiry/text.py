@@ -1,8 +1,8 @@
 """Expiry of a text: the date until which it says that something holds. No I/O, no clock.
 
 "On vacation until Friday" names its end; "the deadline is on Friday" does not, because this sentence stays
-true as history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past
-tense, a negation, a habit, a time of day, a date with two readings.
+true as history. A wrong date hides a fact for ever. So a fact gets no end if there is any doubt, such as a
+past tense before the end, a negation, a habit, a time of day, or a date with two readings.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.
@@ -23,7 +23,8 @@ FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
 April."""
 
 CACHED_TEXTS: Final = 10_000
-"""Maximum number of texts and dates whose reading a process caches."""
+"""Maximum number of entries in each of the two caches of a process: the ends that texts name, and the dates
+that phrases name."""
 
 _LANGUAGES: Final = (english.LANGUAGE, russian.LANGUAGE)
 _PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
@@ -44,17 +45,21 @@ class _End(NamedTuple):
 
 
 def names_end(text: str) -> bool:
-    """Return whether a text names a date until which it holds."""
+    """Return whether a text has words that name an end, even if `find_expiry` finds no date in them."""
     return bool(_find_ends(text))
 
 
 def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
-    """Find the moment, in UTC, from which a text no longer holds; None if the text names no clear end.
+    """Find the moment, in UTC, from which a text no longer holds.
 
     Args:
         text: a fact.
         said_at: the time of the statement; "until Friday" means the next Friday after that.
         zone: time zone in which the speaker's days begin, such as Europe/Moscow.
+
+    Returns:
+        The latest of the ends that the text names. None if it names no end, if one of the ends is not a clear
+        date, or if the moment is not after `said_at`.
     """
     ends = _find_ends(text)
     if not ends:
@@ -116,7 +121,7 @@ def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLangu
 
 
 def _find_next_day(end: _End, day: date) -> date | None:
-    """Return the day after the last day of an end; None if the phrase is no clear date."""
+    """Return the day after the last day of an end; None if the phrase is not a clear date."""
     language, group, phrase = end
     if group.startswith("period"):
         return _add_period(language, phrase, day)
@@ -158,7 +163,10 @@ def _after(day: date, unit: str) -> date:
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def _parse(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
-    """Return the first day of the date that a phrase names, and its unit; None if it is no date."""
+    """Return a day of the date that a phrase names, and the unit of this date; None if it is not a date.
+
+    The unit is `day`, `week`, `month` or `year`. The day of a longer unit is any day within it.
+    """
     # Loading takes 0.1 s, and as long again for each language, so only texts that name an end load it.
     from dateparser.date import DateDataParser
 

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 
 class ExpiryLanguage(NamedTuple):
-    """Patterns for the ends that a language names. All patterns are for small letters.
+    """Patterns for the ends that a language names. All patterns are for lower case.
 
     Attributes:
         code: the language's name in dateparser.
-        end: the words that name an end. The phrase is in the named group that matches last: dateparser reads
-            `date...`, `period...` is a week, month or year, `duration...` a number of them.
+        end: the words that name an end. The phrase is in the named group that matches last: `date...` is a
+            date, `period...` the current or next day, week, month or year, or a weekend, and `duration...` a
+            number of days, weeks or months.
         mark: a word that begins an end, with or without a date after it.
         needs: by group, words that the rest of the text must have.
         forbids: by group, words that the rest of the text must not have.
@@ -21,7 +22,7 @@ class ExpiryLanguage(NamedTuple):
         in_past: function that returns whether the words before the end are about the past.
         shown: function that returns a phrase in the form that dateparser reads.
         ahead: the word that turns a duration into a date.
-        next: the next week, month, year or weekday.
+        next: a word that means the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.
     """
 

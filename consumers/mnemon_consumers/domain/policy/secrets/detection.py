@@ -1,4 +1,4 @@
-"""Detection of secrets of all sorts in a text, in each of its readings."""
+"""Detection of secrets in a text, of each sort that the policy refuses, in each reading of the text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,18 +18,20 @@ from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.settings.groups import Policy
 
 READABLE: Final = 10_000
-"""Maximum number of characters of a text to examine; a fact has far fewer."""
+"""Maximum number of characters of a text to examine; no policy allows a longer fact."""
 
 FEWEST_DIGITS: Final = 4
 """Minimum number of digits of a text that is checked for document numbers."""
 
 CARD_DIGITS: Final = 7
 ACCOUNT_DIGITS: Final = 6
-"""Minimum number of digits of a bank account number. A card's expiry date with its code has `CARD_DIGITS`."""
+"""Minimum number of digits of a text that is checked for bank account numbers. For card numbers, the minimum
+is `CARD_DIGITS`, which a card's expiry date with its code has."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300
-"""Number of characters that a piece to examine shares with the next piece; no secret is longer."""
+"""Number of characters that a piece to examine shares with the next piece, so that any statement up to this
+length is whole in one of them."""
 
 
 def find_secret(text: str, policy: Policy) -> str | None:

@@ -57,8 +57,8 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 def list_readings(text: str) -> tuple[str, ...]:
     """Return the text as a reader sees it, and its readings without lookalike and spaced-out letters.
 
-    The first reading has compatibility forms, invisible characters and combining marks removed. The others
-    exist only if a word mixes scripts or if single letters stand in a row.
+    The first reading has no compatibility forms, invisible characters or combining marks. The others exist
+    only if a word mixes scripts, if single letters stand in a row, or if a word for "password" is misspelt.
     """
     plain = text if text.isascii() else _remove_marks(text)
     found = dict.fromkeys([plain])
@@ -86,7 +86,10 @@ def _remove_marks(text: str) -> str:
 
 
 def _unify_script(text: str) -> list[str]:
-    """Return the text with all mixed words in Latin letters, and in Cyrillic letters if that differs."""
+    """Return the text with its words of mixed scripts in Latin letters, and in Cyrillic letters.
+
+    Readings that equal the text are left out.
+    """
     if text.isascii() or not _TWO_SCRIPTS.search(text):
         return []
     to_latin, to_cyrillic = _load_tables()

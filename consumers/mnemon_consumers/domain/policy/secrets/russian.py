@@ -61,7 +61,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Return whether a text begins with words that are a value: "солнышко", ": красный дракон"."""
+    """Return whether a text begins with a value: "солнышко", or "красный дракон" after a colon."""
     words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
     while words and words[0].lower() in _NOW:
         words = words[1:]
@@ -174,7 +174,7 @@ def _is_nominative(word: str) -> bool:
 
 
 def _is_genitive(word: str) -> bool:
-    """Return whether a word more likely qualifies the word before it, in the genitive, than is a value."""
+    """Return whether a noun is more likely in an oblique case than in the nominative, and so not a value."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")
@@ -184,7 +184,7 @@ def _is_genitive(word: str) -> bool:
 
 
 def _is_unknown(word: str) -> bool:
-    """Return whether a lower-case word is in no dictionary: made up, or several words run together."""
+    """Return whether a word is in lower case and in no dictionary: made up, or several words run together."""
     return word.islower() and not _analyzer().word_is_known(word)
 
 

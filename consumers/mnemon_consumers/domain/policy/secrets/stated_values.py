@@ -61,7 +61,7 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
 
 def is_certain_value(text: str) -> bool:
-    """Return whether an unmistakable value comes later in the clause, after a sign or in quotes."""
+    """Return whether a text has an unmistakable value: after a sign or in quotes, else as its first token."""
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:
         return is_strong(find_first_token(text)) and not UNIT.match(
@@ -71,7 +71,7 @@ def is_certain_value(text: str) -> bool:
 
 
 def is_named_value(value: str) -> bool:
-    """Return whether a value follows "changed the password to" or "stores it as"."""
+    """Return whether the words after "changed the password to" or "stores it as" are a value."""
     token = find_first_token(value)
     if is_strong(token) or quoted_value(value):
         return not UNIT.match(value[len(token) :])

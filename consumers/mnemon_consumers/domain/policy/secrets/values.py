@@ -149,7 +149,12 @@ def _word_starts(text: str) -> frozenset[str]:
 
 
 def has_word(text: str, beginnings: frozenset[str]) -> bool:
-    """Return whether a word of a text begins with one of the `starts`; cheaper than a pattern search."""
+    """Return whether a word of a text begins like one of a set of words; cheaper than a pattern search.
+
+    Args:
+        text: the text.
+        beginnings: the first four letters of each word, see `starts`. A shorter word has to match as a whole.
+    """
     return not beginnings.isdisjoint(_word_starts(text))
 
 
@@ -159,19 +164,19 @@ def has_number_word(text: str) -> bool:
 
 
 def trim_word(token: str) -> str:
-    """Return the token without the quotation marks and the punctuation around it."""
+    """Return the token without the quotation marks and the punctuation around it, and without "'s"."""
     token = token.strip(_TRIMMED) or token
     return token.removesuffix("'s").removesuffix("’s")
 
 
 def find_first_token(text: str) -> str:
-    """Return the first token of a text; empty if the text has no token."""
+    """Return the token at the beginning of a text; empty if the text is empty or begins with white space."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a value is a placeholder: asterisks, `<password>`, `$PASSWORD`."""
+    """Return whether the first token of a value is a placeholder: asterisks, `<password>`, `$PASSWORD`."""
     token = find_first_token(text)
     return PLACEHOLDER.fullmatch(token) is not None or PLACEHOLDER.fullmatch(token.rstrip(".,;!")) is not None
 
@@ -182,7 +187,10 @@ def is_ordinary(token: str) -> bool:
 
 
 def is_strong(token: str) -> bool:
-    """Return whether a token can only be a value: letters with digits, or signs that words do not have."""
+    """Return whether a token can only be a value: letters with digits, or signs that words do not have.
+
+    A value has at least four characters, and is not ordinary, see `is_ordinary`.
+    """
     bare = trim_word(token)
     if len(bare) < 4 or is_ordinary(bare) or is_ordinary(bare.lower()):
         return False

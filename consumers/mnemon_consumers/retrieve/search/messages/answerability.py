@@ -1,6 +1,6 @@
 """Answerability: how probable it is that a user's messages answer a question. No I/O, no clock.
 
-A search always finds the nearest messages, also for a question that no message answers. Two logistic
+A search always finds the nearest messages, even for a question that no message answers. Two logistic
 regressions judge the messages found: the first tells whether they are about the topic of the question, the
 second whether they are about the person whom it names. Neither reads the answer itself.
 """
@@ -29,7 +29,7 @@ WEIGHTS_FILE: Final = "answerability.toml"
 """Weights that `just fit-answerability` has fitted, beside this module."""
 
 LONGEST_QUESTION: Final = 400
-"""Number of characters above which a query is not judged: it has more than a question."""
+"""Number of characters above which a query is not judged: it is more than a question."""
 
 LEAST_TERMS: Final = 2
 """Number of words, stop words and times excluded, below which a query is not judged."""
@@ -42,13 +42,13 @@ the answers.
 """
 
 LEAST_TEXTS: Final = 30
-"""Number of counted texts of a tenant below which no query is judged: rarity of words tells nothing yet."""
+"""Number of counted texts of a tenant below which no query is judged: their rarity of words means little."""
 
 SCRIPT_READ: Final = 400
 """Number of characters of a message that tell its script."""
 
 JUDGED: Final = 24
-"""Number of best messages that are judged; more of them take longer and tell nothing more."""
+"""Number of best messages that are judged; more of them take longer and add nothing."""
 
 COVERING: Final = 5
 """Number of best messages that are compared with the words of the query."""
@@ -161,7 +161,7 @@ def judge_messages(
 ) -> Judgement | None:
     """Return how probable it is that the messages answer the query; None if that cannot be told.
 
-    It can be told only of questions that stand by themselves, with the embedding model for which the weights
+    It can be told only of questions that stand alone, with the embedding model for which the weights
     were fitted, and only if the model knows the language of both the query and the best message.
 
     Args:
@@ -221,7 +221,7 @@ def compute_answerability(features: AnswerabilityFeatures, weights: Answerabilit
 
 
 def asks_for_answer(query: str) -> bool:
-    """Return whether a query asks something, and has no more than a question.
+    """Return whether a query asks something in up to `LONGEST_QUESTION` characters.
 
     Key words and statements ask nothing: for them, the nearest messages are the answer.
     """

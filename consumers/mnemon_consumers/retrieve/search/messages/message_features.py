@@ -77,7 +77,7 @@ def extract_features(
     A message that has only its session in common with the found messages is left out.
 
     Args:
-        candidates: what the search found, by event id.
+        candidates: the candidates that the search found, by event id.
         around: the messages of `candidates` that may be shown, and their neighbours.
         intent: the query.
         statistics: rarity of the tenant's words.

@@ -47,7 +47,7 @@ def score_messages(
     the answer: the weights maximise the likelihood of a softmax over all messages.
 
     Args:
-        candidates: what the search found, by event id.
+        candidates: the candidates that the search found, by event id.
         around: the messages of `candidates` that may be shown, and their neighbours.
         intent: the query.
         statistics: rarity of the tenant's words.

@@ -1,7 +1,7 @@
 """Follow-up questions: how far a query depends on the messages before it. No I/O, no clock.
 
 "And when was that?" has no word to search for, so the messages before it lend their words. A query that
-stands by itself borrows none: the user may have changed the topic.
+stands alone borrows none: the user may have changed the topic.
 """
 
 import re
@@ -18,7 +18,7 @@ LONGEST_ANTECEDENT: Final = 400
 """Maximum number of characters of a preceding message to read; the beginning of a message tells its topic."""
 
 LONGEST_FOLLOW_UP: Final = 400
-"""Number of characters above which a query stands by itself."""
+"""Number of characters above which a query stands alone."""
 
 FADING: Final = 0.5
 """Weight of the last preceding message for a query without content, where the query's own words have 1. The
@@ -132,9 +132,9 @@ def weigh_antecedents(dependence: float, preceding: Sequence[str]) -> tuple[Ante
 
 
 def measure_dependence(query: str) -> float:
-    """Return how far a query depends on the messages before it, 0 to 1; 0 if it stands by itself.
+    """Return how far a query depends on the messages before it, 0 to 1; 0 if it stands alone.
 
-    Content decides, and names count twice: a pronoun, or a conjunction at the beginning, tells little in a
+    Content decides, and names count twice: a pronoun, or a conjunction at the beginning, matters little in a
     query that has a topic of its own. A single word is a search for this word, unless it is a question.
     """
     if len(query) > LONGEST_FOLLOW_UP:

@@ -95,7 +95,7 @@ class QueryIntent:
 
     @cached_property
     def antecedents(self) -> tuple[Antecedent, ...]:
-        """Return the preceding messages that count, newest first; none if the query stands by itself."""
+        """Return the preceding messages that count, newest first; none if the query stands alone."""
         return weigh_antecedents(self.dependence, self.preceding)
 
     @cached_property
@@ -127,7 +127,7 @@ class QueryIntent:
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those names that the query has, also by one of their words, a short form or another case."""
+        """Return the names that the query has, in full or as one word, a short form or a grammatical case."""
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
         return next(filter(None, (find_named(text, known) for text in texts)), frozenset())
@@ -148,12 +148,12 @@ class QueryIntent:
 
     @cached_property
     def words(self) -> Sparse:
-        """Return the weights of the terms and of their concepts, as the vector engine takes them."""
+        """Return the weights of the terms and of their concepts, as the vector store takes them."""
         return concepts.add_to_query(self.term_weights)
 
 
 def split_words(text: str) -> frozenset[str]:
-    """Return the distinct words of a text in lower case."""
+    """Return the distinct words in the first `LOOKED_AT` characters of a text, in lower case."""
     return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
 
 

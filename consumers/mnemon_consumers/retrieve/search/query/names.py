@@ -1,4 +1,7 @@
-"""Names of people over spellings, short forms, grammatical cases and alphabets. No clock, no network."""
+"""Recognition of people's names in other spellings, short forms, grammatical cases and alphabets.
+
+No clock, no network.
+"""
 
 import re
 import tomllib
@@ -114,7 +117,7 @@ class PossibleName:
         sounds: their spellings by sound.
         others: spellings by sound of short forms, of full names, and of further readings of the case.
         possessives: spellings by sound of the names of which the word may be the possessive.
-        similar: spellings by sound from which the name may differ in a letter.
+        similar: spellings by sound from which the name may differ in a letter or two.
         keys: all texts and sounds by which a name is looked up.
     """
 
@@ -136,7 +139,7 @@ class NameIndex:
     Attributes:
         keys: all texts and sounds.
         unspaced: the texts in scripts without spaces between words.
-        long_sounds: the sounds that may differ in a letter from a name, by their first letter.
+        long_sounds: the sounds that are long enough to differ in a letter or two, by their first letter.
     """
 
     texts: Mapping[str, AbstractSet[str]]
@@ -183,10 +186,10 @@ class GivenNames:
         relatives: maps a name or a short form to the names and forms that may mean the same person.
         spellings: these names and forms as they are written, in Latin letters.
         words: English names that are also ordinary words.
-        function_words: those of them that are no name at the beginning of a sentence either.
+        function_words: those of them that are not a name even at the beginning of a sentence.
         sound_alikes: ordinary words that only sound like a name.
         times: months and seasons.
-        particles: words of a speaker's name that name no one, such as `Dr`.
+        particles: words of a speaker's name that do not identify a person, such as `Dr`.
     """
 
     relatives: Mapping[str, AbstractSet[str]]
@@ -208,7 +211,9 @@ def is_same_name(one: str, other: str) -> bool:
 
 
 def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
-    """Return the names that a query has: as written, as a short form, in another case, spelling or alphabet.
+    """Return the names that a query has, in any spelling, short form, grammatical case or alphabet that fits.
+
+    Only the first `LONGEST_QUERY` characters of the query are read.
 
     A word of the query that fits several names means those that it fits best: "Kate" means Kate and not
     Katherine, and "Саша" both Александр and Александра. "Anna Smith" does not mean Anna Jones.
@@ -229,7 +234,10 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def list_capitalised_names(text: str) -> list[str]:
-    """Return the runs of capitalised words within sentences, as "New York"; without `I`, `OK` and `TV`."""
+    """Return the runs of capitalised words within sentences, such as "New York".
+
+    Words of one or two letters, such as `OK`, do not count. A text in capitals has no such names.
+    """
     if text.isupper():
         return []
     names: list[str] = []
@@ -307,7 +315,7 @@ def _read_words(query: str) -> Iterator[PossibleName]:
 def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) -> bool:
     """Return whether a word may be a name.
 
-    In a text with capital letters, an ordinary word in lower case is no name.
+    In a text with capital letters, an ordinary word in lower case is not a name.
     """
     given = _load_given_names()
     if is_sure or (is_capital and word not in given.function_words):
@@ -319,7 +327,7 @@ def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) 
 
 
 def _is_ordinary(word: str) -> bool:
-    """Return whether a Russian dictionary has a word as a name, and more likely as another word."""
+    """Return whether a Russian word may be a name by the dictionary, but is more likely another word."""
     return is_cyrillic(word) and not is_proper_name(word) and is_known_word(word) and bool(name_lemmas(word))
 
 

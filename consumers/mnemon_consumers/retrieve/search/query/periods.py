@@ -170,8 +170,8 @@ class _Phrase(NamedTuple):
 
 
 _Reading: TypeAlias = Callable[[_Match], tuple[int, Sequence[_Span]] | None]
-"""Function that returns the end of a phrase, as a number of words, and the spans that the phrase names; None
-if it names none."""
+"""Function that returns the place of the word after a phrase, and the spans that the phrase names; None if it
+names none."""
 
 
 class _Rule(NamedTuple):
@@ -333,7 +333,7 @@ def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
 
 
 def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
-    """Read "the last two weeks", which end today."""
+    """Read "the last two weeks", which end today, or "the next two weeks", which begin today."""
     kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
     number = match.get_number("few") or match.get_number("count")
     if number is None:

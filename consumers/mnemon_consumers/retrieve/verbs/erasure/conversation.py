@@ -64,10 +64,11 @@ class ConversationEraser:
         self._register = register
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
-        """Erase a conversation, up to the current end of the log; return the receipt.
+        """Erase a conversation, up to the user's last event in the log; return the receipt.
 
         Raises:
             Refusal: the projections do not have the whole conversation yet.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         owner = address.owner
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
@@ -92,6 +93,7 @@ class ConversationEraser:
 
         Raises:
             Refusal: the projections do not have the whole conversation yet.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
@@ -112,10 +114,11 @@ class ConversationEraser:
         )
 
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
-        """Return the event and the scope that erase a conversation, up to the last position of the log.
+        """Return the event and the scope that erase a conversation, up to the user's last event.
 
         Raises:
             Refusal: the projections do not have the whole conversation yet.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
         if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:

@@ -32,7 +32,7 @@ ERASURE_TIMEOUT: Final = 5.0
 PAUSE: Final = 0.05
 
 STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
-"""Names of all stores that have to finish an erasure."""
+"""Names of all stores that have to finish an erasure, besides the erasure register."""
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Stores that have finished once the row of the erasure is settled."""
@@ -155,7 +155,7 @@ async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Co
     """Count the points of some events.
 
     Raises:
-        VectorsUnavailable: the engine does not answer.
+        VectorsUnavailable: the vector store does not answer.
     """
     count = 0
     for collection in port.Collection:

@@ -1,4 +1,7 @@
-"""`get`: return one whole fact, message, document or summary by the id that a search returned."""
+"""`get`: return a fact, message, document or summary by the id that a search returned.
+
+A long document is returned in parts.
+"""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
@@ -37,7 +40,9 @@ _NAMED: Final[Mapping[FoundScope | None, str]] = {
 
 
 class GetVerb:
-    """Answers `get`: one whole fact, message, document or summary."""
+    """Answers `get`: a whole fact, message or summary, or a document of which each reply has up to
+    `LONGEST_TEXT` characters.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.settings.store import LiveSettings
 
 CANDIDATES: Final = 5
-"""Maximum number of facts that a reply offers if a query names no fact clearly."""
+"""Maximum number of facts that a reply offers if a query does not clearly name one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class QueriedFacts:
         query: words that should name one fact.
         named: the one fact that the query clearly means; None if it means no fact or several.
         ranked: the facts that have at least one of the query's words, best first.
-        facts: all facts of the user, by id.
+        facts: the facts of the user that have not expired, by id.
         seq: the log position that the facts reflect.
     """
 
@@ -68,7 +68,7 @@ class FactQuery:
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
     async def list_candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
-        """Return the facts that a query may mean, best first, by their words and by their scores in a search.
+        """Return up to `CANDIDATES` facts that a query may mean, ranked by their words and by a search.
 
         Raises:
             Refusal: no fact fits the query, or facts cannot be searched now.

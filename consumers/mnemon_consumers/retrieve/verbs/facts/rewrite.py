@@ -15,10 +15,11 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 
 
 def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
-    """Return the fact with the requested changes. Other fields stay, except the date.
+    """Return the fact with the requested changes. Other fields stay, except the date and the names.
 
-    The date of a fact may change when the fact moves to another tier. In the tier `working`, words that
-    name an end, such as "until Friday", replace the former date.
+    The date of the request takes precedence. Without one, in the tier `working`, new words that name an end,
+    such as "until Friday", replace the former date. Other words or another tier may also drop it, see
+    `compute_rewritten_until`. New words drop the names, which a model extracted from the former words.
 
     Raises:
         InvalidBody: a field is invalid.
@@ -41,7 +42,10 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
 
 
 def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
-    """Return the conflict of a fact with the user's other facts, in words; None without a conflict."""
+    """Return the conflict of a changed fact, as a sentence; None without a conflict.
+
+    A conflict is another fact of the same words, or a tier without room for the fact.
+    """
     others = list(others)
     if fact.text != former.text:
         said = split_words(fact.text)

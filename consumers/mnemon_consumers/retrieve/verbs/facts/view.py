@@ -1,4 +1,4 @@
-"""View of facts in replies: expiry, pages, and importance in words. No I/O, no clock."""
+"""View of facts in replies: pages, and importance in words. No I/O, no clock."""
 
 import re
 from bisect import bisect_right
@@ -39,7 +39,7 @@ def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> Fa
         after: `next` of the previous page; None for the first page.
 
     Raises:
-        InvalidBody: `after` is no `next` of a page.
+        InvalidBody: `after` is not the `next` of a page.
     """
     ordered = sorted(facts, key=_rank_fact)
     begin = 0 if after is None else bisect_right(ordered, _parse_place(after), key=_rank_fact)

@@ -28,7 +28,7 @@ _EVIDENCE: Final = re.compile(
     r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\s(?:when|to\s(?:get|log|unlock|open))",
     re.IGNORECASE,
 )
-"""Cheap check: a value that an action gives has a digit, is quoted, or is typed at a login."""
+"""Cheap check: a value that an action gives has a digit or a sign, is quoted, or is typed at a login."""
 
 _SERVICE: Final = compile_pattern(
     r"""\b(?:accounts?|sites|websites|machines|devices|computers|netflix|spotify|gmail|facebook|instagram|
@@ -327,7 +327,7 @@ def _gets_in(sentence: str) -> bool:
 
 
 def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
-    """Return whether no word before a word with digits makes it the name of a product or a user."""
+    """Return whether a word with digits may be a password: nothing makes it a name or an amount."""
     if _NAMED_IN_SENTENCE.search(sentence) or not is_strong(token[0]):
         return False
     if _TECHNICAL.fullmatch(trim_word(token[0])) or UNIT.match(sentence[token.end() :]):
@@ -341,7 +341,7 @@ def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
 def _is_credential(value: str) -> bool:
     """Return whether words begin with a token of letters and digits, or with a quoted credential.
 
-    The quoted name of a button, a service or a thing is no credential.
+    The quoted name of a button, a service or a thing is not a credential.
     """
     if quoted := QUOTED.match(value):
         if re.fullmatch(r"[^\W\d_]+", said := quoted[1] or quoted[2]) and said[0].isupper():

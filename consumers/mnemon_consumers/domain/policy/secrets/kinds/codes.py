@@ -357,7 +357,7 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
 
 
 def _is_told(match: re.Match[str]) -> bool:
-    """Return whether a number stands where a code would, after a sign or "with", and is no quantity."""
+    """Return whether a number stands where a code would, after a sign or "with", and is not a quantity."""
     before, number, rest = match["before"].strip().lower(), match["number"], match.string[match.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
         return False
@@ -405,7 +405,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_told_later(rest: str) -> bool:
-    """Return whether the text after a noun ends in its code: "the PIN is the same on every card: 3906"."""
+    """Return whether the text after a noun has its code later: "the PIN is the same on every card: 3906"."""
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
     ended = _AT_END.match(rest)

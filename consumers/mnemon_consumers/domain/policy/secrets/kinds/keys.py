@@ -107,11 +107,11 @@ _ASSIGNED: Final = re.compile(
 _KEY_LIKE: Final = compile_pattern(
     r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
 )
-"""Cheap check before the slow rules, which only match a text with a token that is not a word."""
+"""Cheap check before the slow rules, which only match a text with a token that is long or is not a word."""
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Minimum number of characters of a key of letters only. A key with digits or signs has `_SHORTEST`."""
+"""Minimum number of characters of a key of letters only; for a key with digits or signs, see `_SHORTEST`."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
@@ -141,7 +141,7 @@ _PRIVATE: Final = compile_pattern(
 
 
 def find_key(text: str) -> str | None:
-    """Return the sort of key or token in a text; None if the text has neither."""
+    """Return the sort of key, token or password in an address that a text has; None if it has none."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():
@@ -170,7 +170,10 @@ def find_key(text: str) -> str | None:
 
 
 def _has_token(text: str) -> bool:
-    """Return whether a text has a very long word or a token that is not a word; cheaper than a key search."""
+    """Return whether a text may have a key: a very long word, a token that is not a word, or "bearer".
+
+    The check is cheaper than a search for keys.
+    """
     tokens = [token for token in text.split() if len(token) >= _SHORTEST]
     return (
         any(len(token) >= _LONG or not token.rstrip(".,;!?)").isalpha() for token in tokens)

@@ -150,7 +150,7 @@ _NAMING: Final = compile_pattern(
     (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
     телефон\w*|роутер\w*|ноутбук\w*))\s$"""
 )
-"""Words before a token with digits that make it the name of another thing than the password."""
+"""Words before a token with digits that make it the name of something other than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
 _HINTED: Final = compile_pattern(
@@ -356,7 +356,8 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 def _strong_at_end(clause: str) -> Iterator[bool]:
     """Yield, for each strong token, whether it may be the password.
 
-    It may if it is near an end of the clause, follows no preposition or article, and is no quantity.
+    It may if it is the first or one of the last three words, follows no preposition or article, and is not a
+    quantity. Only the first eight words of the clause are considered.
     """
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):

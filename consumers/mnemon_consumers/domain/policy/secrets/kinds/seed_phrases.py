@@ -1,4 +1,4 @@
-"""Detection of wallets' seed phrases: consecutive words of a BIP-39 list."""
+"""Detection of wallets' seed phrases: consecutive words of a BIP-39 list, or words after "seed phrase"."""
 
 import re
 import unicodedata
@@ -29,7 +29,7 @@ _PLAIN: Final = 6
 
 
 def find_seed_phrase(text: str) -> bool:
-    """Return whether a text holds a seed phrase: twelve words of one list, or fewer words after its name."""
+    """Return whether a text has a seed phrase: twelve words of one list in a row, or fewer after its name."""
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
@@ -67,7 +67,7 @@ def _normalise_spelling(word: str) -> str:
 
 @cache
 def _load_lists() -> dict[str, frozenset[int]]:
-    """Return the lists that hold each word."""
+    """Return, for each word, the numbers of the lists that hold it."""
     from mnemonic import Mnemonic
 
     found: dict[str, set[int]] = {}
