@@ -26,7 +26,7 @@ _FATAL = "FATAL:", "PANIC:", "[FTL]"
 
 
 class ServerFailed(Exception):
-    """A server of the stack does not start; the message has its last error and the path of its log."""
+    """A server of the stack cannot be started or reloaded; the message has the reason."""
 
 
 class ServerProcess(ABC):

@@ -57,7 +57,7 @@ COUNT_INTERVAL: Final = 60.0
 """Seconds between slow measurements: numbers of vectors, and sizes on the disk."""
 
 ANSWER_WAIT: Final = 4.0
-"""Maximum seconds for each server to answer."""
+"""Maximum seconds for the NATS server, and for the vector store, to answer."""
 
 STORAGE_PAUSE: Final = 600.0
 """Seconds to wait before asking again for the used storage if the NATS server did not answer."""

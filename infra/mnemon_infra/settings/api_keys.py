@@ -53,7 +53,7 @@ class ApiKey(Contract):
 
 
 class IssuedKey(NamedTuple):
-    """A new key: the text for its user, shown once, and the part that is stored."""
+    """A new key: the text that a client sends, shown once, and the part that is stored."""
 
     text: str
     stored: ApiKey
@@ -69,7 +69,7 @@ def issue_key(
     """Create a key, which `ApiKeys.add` stores. Without `user`, the key is for all users of the tenant.
 
     Raises:
-        mnemon_contracts.base.InvalidBody: the tenant, the user or the name is invalid.
+        mnemon_contracts.base.InvalidBody: the tenant, a scope, the user or the name is invalid.
     """
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     stored = ApiKey.create_strict(
@@ -117,7 +117,7 @@ class ApiKeys:
         return True
 
     async def list_keys(self) -> list[ApiKey]:
-        """Return all keys, oldest first.
+        """Return all readable keys, oldest first.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -219,7 +219,7 @@ class LanguageModel(Protocol):
 
 
 class ModelUnavailable(Exception):
-    """The provider does not answer now, or is overloaded; a later attempt may succeed.
+    """The provider gives no usable answer now, or is overloaded; a later attempt may succeed.
 
     `retry_after` is the number of seconds to wait; None if the provider does not give it.
     """
