@@ -333,7 +333,7 @@ class BatchSubmittedV1(Event):
 
 
 class BatchCompletedV1(Event):
-    """All results of the batch were read."""
+    """The batch has ended, and its results were read."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     answered: int = Field(ge=0, description="Number of requests with an answer.")

@@ -111,7 +111,7 @@ class Broker:
         """Subscribe to a durable, and pass its batches to `handle`.
 
         Args:
-            durable: the durable, which must exist on the server.
+            durable: the durable; `run` creates it if it is absent on the server.
             handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
         """
         self.durables.append(durable)

@@ -110,7 +110,11 @@ class ServerProcess(ABC):
             raise
 
     async def wait_for_end(self) -> int:
-        """Wait until the server ends, for any reason, and return its exit code."""
+        """Wait until the server ends, for any reason, and return its exit code.
+
+        Raises:
+            RuntimeError: the server was not started.
+        """
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
         return await self._process.wait()

@@ -42,7 +42,7 @@ async def read_erasures(connection: Client, owner: Owner) -> Erasures:
     """Return the erasures of a user that the log records.
 
     Raises:
-        nats.errors.Error: the log does not answer.
+        nats.errors.Error: the server does not answer.
     """
     pattern = thing_filter(*owner, "user")
     if not await read_last_position(connection, pattern):  # the usual case

@@ -183,7 +183,7 @@ _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2
 
 @query
 async def list_owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
-    """Return the next page of users with any rows, sorted by owner.
+    """Return the next page of users with rows that an export reads, sorted by owner.
 
     Args:
         connection: connection to the generation.
