@@ -1,4 +1,4 @@
-"""The grammar of subjects. No other module builds or parses a subject.
+"""The grammar of subjects, and the functions that build and parse them.
 
     chat.<tenant>.<user>.<conversation>.<event>.v<N>    event of a bot
     memory.<tenant>.<user>.<thing>.<event>.v<N>         derived event, or decision

@@ -348,7 +348,7 @@ class BatchFailedV1(Event):
 
 
 class WindowAnsweredV1(Event):
-    """A window of a conversation is finished: read for facts, without messages, or given up.
+    """A window of a conversation is finished: read for facts, found without messages, or given up.
 
     Only a window that was given up can be read again, by a redrive of its dead letter.
     """

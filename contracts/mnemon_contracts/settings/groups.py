@@ -1,4 +1,4 @@
-"""Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
+"""Run-time settings, which the key-value bucket `settings` keeps and every process follows."""
 
 from string import Formatter
 from typing import Annotated, Literal

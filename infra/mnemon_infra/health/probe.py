@@ -207,7 +207,7 @@ class ProcessProbe:
         return [describe_storage(used)] if used is not None and used > MOST_USED else []
 
     def _check_disk(self) -> list[Fault]:
-        """Return a fault if the disk is nearly full that has the folder of embedded vectors."""
+        """Return a fault if the disk with the folder of embedded vectors is nearly full."""
         folder = self._deployment.vectors_folder
         if folder is None or not folder.parent.exists():
             return []

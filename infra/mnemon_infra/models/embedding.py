@@ -87,7 +87,7 @@ class Embedder(Protocol):
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
         dimension: dimension of the model's vectors.
-        thresholds: similarities at which decisions change.
+        thresholds: values at which decisions change.
     """
 
     @property

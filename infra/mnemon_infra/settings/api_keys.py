@@ -1,4 +1,4 @@
-"""Keys for the HTTP gateway: creation, storage in a bucket, and checks.
+"""API keys for the HTTP gateway: creation, storage in a bucket, and checks.
 
 A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the SHA-256 of the secret. A slow
 hash would add no protection, because the secret has 256 random bits.
@@ -31,7 +31,7 @@ Scope = Literal["read", "write", "erase"]
 ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
 
 CACHE_SECONDS: Final = 5.0
-"""Seconds for which a process keeps an accepted key. A revoked key is accepted for at most this long."""
+"""Seconds for which a process keeps an accepted key, even if the key is revoked meanwhile."""
 
 CACHED_KEYS: Final = 10_000
 _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")

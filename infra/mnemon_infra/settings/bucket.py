@@ -40,7 +40,7 @@ class SettingsEntry(NamedTuple):
     """The newest entry of a key."""
 
     document: Document
-    """The settings that apply; those of an older entry if the newest entry is not valid."""
+    """The settings that apply; if the newest entry is not valid, those of an older entry, or none."""
     revision: int
     """Revision of the entry; 0 if the key was never written."""
     body: bytes

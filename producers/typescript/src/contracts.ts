@@ -1509,7 +1509,7 @@ export interface UpdateV2 {
   query?: string | null;
 }
 /**
- * All results of the batch were read.
+ * The batch has ended, and its results were read.
  */
 export interface BatchCompletedV1 {
   /**
@@ -1651,7 +1651,7 @@ export interface BatchSubmittedV1 {
   provider_batch_id: string;
 }
 /**
- * All earlier messages of the conversation are removed; the conversation stays.
+ * All earlier messages and summaries of the conversation are removed; the conversation stays.
  */
 export interface ClearedV1 {
   /**
@@ -2454,7 +2454,7 @@ export interface Span {
   to_seq: number;
 }
 /**
- * A window of a conversation is finished: read for facts, without messages, or given up.
+ * A window of a conversation is finished: read for facts, found without messages, or given up.
  *
  * Only a window that was given up can be read again, by a redrive of its dead letter.
  */

@@ -74,7 +74,7 @@ class FactHistory(NamedTuple):
 
 
 class FactEventRecord(NamedTuple):
-    """An event about a fact; instances sort by log position. `body` is None once the fact has ended."""
+    """An event about a fact; instances sort by log position. `body` is None for a removed version."""
 
     seq: int
     event_id: str

@@ -109,7 +109,7 @@ _SOURCES = Lookup(_select_sources())
 
 @query
 async def list_tenants(connection: Connection, most: int) -> list[str]:
-    """Return the first `most` tenants whose users have any rows, sorted by id."""
+    """Return the first `most` tenants with rows in the tables `_OWNED`, sorted by id."""
     cursor = await connection.execute(_TENANTS, {"most": most})
     return [tenant for (tenant,) in await cursor.fetchall()]
 

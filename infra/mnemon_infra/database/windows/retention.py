@@ -127,7 +127,7 @@ async def has_next_generation(connection: Connection) -> bool:
 
 
 async def delete_answered_windows(database: Database, tenant: str, before: datetime, at_most: int) -> int:
-    """Delete `at_most` of a tenant's answered windows that were cut before a moment.
+    """Delete up to `at_most` of a tenant's answered windows that were cut before a moment.
 
     The newest window of each conversation and the windows of open batches stay. Return the number of deleted
     rows.
@@ -138,7 +138,7 @@ async def delete_answered_windows(database: Database, tenant: str, before: datet
 
 
 async def delete_finished_batches(database: Database, before: datetime, at_most: int) -> int:
-    """Delete `at_most` batches that finished before a moment and whose windows and events are all erased.
+    """Delete up to `at_most` batches that finished before a moment and whose windows and events are erased.
 
     Returns:
         The number of deleted rows.
