@@ -1,4 +1,4 @@
-"""Base of every contract: an immutable value. Reading ignores unknown fields; writing refuses them."""
+"""Base of every contract: an immutable value that ignores unknown fields when it is parsed."""
 
 import re
 from collections.abc import Callable, Container
@@ -23,7 +23,7 @@ BODY_LIMIT = 1_048_576
 letter."""
 
 ID_LIMIT = 255
-"""Maximum length of the id of a tenant, user, conversation or event, in UTF-8 bytes."""
+"""Maximum length of an id, such as that of a user or an event, in UTF-8 bytes."""
 
 
 _BEGINS_WITH_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -79,7 +79,10 @@ class Contract(BaseModel):
 
     @classmethod
     def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
-        """Return the fields of a JSON object that this contract does not have; `parse` ignores them."""
+        """Return the top-level fields of a JSON object that this contract lacks, and that `parse` ignores.
+
+        Return nothing for a body that is not a JSON object.
+        """
         try:
             found = _ANY_OBJECT.validate_json(body)
         except ValidationError:
@@ -99,7 +102,7 @@ class Contract(BaseModel):
             raise _invalid(error) from error
 
     def body(self) -> bytes:
-        """Return the JSON for the wire, without fields that are not set.
+        """Return the JSON for the wire, without fields whose value is None.
 
         Raises:
             InvalidBody: the JSON is larger than `BODY_LIMIT`.
@@ -122,11 +125,11 @@ def is_empty(value: tuple[object, ...]) -> bool:
 
 
 _UNION_BRANCH: Final = re.compile(r"function-[a-z]+\[.*\]")
-"""Last part of the path in pydantic's error, if a field allows several types and the value has none."""
+"""Last part of the path in pydantic's error, if a field allows several types and the value has another."""
 
 
 def _declared_fields(contract: type[Contract]) -> set[str]:
-    """Return the names of all fields of a contract and of the contracts nested in it."""
+    """Return the names of all fields of a contract and of its subclasses."""
     return set(contract.model_fields).union(*map(_declared_fields, contract.__subclasses__()))
 
 
@@ -236,21 +239,21 @@ def _checked(field: str, text: str, check: Callable[[str], str]) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
-"""Any text without U+0000."""
+"""Any valid Unicode text without U+0000."""
 
 Identifier = Annotated[
     str, Field(min_length=1, max_length=255), AfterValidator(_storable), AfterValidator(_short)
 ]
-"""An id: 1 to 255 bytes of UTF-8."""
+"""An id: valid Unicode text of 1 to 255 bytes in UTF-8, without U+0000."""
 
 Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
-"""RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""
+"""RFC 3339 text, such as `2026-11-21T10:00:00Z`, in the years 2 to 9998; without an offset it is UTC."""
 
 MomentOrDay = Annotated[Moment, BeforeValidator(_day_or_time)]
 """A `Moment`, or a day such as `2026-11-21`, which models write; a day means its first moment in UTC."""
 
 Json = Annotated[JsonValue, AfterValidator(_storable_json)]
-"""Any JSON value without U+0000."""
+"""Any JSON value without U+0000, lone surrogates, NaN and infinities."""
 
 JsonObject = dict[Text, Json]
 """A JSON object."""

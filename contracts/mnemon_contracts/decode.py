@@ -44,6 +44,8 @@ def decode_event(address: Address, body: bytes) -> Event:
 def upcast_body(event: EventContract, version: int, body: bytes) -> Event:
     """Read a body of one version and convert it to the latest version.
 
+    An empty body counts as `{}` if its version has no required field.
+
     Raises:
         InvalidBody: the body does not satisfy the contract of its version.
     """

@@ -26,11 +26,11 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of `nats.connect` for login and encryption.
 
     Args:
-        url: the servers; a user and password in the address take precedence over the files.
+        url: the servers; a login in the address takes precedence over `CREDENTIALS` and `NKEY_SEED`.
         environment: the variables of this module; an empty variable counts as not set.
 
     Raises:
-        LoginUnusable: a file is absent or has the wrong contents.
+        LoginUnusable: a file cannot be read or has the wrong contents, or the package `nkeys` is missing.
     """
     options: dict[str, Any] = {}
     if not re.search(r"//[^/,]*@", url):

@@ -40,9 +40,7 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the oldest version with all fields of a request, because an older mnemon may know this
-        version too.
-        """
+        """Return the oldest version with all fields of a request, so that an older mnemon can answer it."""
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }

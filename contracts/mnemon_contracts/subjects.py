@@ -1,4 +1,4 @@
-"""The grammar of subjects. No other module builds or parses a subject.
+"""The grammar of subjects, and the functions that build and parse them.
 
     chat.<tenant>.<user>.<conversation>.<event>.v<N>    event of a bot
     memory.<tenant>.<user>.<thing>.<event>.v<N>         derived event, or decision
@@ -195,7 +195,10 @@ def user_filters(tenant: str, user: str) -> tuple[str, str]:
 
 
 def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
-    """Return the filters that together match all dead letters of a user."""
+    """Return the filters that together match the dead letters of a user.
+
+    Letters whose subjects spell the ids in another way than `encode_token` are not matched.
+    """
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
     return (*events, f"dead.*.work.*.{owner}", f"dead.*.work.*.{owner}.>")
@@ -323,7 +326,7 @@ def find_letter_origin(subject: str) -> SubjectOrigin | None:
 
 
 def _spelled(token: str) -> str:
-    """Return the id of a token in any spelling; "" if the token is no id."""
+    """Return the id of a token in any spelling; "" if the token is not an id."""
     try:
         identifier = unquote_to_bytes(token).decode()
         encode_token(identifier)

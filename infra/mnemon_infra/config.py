@@ -213,7 +213,7 @@ class Deployment(BaseSettings):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Parse the JSON of `to_json`. The environment is not read, because the JSON has all values."""
+        """Parse the JSON of `to_json`. The JSON has all values, so the environment has no effect."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")

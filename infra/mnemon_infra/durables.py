@@ -19,13 +19,13 @@ ACK_WAIT: Final = 20.0
 """Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
 
 MODEL_WAIT: Final = 180.0
-"""Seconds of `ack_wait` for consumers that ask a language model: longer than an answer with all retries."""
+"""Seconds of `ack_wait` for consumers that ask a language model: three attempts at the default timeout."""
 
 MAINTAIN: Final = "work.maintain"
 """Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
 
 BATCHES: Final = "work.batches"
-"""Prefix of the subjects of scheduled triggers for batches that a provider has."""
+"""Prefix of the subjects of triggers to check batches, or to request a window again."""
 
 MAX_COMPACTIONS: Final = 16
 """Maximum number of conversations that a process compacts at once, each with a database connection."""
@@ -76,7 +76,7 @@ class DurableConsumer:
 
     @property
     def consumer(self) -> str:
-        """Return the process role of the durable."""
+        """Process role that reads the durable."""
         return self.name.partition("-")[0]
 
     def batch_policy(self, deployment: Deployment) -> BatchPolicy:

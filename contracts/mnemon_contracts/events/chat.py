@@ -59,4 +59,4 @@ class StartedV1(Event):
 
 
 class ClearedV1(Event):
-    """All earlier messages of the conversation are removed; the conversation stays."""
+    """All earlier messages and summaries of the conversation are removed; the conversation stays."""

@@ -129,7 +129,7 @@ class FactProposedV1(Event):
 
 
 class FactEvent(Event):
-    """Base of the events that change a fact."""
+    """Base of the events that save, update, confirm, merge or forget a fact."""
 
     by: Text | None = Field(
         default=None, description="`redecide`, if the decision was repeated with other settings or rules."
@@ -180,7 +180,7 @@ class FactRejectedV1(Event):
 
 
 class FactForgottenV1(FactEvent):
-    """A fact is removed on request, or because another fact replaced it."""
+    """A fact is removed: on request, replaced by another fact, or discarded with its source messages."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
     reason: Reason = Field(default="requested", description="Reason of the removal.")
@@ -333,7 +333,7 @@ class BatchSubmittedV1(Event):
 
 
 class BatchCompletedV1(Event):
-    """All results of the batch were read."""
+    """The batch has ended, and its results were read."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     answered: int = Field(ge=0, description="Number of requests with an answer.")
@@ -341,14 +341,17 @@ class BatchCompletedV1(Event):
 
 
 class BatchFailedV1(Event):
-    """The batch ended without results; its windows are sent again."""
+    """The batch failed or was given up; its unanswered windows are sent again."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     error: Text = Field(description="Error message of the provider, or mnemon's reason.")
 
 
 class WindowAnsweredV1(Event):
-    """A window of a conversation was read for facts, and is not read again."""
+    """A window of a conversation is finished: read for facts, found without messages, or given up.
+
+    Only a window that was given up can be read again, by a redrive of its dead letter.
+    """
 
     conversation: Identifier = Field(description="Id of the conversation.")
     from_seq: Sequence = Field(description="First log position of the window.")

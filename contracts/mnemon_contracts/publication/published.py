@@ -68,8 +68,9 @@ class SchemaGenerator(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        """Write a nested contract's default as `{}`, so that a new optional field does not change the
-        schema.
+        """Leave default values out of a nested contract's default.
+
+        Otherwise a new optional field of the nested contract would change the schema.
         """
         if isinstance(dft, BaseModel):
             return dft.model_dump(mode="json", exclude_defaults=True)

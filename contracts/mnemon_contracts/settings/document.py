@@ -52,10 +52,11 @@ def encode_document(document: Document) -> bytes:
 
 
 def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
-    """Return the settings in force: the default values, overridden by the tenant's document `own`.
+    """Return the settings in force: the document `default`, overridden by the tenant's document `own`.
 
     Raises:
-        InvalidBody: a value is invalid, or contradicts another value; `field` is its name.
+        InvalidBody: a value is invalid or contradicts another value, or `own` sets one of `SHARED_GROUPS`;
+            `field` is its name.
     """
     for name in own:
         if name in SHARED_GROUPS:

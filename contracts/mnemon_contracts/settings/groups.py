@@ -1,4 +1,4 @@
-"""Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
+"""Run-time settings, which the key-value bucket `settings` keeps and every process follows."""
 
 from string import Formatter
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ def settings_key(tenant: str | None) -> str:
     """Return the key of a tenant's settings; None is the key of the settings for every tenant.
 
     Raises:
-        mnemon_contracts.subjects.InvalidId: the tenant is no valid id.
+        mnemon_contracts.subjects.InvalidId: the tenant is not a valid id.
     """
     return DEFAULT_KEY if tenant is None else _TENANT_KEY + encode_token(tenant)
 
@@ -150,8 +150,9 @@ class Dedupe(Settings):
 
 
 class FactLimits(Settings):
-    """Maximum number of facts of a user. Beyond the limit, the oldest of the least important facts are
-    evicted.
+    """Maximum number of facts of a user, in total and by tier.
+
+    Beyond a limit, facts of low importance are evicted first, and facts of high importance last.
     """
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Maximum number of facts of one user.")

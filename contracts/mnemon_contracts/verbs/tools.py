@@ -184,7 +184,7 @@ class SaveReplyV1(Reply):
 
 
 class ReadV1(Contract):
-    """Return all facts, by tier."""
+    """Return the facts by tier, page by page."""
 
     tier: Tier | None = Field(default=None, description="Tier to return. Default: all tiers.")
     limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")

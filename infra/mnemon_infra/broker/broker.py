@@ -60,8 +60,8 @@ class Broker:
     Args:
         deployment: the servers to connect to.
         name: name of the connection on the server, after `mnemon-`.
-        on_gap: called when messages of core NATS may have been missed: after a reconnect, or when this
-            process was too slow to take them.
+        on_gap: called when messages of core NATS may be missed: on a disconnect, after a reconnect, and when
+            this process was too slow to take them.
 
     Attributes:
         connection: the connection to NATS, inside `connect`.
@@ -111,7 +111,7 @@ class Broker:
         """Subscribe to a durable, and pass its batches to `handle`.
 
         Args:
-            durable: the durable, which must exist on the server.
+            durable: the durable; `run` creates it if it is absent on the server.
             handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
         """
         self.durables.append(durable)

@@ -28,7 +28,7 @@ class BrokerUnreachable(ConnectionError):
 
 
 class BrokerRefused(BrokerUnreachable):
-    """The server rejects the credentials."""
+    """The server rejects the login, or the login or TLS of this process cannot be used."""
 
 
 class BrokerTooOld(BrokerUnreachable):
@@ -48,7 +48,7 @@ async def report_error(error: Exception) -> None:
 
 
 CHECK_TIMEOUT = 8.0
-"""Seconds in which a server must accept or refuse the first connection."""
+"""Seconds in which each server must accept or refuse the first connection."""
 
 OPTIONS: Mapping[str, Any] = {
     # nats-py blocks the event loop for ever once a finite number of attempts is used up.
@@ -135,7 +135,7 @@ async def check_server(url: str) -> None:
 
     Raises:
         BrokerUnreachable: no server answers.
-        BrokerRefused: a server answers, and rejects the credentials.
+        BrokerRefused: a server rejects the login, or the login or TLS of this process cannot be used.
         BrokerTooOld: the server's version is below `MINIMUM_VERSION`.
     """
     failures: list[Exception] = []
@@ -174,7 +174,7 @@ def is_too_old(version: str) -> bool:
 
 
 def redact_address(url: str) -> str:
-    """Return an address with `***` in place of user, password and token, for messages and logs."""
+    """Return an address with `***` in place of the login, for messages and logs."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 

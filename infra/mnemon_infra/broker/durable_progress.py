@@ -16,7 +16,7 @@ STALL_SECONDS: Final = 10.0
 """Seconds without a delivery after which readers count as stalled while messages wait.
 
 A reader requests messages at least every 4 seconds: the sum of `IDLE_WAIT`, `STATUS_WAIT` and twice the
-longest linger.
+longest linger, which is 1 second unless configured longer.
 """
 
 STANDSTILL_SECONDS: Final = 3 * ACK_WAIT

@@ -66,7 +66,7 @@ ACK = Ack()
 
 
 def compute_retry_delay(deliveries: int) -> float:
-    """Return the seconds to wait before a message that was delivered so many times is delivered again."""
+    """Return the seconds until the next delivery of a message that has had this number of deliveries."""
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 

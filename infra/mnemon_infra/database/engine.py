@@ -46,7 +46,7 @@ _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 class DatabaseUnavailable(Exception):
     """The database cannot answer now; a later attempt may succeed.
 
-    Reasons are a missing connection, a deadlock, a time-out, or a server that restarts.
+    Reasons are for example a missing connection, a deadlock, a time-out, a missing migration or a full disk.
     """
 
 
@@ -327,12 +327,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, keep: bool = True) -> AsyncIterator[Connection]:
-        """Open a transaction on a connection of the pool, and commit it at the end of the block.
+        """Open a transaction on a connection of the pool; by default, commit it at the end of the block.
 
         An exception in the block rolls the transaction back.
 
         Args:
-            keep: False rolls the transaction back in any case.
+            keep: True to commit; False to roll back at the end of the block, even without an exception.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
@@ -359,10 +359,10 @@ class Database:
         """Listen to a channel of PostgreSQL on a connection outside the pool.
 
         Yields:
-            None once the connection listens, then the payload of each notice.
+            None once the connection listens, then the payload of each notification.
 
         Raises:
-            DatabaseUnavailable: the connection no longer listens; notices may be missed from now on.
+            DatabaseUnavailable: the connection no longer listens; notifications may be missed from now on.
         """
         try:
             listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)

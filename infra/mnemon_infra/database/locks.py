@@ -25,7 +25,7 @@ async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
         of: the parts of the lock's name, such as a tenant and a user.
 
     Raises:
-        DatabaseUnavailable: the database cannot answer, or another process held the lock for too long.
+        DatabaseUnavailable: the database cannot answer, or another transaction held the lock for too long.
     """
     async with database.lock_slots, database.transaction() as connection:
         await _LOCK.fetch_row(connection, {"key": _hash_name(of)})
@@ -36,7 +36,7 @@ async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
 async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
     """Try to take a lock without waiting, and hold it for the duration of the block.
 
-    Yields False if another process holds the lock.
+    Yields False if another transaction holds the lock.
     """
     async with database.lock_slots, database.transaction() as connection:
         (is_mine,) = await try_locks(connection, [of])
@@ -54,7 +54,7 @@ async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> 
 
 
 async def is_locked(database: Database, *of: str) -> bool:
-    """Return whether any process holds a lock now.
+    """Return whether any transaction holds a lock now.
 
     Unlike an attempt to take the lock, this check never blocks other processes.
     """

@@ -1,6 +1,6 @@
 """Tables of one generation of the projections, in a schema of its own that search_path selects.
 
-Every event is a row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
+An event is one row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
 that depends on the order of events is stored: readers derive the current conversation, the content below a
 watermark and the user's data from these rows. So rows may be written in any order, by any number of writers,
 any number of times.

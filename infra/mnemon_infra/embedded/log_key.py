@@ -40,7 +40,7 @@ def check_log_key(home: Path, key: str | None) -> None:
         key: the key to start with; None leaves the log unencrypted.
 
     Raises:
-        LogKeyRefused: the key does not match the streams.
+        LogKeyRefused: the key does not match the streams, or the record of their key is missing.
     """
     record = _read_record(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))

@@ -1,4 +1,4 @@
-"""Logins of a data folder: the users of the broker that runs in it, mnemon's own processes included."""
+"""Logins of a data folder at the broker that runs in it, those of mnemon's own processes included."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from mnemon_infra.process.data_folder import replace_file
 
 @contextmanager
 def edit_authorization(path: Path) -> Iterator[Authorization]:
-    """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
+    """Yield the logins in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
         NotOurs: the file was not written by `mnemon auth`.
@@ -54,7 +54,7 @@ class FolderLogins:
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
-        """Issue logins for mnemon's own processes that lack a login, and yield the users for a change."""
+        """Issue logins for mnemon's own processes that lack a login, and yield all logins for a change."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):

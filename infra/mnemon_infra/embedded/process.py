@@ -26,7 +26,7 @@ _FATAL = "FATAL:", "PANIC:", "[FTL]"
 
 
 class ServerFailed(Exception):
-    """A server of the stack does not start; the message has its last error and the path of its log."""
+    """A server of the stack cannot be started or reloaded; the message has the reason."""
 
 
 class ServerProcess(ABC):
@@ -110,7 +110,11 @@ class ServerProcess(ABC):
             raise
 
     async def wait_for_end(self) -> int:
-        """Wait until the server ends, for any reason, and return its exit code."""
+        """Wait until the server ends, for any reason, and return its exit code.
+
+        Raises:
+            RuntimeError: the server was not started.
+        """
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
         return await self._process.wait()

@@ -183,6 +183,7 @@ async def run_stack(
         LogKeyRefused: the deployment's key does not match the log in the folder.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
+        TooFewServers: the deployment has more `replicas` than the broker has servers.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
         LogTooNew: a newer version has marked the log.

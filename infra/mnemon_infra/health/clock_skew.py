@@ -1,4 +1,4 @@
-"""Clock skew between the servers and this process. A wrong clock makes facts expire too early, for good."""
+"""Clock skew between the servers and this process. With a wrong clock, facts could expire too early."""
 
 import json
 import time

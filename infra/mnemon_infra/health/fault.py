@@ -73,7 +73,7 @@ async def describe_pause(connection: Client, durable: DurableConsumer, until: st
 
 
 def describe_known_pause(stream: str, name: str, until: str, *, by_dead_letters: bool) -> Fault:
-    """Describe a durable that dead letters have paused, or else an operator."""
+    """Describe a durable that was paused after too many dead letters, or by an operator."""
     if by_dead_letters:
         return Fault(
             "paused",

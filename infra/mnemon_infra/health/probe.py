@@ -57,7 +57,7 @@ COUNT_INTERVAL: Final = 60.0
 """Seconds between slow measurements: numbers of vectors, and sizes on the disk."""
 
 ANSWER_WAIT: Final = 4.0
-"""Maximum seconds for each server to answer."""
+"""Maximum seconds for the NATS server, and for the vector store, to answer."""
 
 STORAGE_PAUSE: Final = 600.0
 """Seconds to wait before asking again for the used storage if the NATS server did not answer."""
@@ -207,7 +207,7 @@ class ProcessProbe:
         return [describe_storage(used)] if used is not None and used > MOST_USED else []
 
     def _check_disk(self) -> list[Fault]:
-        """Return a fault if the disk is nearly full that has the folder of embedded vectors."""
+        """Return a fault if the disk with the folder of embedded vectors is nearly full."""
         folder = self._deployment.vectors_folder
         if folder is None or not folder.parent.exists():
             return []

@@ -54,7 +54,10 @@ ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+")
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-"""Characters of scripts without spaces between words or suffixes: Chinese, Japanese, Korean, Thai, others."""
+"""Runs of characters of scripts that do not separate all words and suffixes by spaces.
+
+These are Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer.
+"""
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 

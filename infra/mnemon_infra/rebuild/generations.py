@@ -21,7 +21,7 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Maximum events left to replay when writers are locked out; the replay then takes tenths of a second."""
+"""Log positions left to replay at which writers may be locked out: the rest takes tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
 """Maximum seconds to wait for the locks of tables: work that waits for a model holds some of them."""

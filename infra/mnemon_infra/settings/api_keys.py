@@ -1,4 +1,4 @@
-"""Keys for the HTTP gateway: creation, storage in a bucket, and checks.
+"""API keys for the HTTP gateway: creation, storage in a bucket, and checks.
 
 A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the SHA-256 of the secret. A slow
 hash would add no protection, because the secret has 256 random bits.
@@ -31,7 +31,7 @@ Scope = Literal["read", "write", "erase"]
 ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
 
 CACHE_SECONDS: Final = 5.0
-"""Seconds for which a process keeps an accepted key. A revoked key is accepted for at most this long."""
+"""Seconds for which a process keeps an accepted key, even if the key is revoked meanwhile."""
 
 CACHED_KEYS: Final = 10_000
 _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
@@ -53,7 +53,7 @@ class ApiKey(Contract):
 
 
 class IssuedKey(NamedTuple):
-    """A new key: the text for its user, shown once, and the part that is stored."""
+    """A new key: the text that a client sends, shown once, and the part that is stored."""
 
     text: str
     stored: ApiKey
@@ -69,7 +69,7 @@ def issue_key(
     """Create a key, which `ApiKeys.add` stores. Without `user`, the key is for all users of the tenant.
 
     Raises:
-        mnemon_contracts.base.InvalidBody: the tenant, the user or the name is invalid.
+        mnemon_contracts.base.InvalidBody: the tenant, a scope, the user or the name is invalid.
     """
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     stored = ApiKey.create_strict(
@@ -117,7 +117,7 @@ class ApiKeys:
         return True
 
     async def list_keys(self) -> list[ApiKey]:
-        """Return all keys, oldest first.
+        """Return all readable keys, oldest first.
 
         Raises:
             nats.errors.Error: the server does not answer.

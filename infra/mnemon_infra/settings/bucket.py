@@ -40,7 +40,7 @@ class SettingsEntry(NamedTuple):
     """The newest entry of a key."""
 
     document: Document
-    """The settings that apply; those of an older entry if the newest entry is not valid."""
+    """The settings that apply; if the newest entry is not valid, those of an older entry, or none."""
     revision: int
     """Revision of the entry; 0 if the key was never written."""
     body: bytes
@@ -75,7 +75,7 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; an empty document if the newest entry is not valid."""
+    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object."""
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)

@@ -102,7 +102,7 @@ def parse_residence(body: bytes | None) -> Residence | None:
     """Parse an entry; None for a removed entry.
 
     Raises:
-        msgspec.DecodeError: the entry is no residence, or of a newer version.
+        msgspec.DecodeError: the entry is not a residence, or has a state of a newer version.
     """
     return msgspec.json.decode(body, type=Residence) if body else None
 

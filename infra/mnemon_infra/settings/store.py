@@ -82,7 +82,7 @@ class LiveSettings:
         return settings if residence is None or not residence.stops_models else self._stop(tenant, settings)
 
     def get_residence(self, tenant: str) -> Residence | None:
-        """Return the residence of a tenant; None if the tenant has never moved."""
+        """Return the residence of a tenant; None without an entry, as for a tenant that has never moved."""
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:
@@ -277,6 +277,8 @@ def _parse_tenant(entry: KeyValue.Entry) -> str | None:
 
 async def read_settings(connection: Client, tenant: str | None = None) -> SettingsV1:
     """Return the settings in force, in general or for a tenant.
+
+    A tenant whose own settings are invalid has the general settings.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.

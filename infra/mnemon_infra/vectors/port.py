@@ -71,7 +71,7 @@ PAGE: Final = 256
 
 
 class VectorsUnavailable(Exception):
-    """The engine does not answer now; a later attempt may succeed."""
+    """The engine does not answer or refuses requests now; a later attempt may succeed."""
 
 
 class VectorsLost(VectorsUnavailable):
@@ -96,7 +96,7 @@ class VectorsInUse(Exception):
 
 
 class VectorsOutdated(Exception):
-    """Another embedding model made the vectors; the message names the next step."""
+    """Another or an unknown embedding model made the vectors; the message names the next step."""
 
 
 class PointPages(Protocol):

@@ -915,7 +915,7 @@ export interface FactsReplyV1 {
   next?: string;
 }
 /**
- * Return all facts, by tier.
+ * Return the facts by tier, page by page.
  */
 export interface ReadV1 {
   /**
@@ -1509,7 +1509,7 @@ export interface UpdateV2 {
   query?: string | null;
 }
 /**
- * All results of the batch were read.
+ * The batch has ended, and its results were read.
  */
 export interface BatchCompletedV1 {
   /**
@@ -1530,7 +1530,7 @@ export interface BatchCompletedV1 {
   failed?: number;
 }
 /**
- * The batch ended without results; its windows are sent again.
+ * The batch failed or was given up; its unanswered windows are sent again.
  */
 export interface BatchFailedV1 {
   /**
@@ -1651,7 +1651,7 @@ export interface BatchSubmittedV1 {
   provider_batch_id: string;
 }
 /**
- * All earlier messages of the conversation are removed; the conversation stays.
+ * All earlier messages and summaries of the conversation are removed; the conversation stays.
  */
 export interface ClearedV1 {
   /**
@@ -1894,7 +1894,7 @@ export interface FactExpiredV1 {
   expires_at: string | Date;
 }
 /**
- * A fact is removed on request, or because another fact replaced it.
+ * A fact is removed: on request, replaced by another fact, or discarded with its source messages.
  */
 export interface FactForgottenV1 {
   /**
@@ -2454,7 +2454,9 @@ export interface Span {
   to_seq: number;
 }
 /**
- * A window of a conversation was read for facts, and is not read again.
+ * A window of a conversation is finished: read for facts, found without messages, or given up.
+ *
+ * Only a window that was given up can be read again, by a redrive of its dead letter.
  */
 export interface WindowAnsweredV1 {
   /**

@@ -210,7 +210,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
     """Remove a message from a stream for good. An absent message counts as removed.
 
     Raises:
-        nats.errors.Error: it is unknown whether the message is removed.
+        nats.errors.Error: the message is not removed, or it is unknown whether it is.
     """
     try:
         await connection.jetstream().delete_msg(stream, sequence)

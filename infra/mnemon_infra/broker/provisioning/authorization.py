@@ -1,4 +1,4 @@
-"""Users of NATS and their permissions: a file that the server's configuration includes.
+"""Logins at NATS and their permissions: a file that the server's configuration includes.
 
 Every tenant has an account of its own. Two things cross its border: the events that a bot publishes and the
 requests that it sends, each with the tenant in the subject. Permissions within one account would not suffice:
@@ -70,7 +70,7 @@ _PERMISSIONS: Final[Mapping[LoginRole, Mapping[str, Any]]] = {"worker": _WORKER,
 
 
 class Login(NamedTuple):
-    """Name and password of a user of NATS."""
+    """Name and password with which a process logs in to NATS."""
 
     user: str
     password: str
@@ -97,7 +97,7 @@ class Limits(NamedTuple):
 
 
 class Permitted(NamedTuple):
-    """Permissions of one user."""
+    """Permissions of one login."""
 
     user: str
     role: str
@@ -108,14 +108,17 @@ class Permitted(NamedTuple):
 
 
 class Authorization:
-    """The users of a server. Passwords are kept as hashes: a login is shown once and cannot be looked up."""
+    """The logins of a server.
+
+    Passwords are stored as hashes: a password is shown once and cannot be read again.
+    """
 
     def __init__(self, accounts: dict[str, Any]) -> None:
         self._accounts = accounts
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file of users; if the file is absent, return an authorization without users.
+        """Read a file of logins; if the file is absent, return an authorization without logins.
 
         Raises:
             NotOurs: the file was not written by `mnemon auth`.
@@ -147,7 +150,7 @@ class Authorization:
         """Add the tenants of `others` that have no login here, with their passwords and limits.
 
         Returns:
-            The user names of the added logins.
+            The names of the added logins.
         """
         added = [name for name in others._accounts if name != ACCOUNT and name not in self._accounts]
         self._accounts.update({name: others._accounts[name] for name in added})
@@ -215,7 +218,7 @@ class Authorization:
         return self._accounts.pop(_user(tenant), None) is not None
 
     def permitted(self) -> list[Permitted]:
-        """List the permissions of every user."""
+        """List the permissions of every login."""
         found = []
         for account in self._accounts.values():
             for user in account["users"]:
@@ -236,7 +239,7 @@ class Authorization:
 
 
 class NotOurs(Exception):
-    """The file of users was not written by `mnemon auth`."""
+    """The file of logins was not written by `mnemon auth`."""
 
 
 def anybody() -> str:

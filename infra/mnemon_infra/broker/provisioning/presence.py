@@ -145,7 +145,7 @@ class LogReading(NamedTuple):
     Attributes:
         created: time of the stream's creation.
         end: last position.
-        stored: time at which the server stored the last event; None if the event was erased.
+        stored: time at which the server stored the last event; None if the log no longer has the event.
         has_former_end: False if the log has another event at the last position of a former state.
         leader: the server that leads the stream; None without a cluster.
     """

@@ -45,7 +45,7 @@ _DUPLICATE_ID: Final = 10201
 
 
 class LogNotEmpty(Exception):
-    """The servers have data already; the message names it and the next step."""
+    """The servers have data already, or a consumer runs; the message has the next step."""
 
 
 class ForeignEvent(Exception):
@@ -100,6 +100,8 @@ class RestoreState(NamedTuple):
 async def open_restored_log(connection: Client, mark: str, first: int, replicas: int) -> RestoreState:
     """Create the log with the mark of a restore, or continue one with the same mark.
 
+    A log without events is deleted and created again.
+
     Args:
         connection: connection of an operator.
         mark: identifies the backup; it ends with a colon and the last position of the backup.
@@ -107,7 +109,7 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         replicas: number of servers that keep a copy.
 
     Raises:
-        LogNotEmpty: the log or the settings have data of another origin, or consumers run.
+        LogNotEmpty: the log or the settings have data of another origin, or a consumer runs.
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream()
@@ -160,7 +162,7 @@ async def remove_fillers(connection: Client) -> None:
 
 
 async def release_log(connection: Client, mark: str) -> None:
-    """Remove the mark of the restore, so that processes serve.
+    """Mark the restore as finished, so that processes can start on the log.
 
     Args:
         connection: connection of an operator.
@@ -208,7 +210,9 @@ class ExactWriter:
         self._bytes = 0
 
     async def write(self, message: ExactMessage) -> None:
-        """Add a message for the next position to the batch; a batch that is full is stored first.
+        """Add a message for the next position to the batch.
+
+        A batch that is full, or has a message with the same event id, is stored first.
 
         Raises:
             ForeignEvent: another client wrote to the log.
@@ -232,7 +236,7 @@ class ExactWriter:
 
         Raises:
             ForeignEvent: another client wrote to the log.
-            nats.errors.Error: the server does not answer.
+            nats.errors.Error: the server does not answer, or refuses the batch.
         """
         if self._batch:
             await self._store(self._batch)

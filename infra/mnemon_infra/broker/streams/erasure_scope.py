@@ -232,7 +232,7 @@ def _parse_trigger_conversation(letter: Letter) -> str | None:
 
 
 def _parse_window(letter: Letter) -> dict[str, object]:
-    """Return the body of a letter about an unusable answer, which names a window; empty for other letters."""
+    """Return the body of a letter about a model's answer, which names a window; empty for other letters."""
     if letter.kind != "answer":
         return {}
     try:

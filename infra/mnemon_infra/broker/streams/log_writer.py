@@ -77,6 +77,8 @@ def _log_retry(state: RetryCallState) -> None:
 async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
     """Append events to the log in their order, in atomic batches of at most `BATCH` events.
 
+    If the server refuses a batch, the events of the batch are stored one by one.
+
     Raises:
         nats.errors.Error: it is unknown whether the events are stored.
     """

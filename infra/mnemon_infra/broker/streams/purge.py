@@ -42,7 +42,7 @@ async def read_erasures(connection: Client, owner: Owner) -> Erasures:
     """Return the erasures of a user that the log records.
 
     Raises:
-        nats.errors.Error: the log does not answer.
+        nats.errors.Error: the server does not answer.
     """
     pattern = thing_filter(*owner, "user")
     if not await read_last_position(connection, pattern):  # the usual case
@@ -157,7 +157,7 @@ async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]
 
 
 async def count_matches(connection: Client, owner: Owner, words: str) -> dict[str, int]:
-    """Count the events and dead letters of a user that contain some words, in upper or lower case.
+    """Count the events and dead letters of a user that contain the text `words`, regardless of letter case.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -178,7 +178,7 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
 
 
 def _contains_words(body: bytes, words: str) -> bool:
-    """Return whether a body contains some words; JSON is compared without its escapes."""
+    """Return whether a body contains the text `words`; JSON is compared without its escapes."""
     try:
         plain = json.dumps(json.loads(body), ensure_ascii=False)
     except (ValueError, RecursionError):

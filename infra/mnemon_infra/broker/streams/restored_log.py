@@ -19,9 +19,9 @@ The value ends with a colon and the last restored position.
 """
 
 FILLER_SUBJECT: Final = "restore.filler"
-"""Subject of the messages that a restore puts at positions without an event, and removes at its end.
+"""Subject of the messages that a restore or a move puts at positions without an event, and then removes.
 
-`LOG` has the subject during a restore only, and no login of a bot or a worker may publish on it.
+`LOG` has the subject only meanwhile, and no login of a bot or a worker may publish on it.
 """
 
 
@@ -46,7 +46,7 @@ def require_finished(info: StreamInfo) -> None:
 
 
 def parse_restored_position(info: StreamInfo) -> int:
-    """Return the last position that a restore wrote; 0 for a log that was never restored."""
+    """Return the last position that a restore wrote; 0 for a log without a finished restore."""
     return int((info.config.metadata or {}).get(RESTORED, "0").rpartition(":")[2])
 
 
@@ -83,7 +83,7 @@ async def is_restore_unfinished(stream_context: JetStreamContext) -> bool:
 
 
 async def read_restored_position(connection: Client) -> int:
-    """Return the last position that a restore wrote; 0 for a log that was never restored.
+    """Return the last position that a restore wrote; 0 for a log without a finished restore.
 
     Raises:
         nats.errors.Error: the server does not answer, or the log is absent.

@@ -93,7 +93,7 @@ class UserSample(NamedTuple):
 
 
 async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSample) -> list[RowDeviation]:
-    """Compare applied events with their rows, in one statement for each kind, and return the deviations.
+    """Compare applied events with their rows, in one statement for each table, and return the deviations.
 
     Args:
         database: the generation to compare.

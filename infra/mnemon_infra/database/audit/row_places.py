@@ -1,4 +1,4 @@
-"""Rows of all projections by log position, to find rows whose event is not in the log."""
+"""Rows of all projections but `erasures`, by log position, to find rows whose event is not in the log."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager

@@ -122,7 +122,10 @@ _POSITIONS: Final = Statement(
 
 
 async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
-    """Apply the stored conversation erasures of users: insert a start for each span, and delete rows."""
+    """Apply the stored conversation erasures of users: insert starts, and delete the covered rows.
+
+    Each span gets a start, and so does the last start that discarded earlier messages.
+    """
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:
         await cursor.executemany(_INSERT_STARTS, parameters)
@@ -191,5 +194,5 @@ async def list_message_positions(connection: Connection, erased: ErasedConversat
 
 @query
 async def list_event_ids(connection: Connection, erased: ErasedConversation) -> set[str]:
-    """Return the ids of searchable events that an erasure covers."""
+    """Return the ids of the stored messages and memory events that an erasure covers."""
     return set(await _EVENT_IDS.fetch_value(connection, bind_erasure(erased)))

@@ -44,7 +44,7 @@ def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
 
 
 def _contains_words(table: Table) -> ColumnElement[bool]:
-    """Return the condition that a row contains the parameter `words` in any column, in any case."""
+    """Return the condition that any column of a row contains the parameter `words`, ignoring letter case."""
     row = func.lower(literal_column(f"{table.name}::text"))
     return func.strpos(row, func.lower(parameter("words", str))) > 0
 
@@ -122,7 +122,10 @@ async def count_covered_rows(connection: Connection, erased: Erased) -> dict[str
 
 @query
 async def list_provider_batches(connection: Connection, erased: Erased) -> list[str]:
-    """Return the providers' ids of open batches that hold windows which an erasure covers."""
+    """Return the ids of open batches with unanswered windows that an erasure covers.
+
+    The ids are those of the providers, or mnemon's own for batches that the provider has not named yet.
+    """
     statements, parameters = _bind(erased)
     return sorted(await statements.providers.fetch_value(connection, parameters))
 
@@ -143,7 +146,7 @@ async def mark_settled(database: Database, erased: Erased) -> None:
 
 @query
 async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
-    """Count the rows of a user that contain some words in any column, in any case."""
+    """Count the rows of a user of which any column contains the text `words`, ignoring letter case."""
     parameters = bind_owner(tenant, user) | {"words": words}
     return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
 
@@ -172,7 +175,10 @@ async def count_in_inactive_generations(connection: Connection, erased: Erased) 
 async def search_inactive_generations(
     connection: Connection, tenant: str, user: str, words: str
 ) -> dict[str, int]:
-    """Count the rows of a user that contain some words, in any case, in each generation that is not live."""
+    """Count the rows of a user that contain the text `words`, in each generation that is not live.
+
+    Letter case is ignored.
+    """
     return await _count_in_schemas(connection, _SEARCHES, bind_owner(tenant, user) | {"words": words})
 
 

@@ -58,7 +58,7 @@ PROJECTED_TABLES: Final = (
     model_calls,
     conversation_erasures,
 )
-"""All tables that are derived from events.
+"""The tables that are derived from events, except `erasures`.
 
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """
@@ -206,7 +206,7 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 
 @query
 async def count_statistics_with(connection: Connection, words: str) -> int:
-    """Count the columns whose statistics contain some words, in the schemas of all generations.
+    """Count the columns whose statistics contain the text `words`, in the schemas of all generations.
 
     PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
     created the generation.
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return those of a user's `event_ids` that have rows."""
+    """Return those of a user's `event_ids` that are stored messages or memory events."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

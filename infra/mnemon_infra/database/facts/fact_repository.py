@@ -26,7 +26,7 @@ FACT_EVENTS: Final = (
 )
 
 MOST_VERSIONS: Final = 100
-"""Maximum number of versions of a fact that are read, newest first."""
+"""Maximum number of versions of a fact that are read, the current one included: the newest ones."""
 
 
 OWNERS_PER_PAGE: Final = 500
@@ -42,7 +42,7 @@ class FactRecord(NamedTuple):
         kind: kind of the fact, such as `preference`.
         tier: where the fact belongs.
         importance: 1 to 10.
-        expires_at: the time from which on readers leave the fact out; None for never.
+        expires_at: the time from which readers leave the fact out; None for never.
         saved_at: the time at which the log stored its first version.
         changed_at: the time at which the log stored its current version.
         seq: the log position of the event that wrote its current version.
@@ -67,14 +67,14 @@ class FactRecord(NamedTuple):
 
 
 class FactHistory(NamedTuple):
-    """The current version of a fact, and its former versions, newest first."""
+    """The current version of a fact, and its former versions, newest first, at most `MOST_VERSIONS` - 1."""
 
     fact: FactRecord
     versions: Sequence[Fact]
 
 
 class FactEventRecord(NamedTuple):
-    """An event about a fact; instances sort by log position. `body` is None once the fact has ended."""
+    """An event about a fact; instances sort by log position. `body` is None for a removed version."""
 
     seq: int
     event_id: str
@@ -155,7 +155,7 @@ async def load_facts_by_id(
 async def load_fact_histories(
     connection: Connection, keys: Sequence[tuple[Owner, str]]
 ) -> list[FactHistory | None]:
-    """Return facts with their former versions; None for a fact that does not exist."""
+    """Return facts with their newest former versions; None for a fact that does not exist."""
     parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in keys]
     versions = await _VERSIONS.fetch_each(connection, parameters)
     # Read the facts last: a fact that has ended since the first query then gets no history.

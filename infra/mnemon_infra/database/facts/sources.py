@@ -39,7 +39,7 @@ async def find_events_from_conversation(
         The positions of all events of these facts, of these proposals, and of their rejections.
 
     Raises:
-        nats.errors.Error: the log does not answer.
+        nats.errors.Error: the server does not answer.
     """
     logged = [
         each async for each in stream_events(connection, thing_filter(*owner, "fact")) if each.seq < below
@@ -72,7 +72,7 @@ async def find_facts_from_below(connection: Client, owner: Owner, position: int)
     A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is left out.
 
     Raises:
-        nats.errors.Error: the log does not answer.
+        nats.errors.Error: the server does not answer.
     """
     events = [each.event async for each in stream_events(connection, thing_filter(*owner, "fact"))]
     told = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]

@@ -107,7 +107,7 @@ _INTENDED = Lookup(
 async def load_pair_records(
     connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
 ) -> dict[Owner, PairRecord]:
-    """Load the undecided pairs of users; a user without undecided pairs has no record.
+    """Load the undecided pairs of users; a user without undecided pairs and merges has no record.
 
     Args:
         connection: connection to the generation.

@@ -1,4 +1,4 @@
-"""Notices of a swap of generations, for processes that cache values from the former generation."""
+"""Notifications of a swap of generations, for processes that cache values from the former generation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +29,7 @@ async def load_generation_identity(connection: Connection) -> int:
 
 
 async def announce_switch(connection: Connection, live: str) -> None:
-    """Notify all processes of a swap; PostgreSQL sends the notice when the transaction commits."""
+    """Notify all processes of a swap; PostgreSQL sends the notification when the transaction commits."""
     await connection.execute(SQL("SELECT pg_notify({}, {})").format(Literal(CHANNEL), Literal(live)))
 
 
@@ -38,9 +38,9 @@ async def watch_switches(database: Database, live: str, on_switch: Callable[[], 
     """Call back after each swap of generations, for the duration of the block.
 
     Args:
-        database: the source of the notices; listening takes a connection outside its pool.
+        database: the source of the notifications; listening takes a connection outside its pool.
         live: the schema of the live generation.
-        on_switch: also called each time listening begins, because a notice may have been missed.
+        on_switch: also called each time listening begins, because a notification may have been missed.
     """
 
     async def watch() -> None:

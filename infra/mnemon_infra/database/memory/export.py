@@ -1,4 +1,4 @@
-"""Export of a user's memory: every event that is kept, read as a stream."""
+"""Export of a user's memory from the rows of its events, read as a stream."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -183,7 +183,7 @@ _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2
 
 @query
 async def list_owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
-    """Return the next page of users with any rows, sorted by owner.
+    """Return the next page of users with rows that an export reads, sorted by owner.
 
     Args:
         connection: connection to the generation.
@@ -204,7 +204,7 @@ class ExportedMemory:
         self._parameters = bind_owner(*owner) | {"up_to": up_to}
 
     async def stream_messages(self) -> AsyncGenerator[KeptMessage, None]:
-        """Yield the messages, in log order."""
+        """Yield the visible messages, in log order."""
         async for row in self._rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
@@ -219,7 +219,7 @@ class ExportedMemory:
             yield ConversationChange._make(row)
 
     async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
-        """Yield the events of facts, tasks and documents, in log order."""
+        """Yield the events of current facts, tasks and documents, and the ends of facts, in log order."""
         async for row in self._rows("memories", _MEMORIES):
             yield KeptMemory._make(row)
 

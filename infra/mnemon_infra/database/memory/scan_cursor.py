@@ -78,7 +78,10 @@ async def load_scans(connection: Connection) -> list[TenantScan]:
 
 @query
 async def list_users_after(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
-    """Return the users of a tenant after `reached`, in a stable order; "" starts with the first user."""
+    """Return the next `at_most` users of a tenant after `reached`, in a stable order.
+
+    An empty `reached` starts with the first user.
+    """
     wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
     found = await _USERS.fetch(connection, **wanted)
     return [user for (user,) in found]

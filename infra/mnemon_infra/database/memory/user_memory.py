@@ -199,7 +199,7 @@ async def load_newest_messages(
 
 @query
 async def load_task_results(connection: Connection, queries: Sequence[TaskResultsQuery]) -> list[list[str]]:
-    """Return the first `BEGINNING` characters of tool results, oldest first."""
+    """Return the first `BEGINNING` characters of each task's newest tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit}
         for each in queries

@@ -19,6 +19,7 @@ _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
 """Tables with rows of a user; each has an index that begins with tenant and user."""
 
 MOST_CONVERSATIONS: Final = 500
+"""Maximum number of conversations that `list_conversations` returns."""
 
 _NEXT_TENANT: Final = "least({})".format(
     ", ".join(
@@ -108,7 +109,7 @@ _SOURCES = Lookup(_select_sources())
 
 @query
 async def list_tenants(connection: Connection, most: int) -> list[str]:
-    """Return the first `most` tenants whose users have any rows, sorted by id."""
+    """Return the first `most` tenants with rows in the tables `_OWNED`, sorted by id."""
     cursor = await connection.execute(_TENANTS, {"most": most})
     return [tenant for (tenant,) in await cursor.fetchall()]
 
@@ -131,7 +132,7 @@ async def list_users(connection: Connection, tenant: str, begins: str, after: st
 
 @query
 async def list_conversations(connection: Connection, owner: Owner) -> list[ConversationOverview]:
-    """Return a user's conversations; the one with the newest message comes first."""
+    """Return the `MOST_CONVERSATIONS` conversations of a user with the newest messages, newest first."""
     found = await _CONVERSATIONS.fetch(connection, **bind_owner(*owner))
     return sorted(
         map(ConversationOverview._make, found),

@@ -28,7 +28,7 @@ from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 AROUND: Final = 2
-"""Number of messages before a hit, and after it, that are read with it."""
+"""Maximum number of messages before a hit, and after it, that are read with it."""
 
 
 class MessageLookup(NamedTuple):
@@ -70,9 +70,10 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 
 def _select_found() -> CTE:
-    """Select the messages with their conversations, and the watermarks of the conversations.
+    """Select the requested messages that are visible, each with the watermark of its conversation.
 
-    A message also has the span that it lies in, if the span is one of its conversation.
+    `begun` and `ended` are the bounds of the span that the message lies in; they include no position if the
+    span is one of another conversation.
     """
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)

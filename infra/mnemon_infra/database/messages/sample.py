@@ -34,6 +34,6 @@ _SAMPLE = Lookup(_select_sample())
 
 @query
 async def load_sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
-    """Return up to `MESSAGES` messages and `FACTS` facts of each tenant, in no particular order."""
+    """Return up to `MESSAGES` messages and `FACTS` versions of facts of each tenant, in no order."""
     found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
     return [[text for (text,) in rows] for rows in found]

@@ -1,8 +1,9 @@
 """Query parts that derive state from the order of a user's events.
 
 A user's *timeline* is every start of a conversation, in log order. The timeline cuts the log into *spans*: a
-message on `-` belongs to the conversation in whose span the message lies. A `cleared`, and a `started` that
-discards, is a *watermark*: everything below a watermark is removed, even if it arrives later.
+message on `-` belongs to the conversation in whose span the message lies. The position of a
+`cleared` is a *watermark* of its conversation, and that of a `started` that discards is one of all
+conversations: messages and summaries below a watermark are removed, even if they arrive later.
 
 All query parts take the bind parameters that `bind_owner` returns.
 """
@@ -45,7 +46,10 @@ def is_owned(table: FromClause) -> ColumnElement[bool]:
 
 
 def select_timeline() -> CTE:
-    """Select every start: `started` events, the first message that names a conversation, and position 0."""
+    """Select every start: position 0, each `started` event, and the first message of each other conversation.
+
+    Only a message whose subject names the conversation can start it, and no earlier start may exist.
+    """
     named = _select_first_messages()
     earlier = starts.alias("earlier")
     started_before = exists().where(

@@ -82,7 +82,10 @@ AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 
 @dataclass(slots=True)
 class Rows:
-    """Rows to write together, one per event: the copy of an event with the lowest log position counts."""
+    """Rows to write together, one per event: the copy of an event with the lowest log position counts.
+
+    Of an erasure of a user, every copy counts.
+    """
 
     messages: dict[EventKey, MessageRow] = field(default_factory=dict)
     memories: dict[EventKey, MemoryRow] = field(default_factory=dict)

@@ -52,7 +52,7 @@ def is_message_gone() -> ColumnElement[bool]:
 
 
 def is_memory_gone() -> ColumnElement[bool]:
-    """Return the condition that the fact, task or document of an event has ended."""
+    """Return the condition that an event has the content of a fact, task or document that has ended."""
     ends = memory_events.alias("ends")
     ended = select(ends.c.item).where(is_owned(ends), has_name(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(

@@ -43,7 +43,7 @@ class StoredBatch:
         created_at: the time of its creation.
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
-        deadline_at: the time from which on unfinished windows are requested online.
+        deadline_at: the time from which unfinished windows are requested online.
         error: the reason for its failure, or for a refused submission; None without either.
     """
 
@@ -153,7 +153,7 @@ async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | Non
 async def list_newest_batches(
     connection: Connection, states: Sequence[BatchState], before: datetime, most: int
 ) -> list[StoredBatch]:
-    """Return the batches in these states that were created before a moment, newest first."""
+    """Return the newest `most` batches in these states that were created before a moment, newest first."""
     wanted = {"among": list(states), "before": before, "most": most}
     found = await _NEWEST.fetch(connection, **wanted)
     made = (StoredBatch(*row) for row in found)

@@ -146,6 +146,8 @@ async def list_online_users(
 ) -> list[Owner]:
     """Return users with due windows for online requests that no other transaction has locked.
 
+    The function locks these windows until the end of the transaction.
+
     Args:
         connection: connection in a transaction.
         tenants: each tenant with True for all windows, or False for only the windows that are marked online.

@@ -127,9 +127,10 @@ async def has_next_generation(connection: Connection) -> bool:
 
 
 async def delete_answered_windows(database: Database, tenant: str, before: datetime, at_most: int) -> int:
-    """Delete a tenant's answered windows that were cut before a moment; return the number of deleted rows.
+    """Delete up to `at_most` of a tenant's answered windows that were cut before a moment.
 
-    The newest window of each conversation and the windows of open batches stay.
+    The newest window of each conversation and the windows of open batches stay. Return the number of deleted
+    rows.
     """
     bounds = {"of_tenant": tenant, "before": before, "at_most": at_most}
     async with database.transaction() as connection:
@@ -137,7 +138,7 @@ async def delete_answered_windows(database: Database, tenant: str, before: datet
 
 
 async def delete_finished_batches(database: Database, before: datetime, at_most: int) -> int:
-    """Delete batches that finished before a moment and whose windows and events are all erased.
+    """Delete up to `at_most` batches that finished before a moment and whose windows and events are erased.
 
     Returns:
         The number of deleted rows.
@@ -150,7 +151,7 @@ async def delete_finished_batches(database: Database, before: datetime, at_most:
 async def list_old_calls(
     connection: Connection, tenant: str, before: datetime, at_most: int
 ) -> list[StoredCall]:
-    """Return a tenant's calls of language models from before a moment, oldest first."""
+    """Return the oldest `at_most` of a tenant's calls of language models from before a moment."""
     found = await _OLD_CALLS.fetch(connection, of_tenant=tenant, before=before, at_most=at_most)
     return sorted(map(StoredCall._make, found))
 

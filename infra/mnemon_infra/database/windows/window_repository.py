@@ -13,7 +13,7 @@ from mnemon_infra.database.tables import windows
 
 
 class StoredWindow(NamedTuple):
-    """A window that had no answer when it was read; windows sort by user and position.
+    """A window as extraction works on it; windows sort by user and position.
 
     Attributes:
         attempts: number of failed attempts.

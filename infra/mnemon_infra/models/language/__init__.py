@@ -1,1 +1,1 @@
-"""Language models, each through its provider's own SDK."""
+"""Language models: those of providers through their own SDKs, and built-in rules."""

@@ -41,8 +41,8 @@ class ModelRequest:
 
     Attributes:
         purpose: the work that the answer is for: `extract` or `compact`.
-        instructions: the constant part, the same for every request of a purpose, so that providers can cache
-            it.
+        instructions: the constant part, the same for all requests of a purpose and a tenant, so that
+            providers can cache it.
         text: the variable part; it contains `messages` and `known`, written for a model.
         messages: the messages to read, oldest first; if `compact` merges summaries, the earlier summaries.
         known: the user's facts that are kept already.
@@ -219,7 +219,7 @@ class LanguageModel(Protocol):
 
 
 class ModelUnavailable(Exception):
-    """The provider does not answer now, or is overloaded; a later attempt may succeed.
+    """The provider gives no usable answer now, or is overloaded; a later attempt may succeed.
 
     `retry_after` is the number of seconds to wait; None if the provider does not give it.
     """

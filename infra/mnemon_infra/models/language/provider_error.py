@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 LONGEST: Final = 300
-"""Maximum characters of a message that are shown."""
+"""Maximum length of a provider's message that is shown, in characters."""
 
 LEFT_OUT: Final = "..."
 

@@ -36,7 +36,7 @@ class LanguageModels:
     async def open_model(self, provider: Provider, model: str | None) -> LanguageModel:
         """Return a provider's model; None opens the provider's default model.
 
-        All models together have at most `model_requests` calls in flight.
+        All models together have at most `model_requests` online calls in flight.
 
         Raises:
             ModelNotConfigured: a package, a model, an address or a key is missing; the message names it.

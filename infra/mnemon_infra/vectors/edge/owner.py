@@ -31,7 +31,7 @@ MOST: Final = 64
 
 _MOST_BYTES: Final = 400_000
 _TIMEOUT: Final = 20.0
-"""Maximum seconds to wait for an answer, and for running writes to end."""
+"""Maximum seconds for running writes to end; clients wait 5 seconds longer for an answer."""
 
 LEASE: Final = 60.0
 """Maximum seconds for which another process can pause the writers."""

@@ -34,7 +34,10 @@ USUAL_MODEL = "claude-haiku-5-5"
 ANTHROPIC = "https://api.anthropic.com"
 
 RETRIES = 2
-"""Maximum number of retries of a call. Before each, the SDK waits as long as the server requests."""
+"""Maximum number of retries of a call.
+
+Before each, the SDK waits as long as the server requests, else for a time that grows.
+"""
 
 NOTHING = "."
 """Text of a test request, which tells whether the text of a refused request is the reason for the refusal."""

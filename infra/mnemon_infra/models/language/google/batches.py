@@ -121,7 +121,7 @@ class GoogleBatches:
             raise failed
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch."""
+        """Cancel a batch, unless it has ended."""
         await self._ask(partial(self._cancel, provider_batch_id))
 
     async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:

@@ -101,7 +101,7 @@ class KnownStatement:
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
-    """Return whether a known fact has all stems of the statement, and denies if the statement does."""
+    """Return whether a known fact has all stems of the statement, and both or neither are denials."""
     said, denies = find_stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 

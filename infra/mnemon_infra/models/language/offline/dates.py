@@ -1,4 +1,4 @@
-"""Dates relative to the day on which they are mentioned: "tomorrow", «в прошлом месяце»."""
+"""Dates that a text names, exact ones and those relative to its day: "tomorrow", «в прошлом месяце»."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -109,7 +109,7 @@ def join_alternatives(lines: str) -> str:
 
 
 def compile_forms(lines: str) -> re.Pattern[str]:
-    """Return a pattern that matches one of the alternatives at the beginning of a word, in any case."""
+    """Return a pattern for the alternatives at the beginning of a word, regardless of letter case."""
     return re.compile(rf"(?<![\w'-]){join_alternatives(lines)}", re.IGNORECASE)
 
 

@@ -18,7 +18,7 @@ _LATIN: Final = re.compile("[A-Za-z]")
 _QUESTION: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
 
 LONGEST: Final = 20_000
-"""Number of characters of a text that are split into sentences; the rest is ignored."""
+"""Maximum number of characters of a text that are split into sentences; the rest is ignored."""
 
 
 class Sentence(NamedTuple):

@@ -10,7 +10,7 @@ from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
 LONGEST: Final = 240
-"""Maximum number of characters of a fact, without the speaker's name before the statement."""
+"""Maximum number of characters of a statement, with the speaker's name if it becomes a fact."""
 
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"

@@ -1,4 +1,4 @@
-"""Extractive summaries: sentences of the messages, verbatim, with a part of every exchange.
+"""Extractive summaries: sentences of the messages, whole or cut, from every exchange if they fit.
 
 Each exchange may have the same number of words: the largest number with which all exchanges fit into the
 summary.
@@ -13,7 +13,7 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Maximum words of a summary that holds all names and numbers of the messages."""
+"""Maximum words of a summary, unless it would lose names or numbers: then `MOST_WORDS` applies."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
@@ -145,7 +145,10 @@ def _count_words(pieces: Sequence[_ShownSentence]) -> int:
 
 
 def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
-    """Yield names and numbers of an exchange that are in none of `pieces`, each with its sentence."""
+    """Yield names and numbers of an exchange that are in none of `pieces`, each with its sentence.
+
+    Only the first `_MOST_DETAILS` of the user and the first `_MOST_OF_AN_ANSWER` of the assistant count.
+    """
     text = " ".join(str(piece) for piece in pieces)
     for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
         details = {

@@ -191,7 +191,7 @@ class OpenAIEndpoint:
 
 
 def find_rejected_parameter(body: object) -> str | None:
-    """Return the parameter that the body of an error names, if only in its message; None if it names none."""
+    """Return the parameter that the body of an error names, in a field or its message; None without one."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
         return None

@@ -34,7 +34,10 @@ USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
 
 RETRIES = 2
-"""Maximum number of retries of a call. Before each, the SDK waits as long as the server requests."""
+"""Maximum number of retries of a call.
+
+Before each, the SDK waits as long as the server requests, else for a time that grows.
+"""
 
 
 class OpenAIModel:
