@@ -14,7 +14,9 @@ from typing import Final
 from mnemon_consumers.domain.alignment.morphology import forms, normalize
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_text
 from mnemon_consumers.domain.alignment.statement import Term, TermKind
+from mnemon_consumers.extract.prompt import BEGINNING, ENDING
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
+from mnemon_infra.models.language.prompt_text import shorten_text
 
 DERIVED_DAYS: Final = 366
 """Maximum number of days, in either direction, between a message and the date that it may mean by "in May".
@@ -24,9 +26,6 @@ LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
 """Minimum share of the longer word that is the common beginning of two forms of a name, such as Portugal and
 Portuguese. The beginning also has at least `LIKE_NAMES` letters."""
-
-LONGEST_SOURCE: Final = 4000
-"""Maximum number of characters of a text to read, from its beginning."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FIGURE: Final = re.compile(r"\d+")
@@ -139,7 +138,7 @@ def find_unsupported(
 
 
 def _collect_evidence(texts: Iterable[str], messages: Sequence[PromptMessage]) -> Evidence:
-    read = [_normalise_text(text[:LONGEST_SOURCE]) for text in texts]
+    read = [_normalise_text(shorten_text(text, BEGINNING, ENDING)) for text in texts]
     terms = [_parse_terms(text) for text in read]
     dates = [each for of_text in terms for each in _find_dates(of_text)]
     numbers = {value for of_text in terms for term in of_text for value in _list_values(term)}

@@ -126,9 +126,15 @@ def test_a_relative_date_in_one_message_counts_beside_a_named_one_in_another() -
     assert check("The user's sister visits on 2026-03-21", *said, sources=(1, 2)) == []
 
 
-@pytest.mark.parametrize(("end", "marked"), [(4000, []), (4001, ["Emma"])])
-def test_grounding_uses_only_shown_text(end: int, marked: list[str]) -> None:
-    message = f"{'so ' * 2000}"[: end - 5] + " emma"
+@pytest.mark.parametrize(
+    ("before", "after", "marked"),
+    [(2995, 3000, []), (2996, 3000, ["Emma"]), (5000, 997, ["Emma"]), (5000, 996, [])],
+    ids=["beginning", "after the beginning", "before the end", "end"],
+)
+def test_grounding_uses_only_the_text_that_the_model_is_shown(
+    before: int, after: int, marked: list[str]
+) -> None:
+    message = f"{'so ' * 2000}"[:before] + " emma" + f"{' so' * 2000}"[:after]
     assert check("The user's sister Emma visits them", message) == marked
 
 
