@@ -18,7 +18,7 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
 
     Raises:
         EmbeddingNotConfigured: a package, a model or a key is missing.
-        EmbeddingUnavailable: the provider does not answer.
+        EmbeddingUnavailable: the provider gives no usable answer.
         EmbeddingRefused: the provider refuses the request.
     """
     match settings.provider:

@@ -105,7 +105,7 @@ class Embedder(Protocol):
         A text of only white space gives zeros, which are similar to no other vector.
 
         Raises:
-            EmbeddingUnavailable: the provider does not answer.
+            EmbeddingUnavailable: the provider gives no usable answer.
             EmbeddingRefused: the provider refuses the request.
         """
 
@@ -120,7 +120,7 @@ class Embedder(Protocol):
         """Return the vector of a query, of length 1 or all zeros.
 
         Raises:
-            EmbeddingUnavailable: the provider does not answer.
+            EmbeddingUnavailable: the provider gives no usable answer.
             EmbeddingRefused: the provider refuses the request.
         """
 

@@ -157,7 +157,7 @@ class OpenAIEmbeddings:
         White space gives zeros and is not sent.
 
         Raises:
-            EmbeddingUnavailable: the endpoint does not answer.
+            EmbeddingUnavailable: the endpoint gives no usable answer.
             EmbeddingRefused: the endpoint refuses the request.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
@@ -178,7 +178,7 @@ class OpenAIEmbeddings:
         """Return the vector of a query, of length 1, or all zeros for white space.
 
         Raises:
-            EmbeddingUnavailable: the endpoint does not answer.
+            EmbeddingUnavailable: the endpoint gives no usable answer.
             EmbeddingRefused: the endpoint refuses the request.
         """
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
@@ -240,7 +240,7 @@ async def open_openai(
 
     Raises:
         EmbeddingNotConfigured: the key is missing, or has characters that no request can carry.
-        EmbeddingUnavailable: the endpoint does not answer.
+        EmbeddingUnavailable: the endpoint gives no usable answer.
         EmbeddingRefused: the endpoint refuses the request.
     """
     name = model or USUAL_MODEL

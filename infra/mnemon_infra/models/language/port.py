@@ -152,8 +152,8 @@ class BatchProgress:
 class BatchApi(Protocol):
     """A provider's batches.
 
-    All methods raise `ModelUnavailable` if the provider does not answer, and `ModelRefused` if the provider
-    refuses the key, the model or the batch.
+    All methods raise `ModelUnavailable` if the provider gives no usable answer, and `ModelRefused` if the
+    provider refuses the key, the model or the batch.
     """
 
     @property
@@ -211,7 +211,7 @@ class LanguageModel(Protocol):
         """Send a request and wait for the answer.
 
         Raises:
-            ModelUnavailable: the provider does not answer; a later attempt may succeed.
+            ModelUnavailable: the provider gives no usable answer; a later attempt may succeed.
             ModelBusy: the provider is overloaded; a later attempt may succeed.
             ModelRefused: the provider refuses the key, the model or the kind of request.
             RequestRefused: the provider will never take this request.

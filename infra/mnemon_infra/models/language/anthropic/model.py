@@ -66,7 +66,7 @@ class AnthropicModel:
         """Send a request and wait for the answer.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer.
+            ModelUnavailable: Anthropic gives no usable answer.
             ModelRefused: Anthropic refuses the key, the model or the kind of request.
             RequestRefused: Anthropic will never take this request.
         """

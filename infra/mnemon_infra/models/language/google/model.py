@@ -58,7 +58,7 @@ class GoogleModel:
         """Send a request, with cached instructions if Google has them, and wait for the answer.
 
         Raises:
-            ModelUnavailable: Google does not answer.
+            ModelUnavailable: Google gives no usable answer.
             ModelRefused: Google refuses the key, the model or the kind of request.
             RequestRefused: Google will never take this request.
         """

@@ -63,7 +63,7 @@ class OpenAIModel:
         """Send a request and wait for the answer.
 
         Raises:
-            ModelUnavailable: the server does not answer.
+            ModelUnavailable: the server gives no usable answer.
             ModelRefused: the server refuses the key, the model or the kind of request.
             RequestRefused: the server will never take this request.
         """
