@@ -186,7 +186,9 @@ POOL_WAITING = Gauge(
     pool=("consumers", "compact", "extract"),
 )
 POINTS = Gauge(
-    "mnemon_vectors_points", "Points that searches can find", collection=("memories", "messages", "documents")
+    "mnemon_vectors_points",
+    "Points that searches can find",
+    collection=("memories", "messages", "documents", "summaries"),
 )
 BUILD = Gauge("mnemon_build_info", "Version of mnemon in the label; the value is always 1")
 """`exposition` adds the version as the label."""

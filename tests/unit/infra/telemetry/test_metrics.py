@@ -13,6 +13,7 @@ from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry,
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.exposition import build_registry
 from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
+from mnemon_infra.vectors.port import Collection
 
 ROOT = Path(__file__).parents[4]
 FORBIDDEN = {"tenant", "user", "conversation", "id", "event_id", "model", "subject", "text", "error"}
@@ -44,6 +45,10 @@ def test_labels_name_no_user_and_are_bounded() -> None:
     labels = {label: allowed for metric in Metric.all for label, allowed in metric.labels.items()}
     assert labels.keys() & FORBIDDEN == set()
     assert all(0 < len(allowed) <= 40 for allowed in labels.values())
+
+
+def test_points_of_every_collection_have_a_label_of_their_own() -> None:
+    assert set(metrics.POINTS.labels["collection"]) == set(map(str, Collection))
 
 
 def test_every_reason_of_a_dead_letter_is_known() -> None:
