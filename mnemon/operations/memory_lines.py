@@ -28,7 +28,7 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""Events that make up a memory. Costs, rejected facts and erasures are no part of it."""
+"""Events that make up a memory. Costs, rejected facts and erasures are not part of it."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 

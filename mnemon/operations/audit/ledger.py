@@ -60,7 +60,7 @@ NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """An event that is not accounted for.
+    """An event, row or point that is not accounted for.
 
     Attributes:
         kind: kind of fault.
@@ -148,7 +148,7 @@ class CollectionAudit:
     Attributes:
         points: points in the collection.
         shown: messages, facts, documents or summaries that must have points.
-        dead: points of messages that have a dead letter and no row: searches do not return them.
+        dead: points of events that have a dead letter and no row: searches do not return them.
         waiting: missing or superfluous points of users for whom a sweep of `index` is pending.
     """
 
@@ -192,7 +192,7 @@ class Audit:
         vectors: counts of points, by collection; None if the audit had no access to points.
         letters: number of dead letters, by consumer and reason.
         durables: counts of every durable.
-        faults: events that are not accounted for.
+        faults: events, rows and points that are not accounted for.
     """
 
     up_to: int

@@ -46,7 +46,7 @@ class KeyCipher:
     A backup needs no identity, and a restore needs no recipients.
 
     Raises:
-        KeyUnusable: a key is not a key of age.
+        KeyUnusable: a key is not a key of age, or the file with the identity cannot be read.
     """
 
     name: str | None = AGE

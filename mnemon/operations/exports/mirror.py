@@ -122,7 +122,8 @@ class Mirror:
         """Write and remove files for new events in the log, without an end.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer for a minute.
+            DatabaseUnavailable: the database does not answer for `DATABASE_TIMEOUT` seconds.
+            nats.errors.Error: the broker does not answer.
             OSError: a file cannot be written.
         """
         async with aclosing(

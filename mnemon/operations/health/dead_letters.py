@@ -13,7 +13,7 @@ OLD_LETTER: Final = timedelta(days=30)
 """Age of the oldest dead letter above which `mnemon status` warns."""
 
 MANY_LETTERS: Final = 1000
-"""Number of dead letters from which on `mnemon status` warns."""
+"""Number of dead letters at or above which `mnemon status` warns."""
 
 
 async def find_oldest_letter(stream_context: JetStreamContext) -> datetime | None:

@@ -415,7 +415,7 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
 
 
 async def _list_log_problems(deployment: Deployment) -> list[str]:
-    """Return problems if the rows do not belong to the log, or if the clocks of the servers differ."""
+    """Return problems of the log: clocks that differ, an unfinished restore, rows of another log."""
     # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (

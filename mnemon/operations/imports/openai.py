@@ -38,7 +38,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """Yield the messages of an export, conversation by conversation, the oldest first.
 
     Raises:
-        NotReadable: the file is no export of ChatGPT, is incomplete, or is nested too deeply.
+        NotReadable: the file is not an export of ChatGPT, is incomplete, or is nested too deeply.
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []

@@ -74,7 +74,10 @@ ImportProgress = Callable[[ImportReport], None]
 async def count_records(
     records: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
-    """Count the records as an import would, without importing them.
+    """Count the records without importing them.
+
+    An import may count fewer: it also compares the events with the log, and judges proposals by the policy of
+    the tenant instead of the default policy.
 
     Args:
         records: the records.

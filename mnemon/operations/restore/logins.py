@@ -58,7 +58,7 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
 
 
 def restore_login_file(path: Path, backup: Backup) -> bool:
-    """Write the file of logins for a server of your own, unless the file exists. Return whether it is new."""
+    """Write the logins of the backup to a file that does not exist yet; return whether it was written."""
     if path.exists() or backup.record.logins is None:
         return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
