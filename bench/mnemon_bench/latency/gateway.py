@@ -1,4 +1,4 @@
-"""The HTTP gateway beside NATS and a bare route, and the proxy beside its provider."""
+"""Latency of the HTTP gateway, compared with NATS and a bare route, and of the proxy, with its provider."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         requests: requests per measurement, over all callers.
         chats: requests to the proxy, and as many to the provider itself.
         report: called with lines about the progress.

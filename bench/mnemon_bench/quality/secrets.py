@@ -33,10 +33,10 @@ class InvalidSentences(ValueError):
 
 
 def read_sentences(path: Path) -> list[LabelledSentence]:
-    """Read the sentences of a file, one JSON object a line.
+    """Read the sentences of a file, one JSON object per line.
 
     Raises:
-        InvalidSentences: the file cannot be read, a line is no sentence, or a language lacks one of the
+        InvalidSentences: the file cannot be read, a line is not a sentence, or a language lacks one of the
             labels.
     """
     sentences = read_lines(path, LabelledSentence, InvalidSentences)

@@ -46,7 +46,7 @@ class Thread(NamedTuple):
 
 
 class ConversationRecorder:
-    """Publishes messages in background tasks, which go on when the client disconnects.
+    """Publishes messages in background tasks, which continue when the client disconnects.
 
     Args:
         memory: access to the broker.

@@ -134,7 +134,7 @@ class TenantMove:
         """Move the tenant, or continue the move; after the switch, forward events that arrived late.
 
         Raises:
-            MoveRefused: the move cannot begin or go on.
+            MoveRefused: the move cannot begin or continue.
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
             mnemon_contracts.base.InvalidBody: the tenant's settings do not fit the target's general settings.
