@@ -16,8 +16,9 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts by address, remembered for an hour. Each wait is twice as long as the previous
-    one, up to `LONGEST_WAIT` seconds.
+    """Failed attempts by address, remembered for an hour after the last one.
+
+    Each wait is twice as long as the previous one, up to `LONGEST_WAIT` seconds.
     """
 
     def __init__(self) -> None:

@@ -60,8 +60,9 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
 
 
 class _TokenGuard:
-    """Accepts requests with the token only. After several wrong tokens, an address has to wait before any
-    further request.
+    """Accepts requests with the token only.
+
+    After several wrong tokens, an address has to wait before any further request.
     """
 
     def __init__(self, app: ASGIApp, token: str) -> None:

@@ -34,8 +34,7 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """Functions from log positions of messages to numbers of messages, or back. Each function may return
-    None.
+    """Functions from log positions of messages to numbers of messages, or back; each may return None.
 
     Attributes:
         map_exactly: maps this message.

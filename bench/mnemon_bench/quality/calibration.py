@@ -36,7 +36,7 @@ class LabelledPair(BaseModel):
 
 
 class InvalidPairs(ValueError):
-    """A file that is not a list of labelled pairs; the message names the line."""
+    """A file is not a list of labelled pairs; the message names the file, and the line if one is invalid."""
 
 
 class ThresholdPoint(NamedTuple):

@@ -29,7 +29,7 @@ class LabelledSentence(BaseModel):
 
 
 class InvalidSentences(ValueError):
-    """A file that is not a list of labelled sentences; the message names the line."""
+    """A file is not a list of labelled sentences; the message names the file, and an invalid line."""
 
 
 def read_sentences(path: Path) -> list[LabelledSentence]:

@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
     "no_point": "has a row, but no point",
     "left_point": "was removed, but its point still exists",
 }
-"""Description of each kind of fault, as a sentence about the event."""
+"""Description of each kind of fault; the event is the subject of the sentence."""
 
 _PROJECT_AGAIN: Final = "rebuild the rows from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "index the log again: mnemon reindex"

@@ -61,9 +61,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
 
 
 def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
-    """Yield the messages of the current branch of a conversation, without messages that edits have
-    replaced.
-    """
+    """Yield the messages of a conversation's current branch, without those that edits have replaced."""
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
     place = f"conversation {name or title!r}"

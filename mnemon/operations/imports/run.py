@@ -288,7 +288,7 @@ class RecordImporter:
 
 
 def _is_chat(event: Event) -> bool:
-    """Return whether bots publish events of this type; consumers derive all other types."""
+    """Return whether an event is a chat event; events of other types may name its position."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 

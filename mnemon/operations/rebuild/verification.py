@@ -122,9 +122,7 @@ class GenerationVerification:
         return await read_applied_position(self._place.connection.jetstream(), "index")
 
     async def _drop_delayed(self, differences: Sequence[Difference]) -> list[Difference]:
-        """Return the differences of users for whom `index` has no work left; other differences may be
-        delays.
-        """
+        """Return the differences of users for whom `index` has no work left; others may be delays."""
         moving = await list_unswept(self._place.connection)
         after = min(await self._indexed_position(), self._generation.rows.reached)
         reading = read_stream(

@@ -38,8 +38,9 @@ class RestoredLogins(NamedTuple):
 def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
     """Write the logins of a backup into a folder, before its NATS server starts for the first time.
 
-    Workers and operators get new passwords, in files of the folder. Passwords of tenants stay. A folder that
-    has streams keeps its logins: an interrupted restore has written them, or the restore will be refused.
+    Workers, the gateway and operators get new passwords, in files of the folder. Passwords of tenants stay.
+    A folder that has streams keeps its logins: an interrupted restore has written them, or the restore will
+    be refused.
 
     Raises:
         NotOurs: the folder has a file of logins that `mnemon auth` did not write.
