@@ -287,7 +287,7 @@ class FactTools:
         """Save a removed fact again, from the reply of `forget`; `dedupe` decides as on any `save`.
 
         Returns:
-            The decision; the fact has a new `id`, and no former versions.
+            The decision; if the fact is saved, it has a new `id` and no former versions.
 
         Raises:
             InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.

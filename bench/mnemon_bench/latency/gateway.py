@@ -203,7 +203,7 @@ async def _measure(send: Send, callers: int, requests: int) -> tuple[float, tupl
 
 
 async def _measure_chats(gateway: int, provider: int, key: str, chats: int) -> dict[str, dict[str, float]]:
-    """Return the time to the first token of a chat with a user whom memory knows, and without the proxy."""
+    """Return the times to the first token of chats with a known user, through the proxy and without it."""
     ways = {"proxy": (gateway, "/openai/v1/chat/completions"), "provider": (provider, "/v1/chat/completions")}
     taken: dict[str, list[float]] = {name: [] for name in ways}
     async with AsyncExitStack() as stack:
