@@ -26,7 +26,7 @@ _CONSUMERS: Final = ("extract", "compact")
 
 
 class FailingModelState(BaseModel):
-    """A model that does not answer, and the known tenants whose settings name it."""
+    """A model that refuses or does not answer, and the known tenants whose settings name it."""
 
     model_config = ConfigDict(frozen=True)
 
