@@ -199,7 +199,7 @@ class FactTools:
             min_seq: reflect the log up to this position.
 
         Returns:
-            A `fact` with its former `versions`, at most 100, newest first; or a `message`; or a `document`; or a
+            A `fact` with its former `versions`, at most 100, newest first; or a `message`, a `document` or a
             `summary`.
         """
         request = GetV2.create_strict(id=id, min_seq=min_seq, scope=scope, offset=offset)
@@ -264,8 +264,8 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact. Soon after, no store contains its text; only the log of
-        events keeps the text.
+        From then on, no reply contains a removed fact. Soon after, no store contains its text; only the log
+        of events keeps the text.
 
         Args:
             user: the user whose fact it is.

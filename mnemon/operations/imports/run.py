@@ -76,8 +76,8 @@ async def count_records(
 ) -> ImportReport:
     """Count the records without importing them.
 
-    The counts of an import may differ: it compares the events with the log, and judges proposals by the policy
-    of the tenant instead of the default policy.
+    The counts of an import may differ: it compares the events with the log, and judges proposals by the
+    policy of the tenant instead of the default policy.
 
     Args:
         records: the records.

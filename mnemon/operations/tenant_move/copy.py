@@ -34,7 +34,7 @@ RETRY_SECONDS: Final = 0.5
 """Seconds between two attempts."""
 
 CopyProgress = Callable[[int, int], None]
-"""Function that receives the position that the copy has reached in the source's log, and the last position."""
+"""Function that receives the position reached in the source's log, and the last position to copy."""
 
 
 EventFilter = Callable[[SourceEvent], Awaitable[bool]]
