@@ -21,7 +21,7 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageUser:
-    """A user of a tenant; the page waits until memory reflects log position `seq`, that of a change."""
+    """A user of a tenant; the page waits until memory reflects `seq`, the log position of a change."""
 
     tenant: str
     user: str

@@ -61,7 +61,8 @@ async def run(
 
     Returns:
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP to the time over NATS,
-        or to that of the bare route with the same body; `..._rate` the requests a second. Times in ms.
+        or to that of the bare route with the same body; `..._rate` is the ratio of requests per second. Times
+        are in ms.
     """
     connection = await connect_deployment(deployment, name="bench")
     issued = issue_key(_TENANT)
@@ -187,7 +188,7 @@ def _open(stack: AsyncExitStack, port: int) -> HttpConnection:
 
 
 async def _measure(send: Send, callers: int, requests: int) -> tuple[float, tuple[float, float]]:
-    """Return the requests a second, and the median and the 99th percentile of their times in ms."""
+    """Return the requests per second, and the median and the 99th percentile of their times in ms."""
     taken: list[float] = []
     waiting = iter(range(requests))
 

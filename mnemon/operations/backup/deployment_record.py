@@ -1,4 +1,4 @@
-"""Record of a deployment in a backup, beside the log: settings, API keys, logins and erasures."""
+"""Record of a deployment in a backup, in addition to the log: settings, API keys, logins and erasures."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class LoggedErasure(msgspec.Struct, frozen=True):
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True):
-    """State of a deployment beside its log.
+    """State of a deployment that is not in its log, and its erasures.
 
     Attributes:
         settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.

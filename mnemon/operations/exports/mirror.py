@@ -119,7 +119,7 @@ class Mirror:
         self._save_state(end)
 
     async def follow_log(self) -> None:
-        """Write and remove files for new events in the log, without an end.
+        """Write and remove files for new events in the log, until cancelled.
 
         Raises:
             DatabaseUnavailable: the database does not answer for `DATABASE_TIMEOUT` seconds.

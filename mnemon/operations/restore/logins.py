@@ -12,7 +12,7 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 class ServerOpen(Exception):
-    """The server requires no login, but that of the backup did; the message names the next step."""
+    """The server requires no login, but the server of the backup did; the message names the next step."""
 
     def __init__(self, step: str) -> None:
         super().__init__(
@@ -68,7 +68,7 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 
 def require_closed(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
-    """Check that a server of your own requires a login if that of the backup did.
+    """Check that a server of your own requires a login if the server of the backup did.
 
     Raises:
         ServerOpen: the server requires no login.
