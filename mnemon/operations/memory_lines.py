@@ -80,7 +80,7 @@ def derive_start_id(tenant: str, user: str, conversation: str) -> str:
 def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """Return the id of an event for use in another log.
 
-    The id of an event without one is its log position (`LOG:17`), which is a different event in another
+    The id of an event without one is its log position (`LOG:17`), which names a different event in another
     log. Such an event gets an id derived from its owner, its position and its content.
     """
     if event_id.startswith(f"{LOG}:"):
