@@ -37,8 +37,9 @@ CONFIRMATION_TIMEOUT: Final = 3.0
 
 @dataclass(frozen=True)
 class MemoryUser:
-    """The user whose memory an agent's run uses. Pass an instance as the runtime context, or derive your own
-    class.
+    """The user whose memory an agent's run uses.
+
+    Pass an instance as the runtime context, or derive your own class.
     """
 
     user: str

@@ -1,1 +1,1 @@
-"""Benchmarks: each compares mnemon with a bare loop in the same run, interleaved, and reports medians."""
+"""Benchmarks: most compare mnemon with a bare loop in the same run, interleaved, and report medians."""

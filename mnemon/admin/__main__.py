@@ -19,7 +19,7 @@ from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
-"""Niceness of the process: a tenth of the scheduler weight of the process that answers bots."""
+"""Niceness of the process, which gives it a tenth of the weight of the process that answers bots."""
 
 IDLE_SECONDS = 15 * 60.0
 """Seconds without a request after which the process ends."""

@@ -54,7 +54,7 @@ class Visit:
         session: the session of the browser.
         section: title of the section.
         query: fields of the query string: `/users?tenant=acme`.
-        form: fields of the submitted form, each once, stripped of blanks unless ids; empty without a form.
+        form: fields of the submitted form, each once; blanks at the ends are removed, except from ids.
         connections: connections to the servers.
     """
 

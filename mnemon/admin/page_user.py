@@ -21,7 +21,7 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageUser:
-    """A user of a tenant; the page waits until memory reflects log position `seq`, that of a change."""
+    """A user of a tenant; the page waits until memory reflects `seq`, the log position of a change."""
 
     tenant: str
     user: str
@@ -50,5 +50,5 @@ class PageUser:
 
 
 def frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
-    """Return the values for the template `user_frame.html`, which all pages of the user extend."""
+    """Return the values for the template `user/frame.html`, which all pages of the user extend."""
     return {"owner": page_user, "tab": tab, "tabs": TABS}

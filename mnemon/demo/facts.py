@@ -42,7 +42,7 @@ PROPOSED_TEXTS: Final = {
         "Больше не пьёт кофе по утрам",
     ),
 }
-"""Texts that a model might propose, by user: new facts, texts that are no facts, and known facts."""
+"""Texts that a model might propose, by user: new facts, texts that are not facts, and known facts."""
 
 FORGET_QUERY: Final = (IVAN, "марафон в Казани")
 """The user whose fact the demo forgets, and the query that finds it."""

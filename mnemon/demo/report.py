@@ -86,9 +86,7 @@ class ProposedText:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenFact:
-    """A fact that a query found and that was forgotten; from log position `seen_seq` on, no reply has the
-    fact.
-    """
+    """A fact that a query found and that was forgotten; no reply as of `seen_seq` or later has it."""
 
     user: str
     query: str

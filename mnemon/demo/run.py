@@ -70,7 +70,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
     Raises:
         ServerFailed, NoAccount: a server does not start.
         VectorsUnavailable: the Qdrant server that the environment names does not answer.
-        PublishFailed, AskFailed: mnemon does not answer.
+        NotConnected, PublishFailed, AskFailed: mnemon does not answer.
         LogNotReached, NotDerived: a consumer does not finish in time.
     """
     report = DemoReport()

@@ -14,7 +14,9 @@ from mnemon.http.login_attempts import LoginAttempts
 from mnemon_infra.settings.api_keys import ApiKeys, Scope
 
 MAX_OPEN_REQUESTS: Final = 512
-"""Maximum number of open requests with a valid key in a process; further ones are refused with 503."""
+"""Maximum number of open requests in a process, whose key is valid or cannot be checked now; further ones are
+refused with 503.
+"""
 
 MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
@@ -84,8 +86,8 @@ class Callers:
         """Return the caller of a request.
 
         Args:
-            address: IP address of the client. After several wrong keys, it has to wait before the next wrong
-                key; valid keys are accepted meanwhile, because clients behind a proxy share an address.
+            address: IP address of the client. After several wrong keys, its requests without a valid key are
+                refused for a while; valid keys are accepted, because clients behind a proxy share an address.
             credentials: the content of the header `Authorization`; None if it is absent.
 
         Raises:
@@ -154,7 +156,7 @@ class Callers:
 
 
 def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
-    """Return the key that a request has in its header `Authorization`."""
+    """Return the key in the header `Authorization` of a request; None without one."""
     scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
     if scheme.lower() != "bearer" or not given:
         return None

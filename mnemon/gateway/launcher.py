@@ -16,7 +16,7 @@ from mnemon_infra.process.data_folder import replace_file
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 
 USUAL_PORT: Final = 8080
-"""Port of the gateway, unless another process has it."""
+"""Port of the gateway at the first start, unless another process has it."""
 
 FIRST_TENANT: Final = "default"
 """Tenant of the first key."""
@@ -39,7 +39,7 @@ async def serve_gateway(
         data: the folder.
         deployment: the servers, with the login of the gateway.
         operator: the servers, with the login of an operator, which creates the first key.
-        port: the port; None takes the former port, or the usual port if it is free.
+        port: the port; None takes the former port if it is free, then the usual port, then any free port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: another process has the chosen port.

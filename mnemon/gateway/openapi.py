@@ -44,10 +44,10 @@ def read_document() -> dict[str, Any]:
 
 
 def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any]:
-    """Return the document that FastAPI generates, with three changes.
+    """Return the document that FastAPI generates, adapted to the contracts.
 
-    Problems get their own media type, requests permit no unknown fields, and request bodies get the examples
-    of the contracts.
+    Bounds of integers become exact, optional parameters lose the value null, problems get their own media
+    type, requests permit no unknown fields, and request bodies get the examples of the contracts.
     """
     document: dict[str, Any] = json.loads(json.dumps(FastAPI.openapi(application)))
     _restore_integers(document)

@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): the body of every answer that is not a success."""
+"""Problem details (RFC 9457): the body of the gateway's own error responses."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

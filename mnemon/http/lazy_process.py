@@ -19,7 +19,7 @@ END_TIMEOUT = 10.0
 """Seconds for the process to end before it is killed."""
 
 _PAUSE: Final = 5.0
-"""Seconds before the process is restarted after a failure."""
+"""Seconds after a failure before a connection can start the process again."""
 
 
 class LazyProcess(NamedTuple):

@@ -16,7 +16,10 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts by address, remembered for an hour. Each wait is twice as long as the previous wait."""
+    """Failed attempts by address, remembered for an hour after the last one.
+
+    Each wait is twice as long as the previous one, up to `LONGEST_WAIT` seconds.
+    """
 
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)

@@ -23,7 +23,7 @@ class _UvicornServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
-    """Answer requests on a socket for the duration of the block; let open requests finish at its end."""
+    """Answer requests on a socket for the duration of the block; then give open requests `_GRACE` seconds."""
     # Connections inherit it. asyncio sets it only on sockets that name their protocol, which those of
     # `socket.create_server` do not: a body then waits up to 40 ms for the acknowledgement of its headers.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -52,7 +52,7 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that accepts connections.
 
     Raises:
-        OSError: another process has the port, or the host is no address of this machine.
+        OSError: another process has the port, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family)

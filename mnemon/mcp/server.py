@@ -27,7 +27,7 @@ INSTRUCTIONS: Final = (
 )
 
 MAX_REMEMBERED_USERS: Final = 10_000
-"""Number of users whose last change a server remembers."""
+"""Maximum number of users whose last change a server remembers."""
 
 
 class McpTarget(NamedTuple):
@@ -68,7 +68,10 @@ def create_server(resolve_target: TargetResolver) -> Server[Any]:
 
 
 class _MemoryHandlers:
-    """Handlers of the server. Every reply includes the user's earlier changes through this server."""
+    """Handlers of the server. A reply includes the user's earlier changes through this server.
+
+    The position of the last change is kept for `MAX_REMEMBERED_USERS` users.
+    """
 
     def __init__(self, resolve_target: TargetResolver) -> None:
         self._resolve_target = resolve_target

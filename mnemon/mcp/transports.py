@@ -60,7 +60,10 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
 
 
 class _TokenGuard:
-    """Accepts requests with the token only. An address that has sent wrong tokens has to wait."""
+    """Accepts requests with the token only.
+
+    After several wrong tokens, an address has to wait before any further request.
+    """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app

@@ -80,7 +80,7 @@ def format_owner(tenant: str, user: str) -> str:
 
 
 def parse_owner(line: str) -> tuple[str, str] | None:
-    """Return the tenant and the user that a comment names; None if the line is no such comment."""
+    """Return the tenant and the user that a comment names; None if the line is not such a comment."""
     if found := _OWNER.fullmatch(line.strip()):
         try:
             named = json.loads(found[1])

@@ -28,14 +28,13 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""Events that make up a memory. Costs, rejected facts and erasures are no part of it."""
+"""Events that make up a memory. Costs, rejected facts and erasures are not part of it."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """Functions from log positions of messages to numbers of messages, or back. Each function may return
-    None.
+    """Functions from log positions of messages to numbers of messages, or back; each may return None.
 
     Attributes:
         map_exactly: maps this message.
@@ -81,7 +80,7 @@ def derive_start_id(tenant: str, user: str, conversation: str) -> str:
 def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """Return the id of an event for use in another log.
 
-    The id of an event without one is its log position (`LOG:17`), which is that of another event in another
+    The id of an event without one is its log position (`LOG:17`), which names a different event in another
     log. Such an event gets an id derived from its owner, its position and its content.
     """
     if event_id.startswith(f"{LOG}:"):

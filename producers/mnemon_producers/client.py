@@ -46,8 +46,8 @@ class MemoryClient(MemoryTools):
             answer = await model([message.model_dump(exclude_none=True) for message in context.messages])
             await memory.publish("u42", "assistant", answer)
 
-    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current conversation, which
-    was started last, by `start` or by its first message.
+    Ids are any non-empty strings of up to 255 bytes. `conversation=None` means the user's current
+    conversation, which was started last, by `start` or by its first message.
 
     The client retries a publish with the same event id, so an event is stored once even if an answer was
     lost. A publish returns the event's log position. The answer to a request with this position as `min_seq`

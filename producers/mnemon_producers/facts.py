@@ -199,7 +199,7 @@ class FactTools:
             min_seq: reflect the log up to this position.
 
         Returns:
-            A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
+            A `fact` with its former `versions`, at most 100, newest first; or a `message`, a `document` or a
             `summary`.
         """
         request = GetV2.create_strict(id=id, min_seq=min_seq, scope=scope, offset=offset)
@@ -264,8 +264,8 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact and no store contains its text; only the log of events
-        keeps the text.
+        From then on, no reply contains a removed fact. Soon after, no store contains its text; only the log
+        of events keeps the text.
 
         Args:
             user: the user whose fact it is.
@@ -287,7 +287,7 @@ class FactTools:
         """Save a removed fact again, from the reply of `forget`; `dedupe` decides as on any `save`.
 
         Returns:
-            The decision; the fact has a new `id`, and no former versions.
+            The decision; if the fact is saved, it has a new `id` and no former versions.
 
         Raises:
             InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.

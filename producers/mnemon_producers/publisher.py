@@ -24,7 +24,7 @@ BATCH_MESSAGES = 1000
 """Maximum number of messages that the server accepts in one atomic batch."""
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Number of bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
+"""Maximum bytes of the bodies of a batch, unless it has one message; a batch stays small in memory."""
 
 # Events after which the event loop runs while a batch is written: the loop writes to the socket only when it
 # runs.
@@ -238,7 +238,7 @@ class Publisher:
 
         Raises:
             APIError: the server refused the events, and would refuse them again.
-            PublishFailed: no answer arrived in time, or the connection is closed.
+            PublishFailed: no answer arrived in time, a permission is denied, or the connection is closed.
         """
         clock = asyncio.get_running_loop().time
         deadline = None  # runs from the first failure: a batch may wait long for the previous batch

@@ -9,7 +9,7 @@ class Timeouts:
 
     Args:
         publish: timeout of one attempt at publishing.
-        retry: timeout of all attempts at publishing together.
+        retry: time for further attempts at publishing, from the first failure on.
         ask: timeout of a reply.
         save: timeout of a change of a fact and of an erasure. For a change, `retrieve` waits up to 5 s for
             the decision.

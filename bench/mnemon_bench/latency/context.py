@@ -57,7 +57,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure contexts of both conversations and the echo, interleaved, for one caller.
 
-    Each context has another query.
+    Both conversations get the same queries.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.

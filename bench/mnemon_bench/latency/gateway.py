@@ -1,4 +1,4 @@
-"""The HTTP gateway beside NATS and a bare route, and the proxy beside its provider."""
+"""Latency of the HTTP gateway, compared with NATS and a bare route, and of the proxy, with its provider."""
 
 import asyncio
 import json
@@ -54,14 +54,15 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count.
+        rounds: number of measurements of each case; the figures are medians.
         requests: requests per measurement, over all callers.
         chats: requests to the proxy, and as many to the provider itself.
         report: called with lines about the progress.
 
     Returns:
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP to the time over NATS,
-        or to that of the bare route with the same body; `..._rate` the requests a second. Times in ms.
+        or to that of the bare route with the same body; `..._rate` is the ratio of requests per second. Times
+        are in ms.
     """
     connection = await connect_deployment(deployment, name="bench")
     issued = issue_key(_TENANT)
@@ -187,7 +188,7 @@ def _open(stack: AsyncExitStack, port: int) -> HttpConnection:
 
 
 async def _measure(send: Send, callers: int, requests: int) -> tuple[float, tuple[float, float]]:
-    """Return the requests a second, and the median and the 99th percentile of their times in ms."""
+    """Return the requests per second, and the median and the 99th percentile of their times in ms."""
     taken: list[float] = []
     waiting = iter(range(requests))
 
@@ -203,7 +204,7 @@ async def _measure(send: Send, callers: int, requests: int) -> tuple[float, tupl
 
 
 async def _measure_chats(gateway: int, provider: int, key: str, chats: int) -> dict[str, dict[str, float]]:
-    """Return the time to the first token of a chat with a user whom memory knows, and without the proxy."""
+    """Return the times to the first token of chats with a known user, through the proxy and without it."""
     ways = {"proxy": (gateway, "/openai/v1/chat/completions"), "provider": (provider, "/v1/chat/completions")}
     taken: dict[str, list[float]] = {name: [] for name in ways}
     async with AsyncExitStack() as stack:

@@ -107,7 +107,7 @@ def _is_marked(block: Mapping[str, Any]) -> bool:
 
 
 def _check(schema: object) -> None:
-    """Raise ValueError if a schema has a keyword of JSON Schema that the API does not accept."""
+    """Raise ValueError for a keyword that the API does not accept, and for an object with open fields."""
     if isinstance(schema, list):
         for part in schema:
             _check(part)

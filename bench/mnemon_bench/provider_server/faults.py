@@ -10,11 +10,11 @@ Damage = Literal["cut", "nameless", "hollow", "failed", "left out", "twice"]
 """Damage to a line of a batch's results.
 
 - `cut`: the line ends in the middle.
-- `nameless`: the line is no JSON, so it has no id.
+- `nameless`: the line is not JSON, so it has no id.
 - `hollow`: the line has an id but no answer.
 - `failed`: the line has an error in place of an answer.
 - `left out`: the line is missing.
-- `twice`: the line appears two times.
+- `twice`: the line appears twice; only OpenAI's format applies it.
 """
 
 Body = dict[str, Any]
@@ -29,7 +29,7 @@ class HttpFault:
     """Fault in the response to one HTTP request.
 
     Attributes:
-        status: HTTP status of an error that replaces the work of the request; 200 is no error.
+        status: HTTP status of an error that replaces the work of the request; 200 means no error.
         retry_after: value of the header `Retry-After`, in seconds.
         seconds: delay of the response; the server does its work before the delay.
         is_half: whether only the first half of the body is sent, with the length of this half.
@@ -55,8 +55,10 @@ class ProviderFaults:
     Attributes:
         requests: faults of the next requests, in order; each fault applies to the first request that it fits.
         is_cut: whether the answer to a text is cut in the middle, as at the limit of tokens.
-        rewrite: function that changes the body of the answer to a text, online and in a batch.
-        refused: status and error of a text's line in a batch; None if the line is accepted.
+        rewrite: function that changes the body of the answer to a text, online and in a batch, in OpenAI's
+            format.
+        refused: status and error of a text's line in a batch, in OpenAI's format; None if the line is
+            accepted.
         damage: damage to a text's line in a batch's results; None for no damage.
         results: `half`: a file of results ends after its first half; `dropped`: the connection ends there.
         order: order of the lines in the results of a batch.

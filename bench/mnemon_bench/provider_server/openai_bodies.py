@@ -28,7 +28,7 @@ def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequ
 
     Raises:
         UnsupportedParameter: the server does not accept a parameter or its value.
-        ValueError, KeyError, TypeError: the body is no request.
+        ValueError, KeyError, TypeError: the body is not a request.
     """
     if untaken := state.untaken & body.keys():
         raise UnsupportedParameter(min(untaken), f"Unsupported parameter: {min(untaken)}")

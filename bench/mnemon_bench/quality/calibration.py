@@ -36,7 +36,7 @@ class LabelledPair(BaseModel):
 
 
 class InvalidPairs(ValueError):
-    """A file that is not a list of labelled pairs; the message names the line."""
+    """A file is not a list of labelled pairs; the message names the file, and the line if one is invalid."""
 
 
 class ThresholdPoint(NamedTuple):
@@ -49,11 +49,11 @@ class ThresholdPoint(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[LabelledPair]:
-    """Read the pairs of a file, one JSON object a line.
+    """Read the pairs of a file, one JSON object per line.
 
     Raises:
-        InvalidPairs: the file cannot be read, a line is no pair, or a language lacks pairs that are labelled
-            `different` or pairs with another label.
+        InvalidPairs: the file cannot be read, a line is not a pair, or a language lacks pairs that are
+            labelled `different` or pairs with another label.
     """
     pairs = read_lines(path, LabelledPair, InvalidPairs)
     for language in {pair.language for pair in pairs} or {"any language"}:
@@ -68,7 +68,7 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
 
     Returns:
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
-        F1, and as `precise` the lowest threshold from which on precision is at least `PRECISION`, or None.
+        F1, and as `precise` the lowest threshold from which precision is at least `PRECISION`, or None.
         `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
         this precision in every language.
 
@@ -129,7 +129,7 @@ def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[
 
 
 def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
-    """Return the lowest threshold from which on the precision is at least `PRECISION`; None without one."""
+    """Return the lowest threshold from which the precision is at least `PRECISION`; None without one."""
     lowest = None
     for point in reversed(curve):
         if point.precision < PRECISION:

@@ -41,7 +41,7 @@ def load_follow_ups() -> list[FollowUp]:
 
 
 def list_unrelated_questions(data: Data, seed: int = 0) -> list[FollowUp]:
-    """Return the questions of the data, each after an unrelated question about the same conversation."""
+    """Return the answerable questions, each after an unrelated question about the same conversation."""
     chance = random.Random(seed)
     questions = [each for each in data.questions if each.category != ADVERSARIAL]
     unrelated = []

@@ -1,4 +1,4 @@
-"""Files of labelled examples: one JSON object a line."""
+"""Files of labelled examples: one JSON object per line."""
 
 from pathlib import Path
 from typing import TypeVar

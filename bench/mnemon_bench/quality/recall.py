@@ -231,7 +231,7 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
 
 
 def choose_elsewhere(data: Data) -> list[LabelledQuestion]:
-    """Return questions, each with the user of another conversation, which does not have the answer.
+    """Return at most `ELSEWHERE` questions, each with the user of another conversation without the answer.
 
     The result is empty if the data has only one conversation.
     """

@@ -29,14 +29,14 @@ class LabelledSentence(BaseModel):
 
 
 class InvalidSentences(ValueError):
-    """A file that is not a list of labelled sentences; the message names the line."""
+    """A file is not a list of labelled sentences; the message names the file, and an invalid line."""
 
 
 def read_sentences(path: Path) -> list[LabelledSentence]:
-    """Read the sentences of a file, one JSON object a line.
+    """Read the sentences of a file, one JSON object per line.
 
     Raises:
-        InvalidSentences: the file cannot be read, a line is no sentence, or a language lacks one of the
+        InvalidSentences: the file cannot be read, a line is not a sentence, or a language lacks one of the
             labels.
     """
     sentences = read_lines(path, LabelledSentence, InvalidSentences)

@@ -28,7 +28,7 @@ IDLE_SECONDS: Final = 20.0
 """Setting `extraction.idle_seconds`; with the default, few conversations would be read for facts."""
 
 DOCUMENTS: Final = 3
-"""Number of documents of a user; every further document replaces one of them."""
+"""Maximum number of documents of a user; every further document replaces one of them."""
 
 SETTINGS_EVERY: Final = 200
 """Number of operations between two changes of the settings."""
@@ -53,7 +53,7 @@ class SoakLoad:
 
     Attributes:
         done: number of completed operations, by name.
-        failed: number of operations without an answer, by name.
+        failed: number of operations that failed or were refused, by name.
     """
 
     def __init__(self, connection: Client, *, rate: float, lifetime: float, seed: int = 1) -> None:

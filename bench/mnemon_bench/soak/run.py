@@ -60,7 +60,7 @@ async def run(
     Returns:
         `ratios`: `growing_series`, the number of series that grow beyond their bound. `trends`: level, growth
         and bound of each series. `operations`: numbers of completed operations, by name. `failed`: numbers of
-        operations without an answer, by name.
+        operations that failed or were refused, by name.
 
     Raises:
         ValueError: the run is too short for a trend.

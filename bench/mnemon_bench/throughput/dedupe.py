@@ -109,7 +109,7 @@ async def _measure_bare(deployment: Deployment, number: int) -> float:
 
 
 async def _count_outcome(connection: Client, tenant: str) -> dict[str, int]:
-    """Return the number of a tenant's derived events in the log, by name."""
+    """Return the number of a tenant's memory events in the log, by name."""
     stream_context = connection.jetstream()
     names: Counter[str] = Counter()
     info = await stream_context.stream_info(LOG, subjects_filter=f"memory.{tenant}.>")

@@ -1,4 +1,4 @@
-"""Client of HTTP that costs little beside the measured server: prepared requests on one connection."""
+"""HTTP client that costs little compared with the measured server: plain requests on one connection."""
 
 import asyncio
 import json

@@ -22,7 +22,7 @@ from mnemon_producers.publisher import Events, Published
 TENANT = "bench"
 
 TELLING = 10
-"""Distance between two messages of a conversation that hold a fact, in messages."""
+"""Distance, in messages, between two messages with a fact that the provider server's model finds."""
 
 
 def user_name(number: int) -> str:

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The bar of a day. `description` describes the bar in words."""
+    """The bar of a day; `description` names the day and the value of each series."""
 
     x: float
     width: float

@@ -17,7 +17,7 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "extract": ("extract-said", "extract", "extract-batches"),
     "maintain": ("maintain",),
 }
-"""Durables of each consumer."""
+"""Durables of each consumer that has any."""
 
 _RECENT: Final = 10.0
 """Seconds within which a process that reads a durable has an open pull request at least once."""
@@ -82,7 +82,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """Return the current state of each consumer."""
+    """Return the current state of each consumer in `PROCESSES`."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
         compute_lags(before.consumers, now.consumers),

@@ -28,9 +28,7 @@ WHOLE_FORM: Final = ""
 
 
 def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the filled fields as arguments of a verb; `importance` becomes a number if its text is a
-    number.
-    """
+    """Return the filled fields as arguments of a verb; an `importance` in digits becomes a number."""
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
     if (importance := parse_whole_number(given.get("importance", ""))) is not None:
         given["importance"] = importance

@@ -50,7 +50,7 @@ class NamedField(NamedTuple):
 
 @pages.get("/dead")
 async def show_letters(visit: Visit) -> Response:
-    """Show the newest letters that match the filters, and the consumers stopped by too many letters."""
+    """Show the newest letters that match the filters, and the consumers that are paused."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
     before = visit.query.get_number("before")
     connection = await visit.connections.get_broker()

@@ -117,7 +117,7 @@ async def unset_setting(visit: Visit) -> Response:
 
 @pages.get("/settings/history")
 async def show_history(visit: Visit) -> Response:
-    """Show the former revisions, the newest first."""
+    """Show the kept revisions, the newest first."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.connections.get_broker()
     found = await read_history(connection, tenant)

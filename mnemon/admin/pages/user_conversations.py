@@ -18,7 +18,7 @@ _PAGE_SIZE: Final = 50
 
 @pages.get("/user/conversations")
 async def show_history(visit: Visit) -> Response:
-    """Show all conversations, and the newest messages of one conversation."""
+    """Show the user's newest conversations, at most 500, and the newest messages of one conversation."""
     return await _render_history(
         visit, PageUser.from_fields(visit.query), visit.query.get("conversation") or None
     )

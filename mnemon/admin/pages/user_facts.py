@@ -47,7 +47,7 @@ async def save_fact(visit: Visit) -> Response:
 
 @pages.get("/user/fact")
 async def show_fact(visit: Visit) -> Response:
-    """Show one fact with its former versions and its sources."""
+    """Show one fact with its newest former versions and its sources."""
     return await _render_fact(visit, PageUser.from_fields(visit.query), visit.query.get("id", ""))
 
 

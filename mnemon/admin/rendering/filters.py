@@ -53,7 +53,7 @@ def format_time(at: datetime | None) -> Markup:
 
 
 def format_usd(value: float | None) -> str:
-    """Format US dollars: two decimals from 1 dollar on, four below."""
+    """Format US dollars: two decimals for 0 and from 1 dollar up, else four."""
     if value is None:
         return "–"
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"

@@ -1,4 +1,4 @@
-"""Middleware that checks the origin of every request and adds security headers to every response."""
+"""Middleware that checks the host and the origin of requests, and adds security headers to responses."""
 
 from collections.abc import Collection
 from typing import Final

@@ -1,4 +1,4 @@
-"""Command `mnemon backup`: back up log, settings, logins and erasures."""
+"""Command `mnemon backup`: back up log, settings, API keys, logins and erasures."""
 
 from functools import partial
 from pathlib import Path

@@ -217,7 +217,7 @@ async def _confirm_ids(
 ) -> "list[int] | None":
     """Return the ids of the chosen letters: given ids in their order, or those of a filter oldest first.
 
-    Return None if the user does not confirm. End the command if a named letter does not exist.
+    Return None if the operator does not confirm. End the command if a named letter does not exist.
     """
     from mnemon_infra.broker.dead_letters.listing import read_letters
 

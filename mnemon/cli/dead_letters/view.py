@@ -35,7 +35,7 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest letters, each as `summarize_letter` returns it; `count` counts all letters."""
+    """Show the newest letters, each as `summarize_letter` returns it, out of `count` letters."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return

@@ -228,7 +228,7 @@ async def _show_login(
 
 
 async def _reload_logins(data: Path | None) -> ExitCode:
-    """Make a running stack load the changed logins; tell the user if the stack has to be restarted."""
+    """Make a running stack load the changed logins; tell the operator if the stack has to be restarted."""
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.nats_server import NatsServer
 

@@ -356,7 +356,7 @@ def _show_fact(reply: "FactReplyV1") -> None:
 
 
 def spell_restore_command(restore: "SaveV1", options: str) -> str:
-    """Return the command that saves a fact again; `options` name the user."""
+    """Return the command that saves a fact again; `options` name the tenant and the user."""
     parts = [
         options,
         f"--kind {restore.kind}",

@@ -101,7 +101,7 @@ def load_deployment() -> "Deployment":
 
 
 def _name_variable(location: str) -> str:
-    """Return the variable at a location of pydantic: the variable, or the setting without the prefix."""
+    """Return the name of the environment variable at a location that pydantic reports."""
     return location if location.isupper() else f"MNEMON_{location.upper()}"
 
 

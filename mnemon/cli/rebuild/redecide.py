@@ -37,7 +37,7 @@ async def redecide(
     """Show the changes that the rules of this version and some settings would make; make them if confirmed.
 
     Args:
-        data: the folder of `mnemon up`.
+        data: the folder of a stack; None for the configured servers.
         assignments: settings of dedupe to change, or `CURRENT`.
         is_confirmed: whether to make the changes without asking.
         as_json: print one JSON value instead of a table.

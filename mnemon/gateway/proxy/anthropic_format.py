@@ -19,7 +19,7 @@ class AnthropicFormat:
     provider = "anthropic"
 
     def find_user(self, body: RequestBody) -> str | None:
-        """Return `metadata.user_id` of the body; None if it is absent or no text."""
+        """Return `metadata.user_id` of the body; None if it is absent, empty or not a string."""
         metadata = body.get("metadata")
         user = metadata.get("user_id") if isinstance(metadata, dict) else None
         return user if isinstance(user, str) and user else None
@@ -34,7 +34,10 @@ class AnthropicFormat:
         ]
 
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
-        """Return a body whose system prompt and last user message have the context."""
+        """Return a body whose system prompt and last user message have the context.
+
+        A message with results of tools does not count as a user message.
+        """
         placed = dict(body)
         if context.stable:
             system = body.get("system")

@@ -20,7 +20,7 @@ Speaker = Literal["user", "assistant", "tool"]
 
 
 class CalledTool(NamedTuple):
-    """A call of a tool in an answer; the arguments are the text that the model wrote."""
+    """A call of a tool by the assistant; the arguments are the text that the model wrote."""
 
     id: str
     name: str

@@ -24,7 +24,7 @@ class OpenAIFormat:
     provider = "openai"
 
     def find_user(self, body: RequestBody) -> str | None:
-        """Return `user` of the body; None if it is absent or no text."""
+        """Return `user` of the body; None if it is absent, empty or not a string."""
         user = body.get("user")
         return user if isinstance(user, str) and user else None
 

@@ -46,7 +46,7 @@ class Thread(NamedTuple):
 
 
 class ConversationRecorder:
-    """Publishes messages in background tasks, which go on when the client disconnects.
+    """Publishes messages in background tasks, which continue when the client disconnects.
 
     Args:
         memory: access to the broker.
@@ -73,7 +73,7 @@ class ConversationRecorder:
                     log.warning("messages not published before the stop", tasks=len(unfinished))
 
     def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
-        """Start a task that publishes the messages that are not stored; it returns whether all are stored."""
+        """Start a task that publishes the new messages; it returns False if they could not be published."""
         if len(self._tasks) >= MAX_TASKS:
             log.warning("messages not stored", tenant=thread.tenant, messages=len(messages), reason="busy")
             return self._start(_return_false())
@@ -90,12 +90,14 @@ class ConversationRecorder:
     ) -> None:
         """Publish an answer after the messages of its request, and the tokens of the call.
 
+        The tokens are not published while half of `MAX_TASKS` tasks are running.
+
         Args:
             thread: the conversation.
             provider: name of the provider.
             messages: the messages of the request.
             answer: the answer; without a message, only its tokens are published.
-            asked: the task that publishes the messages of the request. If it fails, the answer is not
+            asked: the task that publishes the messages of the request. If it returns False, the answer is not
                 published: the history that the client sends next has both in the right order.
         """
         # Tokens leave half of the tasks to messages.
@@ -147,7 +149,8 @@ class ConversationRecorder:
         """Return the messages that the stored conversation lacks: another process may have stored some.
 
         The first message of a history gets another id when the client leaves out the messages before it, so
-        it is compared by its content. If the conversation cannot be read, only this message is left out.
+        it is compared by its content. At most `MAX_HISTORY` stored messages are compared. If the conversation
+        cannot be read, only the first message is left out.
         """
         request = HistoryV1(
             limit=min(MAX_HISTORY, len(messages) + _OVERLAP), conversation=thread.conversation

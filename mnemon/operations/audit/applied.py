@@ -33,7 +33,7 @@ class LogAudit:
 
     Attributes:
         outcomes: outcomes of the events so far.
-        matched: log positions whose row exists.
+        matched: log positions that account for a stored row.
         summaries: summaries without content that are not examined yet.
     """
 

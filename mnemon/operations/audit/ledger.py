@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
     "no_point": "has a row, but no point",
     "left_point": "was removed, but its point still exists",
 }
-"""Description of each kind of fault, as a sentence about the event."""
+"""Description of each kind of fault; the event is the subject of the sentence."""
 
 _PROJECT_AGAIN: Final = "rebuild the rows from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "index the log again: mnemon reindex"
@@ -60,7 +60,7 @@ NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """An event that is not accounted for.
+    """An event, row or point that is not accounted for.
 
     Attributes:
         kind: kind of fault.
@@ -148,7 +148,7 @@ class CollectionAudit:
     Attributes:
         points: points in the collection.
         shown: messages, facts, documents or summaries that must have points.
-        dead: points of messages that have a dead letter and no row: searches do not return them.
+        dead: points of events that have a dead letter and no row: searches do not return them.
         waiting: missing or superfluous points of users for whom a sweep of `index` is pending.
     """
 
@@ -192,7 +192,7 @@ class Audit:
         vectors: counts of points, by collection; None if the audit had no access to points.
         letters: number of dead letters, by consumer and reason.
         durables: counts of every durable.
-        faults: events that are not accounted for.
+        faults: events, rows and points that are not accounted for.
     """
 
     up_to: int

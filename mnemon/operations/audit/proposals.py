@@ -20,11 +20,11 @@ from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 MAX_SEARCHED: Final = 1000
-"""Maximum number of proposals whose decision is searched in the log; further ones count as undecided."""
+"""Maximum number of proposals whose decisions are searched for in the log; the others count as undecided."""
 
 
 class ProposalAudit:
-    """Reads the log page by page and collects the proposals that have no projected decision."""
+    """Collects the proposals that have no projected decision, from pages of the log."""
 
     def __init__(self, database: Database, position: int) -> None:
         self.outcomes = DedupeOutcomes(position)
@@ -46,7 +46,8 @@ class ProposalAudit:
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
 
-        A decision may be in the log and not projected yet: the log is searched for the decision.
+        A decision may be in the log and not projected yet: for at most `MAX_SEARCHED` proposals, the log is
+        searched for the decision.
         """
         self.outcomes.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:

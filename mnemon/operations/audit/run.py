@@ -25,9 +25,7 @@ from mnemon_infra.durables import DURABLES
 from mnemon_infra.vectors.port import PointPages
 
 AuditProgress = Callable[[int, int], None]
-"""Function that receives the log position that the audit has read, and the last position that it will
-read.
-"""
+"""Function that receives the log position that the audit has reached, and the last position to read."""
 
 
 SUMMARY_BATCH: Final = 1000

@@ -55,7 +55,7 @@ class VectorAudit:
         self._faults = faults
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
-        """Compare all points with all rows; return the counts by collection."""
+        """Compare all points with the rows of handled events; return the counts by collection."""
         # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(

@@ -1,1 +1,1 @@
-"""Backup of a running deployment: log, settings, logins and erasures."""
+"""Backup of a running deployment: log, settings, API keys, logins and erasures."""

@@ -1,4 +1,4 @@
-"""Record of a deployment in a backup, beside the log: settings, API keys, logins and erasures."""
+"""Record of a deployment in a backup, in addition to the log: settings, API keys, logins and erasures."""
 
 from typing import Any
 
@@ -26,10 +26,10 @@ class LoggedErasure(msgspec.Struct, frozen=True):
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True):
-    """State of a deployment beside its log.
+    """State of a deployment that is not in its log, and its erasures.
 
     Attributes:
-        settings: the kept entries of the settings of all tenants, oldest first.
+        settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.
         logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None without a file.
         erasures: the erasures in the log.
         api_keys: the entries of the keys for the gateway, with hashes of their secrets.

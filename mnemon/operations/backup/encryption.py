@@ -46,7 +46,7 @@ class KeyCipher:
     A backup needs no identity, and a restore needs no recipients.
 
     Raises:
-        KeyUnusable: a key is not a key of age.
+        KeyUnusable: a key is not a key of age, or the file with the identity cannot be read.
     """
 
     name: str | None = AGE
@@ -144,7 +144,7 @@ def require_same_encryption(cipher: BackupCipher, encryption: str | None, locati
     """Check that the files of a backup are all encrypted, or all plain.
 
     Raises:
-        BackupUnusable: the backup is encrypted and no key is given, or the other way round.
+        BackupUnusable: the backup is encrypted and no key is given, or it is plain and a key is given.
     """
     if encryption == cipher.name:
         return

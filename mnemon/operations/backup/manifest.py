@@ -47,7 +47,7 @@ class SegmentEntry(BaseModel):
         last: position of the last event.
         last_stored_at: time at which the log stored the last event, in nanoseconds since 1970.
         events: number of events.
-        is_full: whether no later event belongs into this segment.
+        is_full: whether no later event belongs in this segment.
         file: the file.
     """
 
@@ -73,7 +73,7 @@ class Manifest(BaseModel):
         encryption: `age`, or None for plain files.
         position: last position of the log that the backup covers.
         segments: the segments, in log order.
-        deployment: file with settings, logins and erasures.
+        deployment: file with settings, API keys, logins and erasures.
         needs_login: whether the NATS server required a login.
     """
 

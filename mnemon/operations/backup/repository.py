@@ -85,7 +85,9 @@ class BackupRepository:
         return await asyncio.to_thread(self.cipher.decrypt, stored, where)
 
     async def remove_others(self, manifest: Manifest) -> int:
-        """Remove files that the manifest does not name, such as segments with events that were erased since.
+        """Remove segments and deployment records that the manifest does not name.
+
+        Among them are segments with events that were erased since.
 
         Returns:
             The number of removed files.
@@ -108,7 +110,7 @@ class BackupRepository:
         """Keep other backups out of the folder for the duration of the block. A bucket has no lock.
 
         Raises:
-            BackupUnusable: another process writes this backup.
+            BackupUnusable: another process writes this backup, or the folder cannot be written.
         """
         if not isinstance(self._store, LocalStore):
             yield

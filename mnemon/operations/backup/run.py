@@ -80,8 +80,8 @@ async def run_backup(
 ) -> BackupResult:
     """Bring a backup up to the current end of the log, while bots and consumers work.
 
-    The manifest is replaced after each full segment and at the end, each time in one step: a run that is
-    killed leaves a backup that can be restored, and the next run goes on from its last segment.
+    The manifest is replaced in one step, after each segment beyond the former backup and at the end. If a run
+    is killed, the files that the last manifest names can be restored, and the next run continues from them.
 
     Args:
         connection: connection with permission to read all streams.
@@ -92,7 +92,7 @@ async def run_backup(
 
     Raises:
         BackupUnusable: the files at the destination belong to another log, or cannot be read.
-        StoreUnavailable: the destination cannot be written.
+        StoreUnavailable: the destination cannot be read or written.
         StreamsMissing: there is no log.
         RestoreUnfinished: a restore into the log has not ended.
         nats.errors.Error: the server does not answer.
@@ -181,7 +181,8 @@ class _BackupRun:
     async def _require_same_log(self, former: Manifest, end: int) -> None:
         """Check that the backup is of this log.
 
-        The newest last event of a segment that the log still has must have the same time in both.
+        The log must not end before the backup. The newest last event of a segment that the log still has must
+        have the same time in both.
         """
         location = self._repository.location
         if end < former.position:

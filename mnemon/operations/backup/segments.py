@@ -18,7 +18,7 @@ _COMPRESSION: Final = 5
 
 
 class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An event of the log as a backup keeps it.
+    """An event of the log, or an entry of a bucket, as a backup keeps it.
 
     Attributes:
         seq: its position.
@@ -43,7 +43,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EncodedSegment(NamedTuple):
-    """A segment that is ready to be stored; `is_full` if later events belong into another segment."""
+    """A segment that is ready to be stored; `is_full` if later events belong in another segment."""
 
     first: int
     last: int
@@ -54,7 +54,7 @@ class EncodedSegment(NamedTuple):
 
 
 def build_record(message: Msg) -> LogRecord:
-    """Build the record of an event that a consumer of the log delivered."""
+    """Build the record of a message that a consumer of a stream delivered."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
         fields = fields[2:]
@@ -96,7 +96,7 @@ class SegmentEncoder:
 
     @property
     def is_full(self) -> bool:
-        """True if the next record belongs into another segment."""
+        """True if the next record belongs in another segment."""
         return len(self._lines) >= self._most_events or self._bytes >= self._most_bytes
 
     @property

@@ -119,10 +119,11 @@ class Mirror:
         self._save_state(end)
 
     async def follow_log(self) -> None:
-        """Write and remove files for new events in the log, without an end.
+        """Write and remove files for new events in the log, until cancelled.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer for a minute.
+            DatabaseUnavailable: the database does not answer for `DATABASE_TIMEOUT` seconds.
+            nats.errors.Error: the broker does not answer.
             OSError: a file cannot be written.
         """
         async with aclosing(

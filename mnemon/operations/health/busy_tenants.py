@@ -21,7 +21,7 @@ MIN_SECONDS: Final = 1.0
 
 
 async def measure_event_rates(connection: Client) -> dict[str, float]:
-    """Return the chat events per second of each tenant, by the newest positions of the log."""
+    """Return each tenant's chat events per second, by the newest positions; moved events do not count."""
     after = max(0, await read_log_end(connection.jetstream()) - EXAMINED_POSITIONS)
     counts: Counter[str] = Counter()
     first = now = datetime.now(UTC).timestamp()

@@ -13,7 +13,7 @@ OLD_LETTER: Final = timedelta(days=30)
 """Age of the oldest dead letter above which `mnemon status` warns."""
 
 MANY_LETTERS: Final = 1000
-"""Number of dead letters from which on `mnemon status` warns."""
+"""Number of dead letters at or above which `mnemon status` warns."""
 
 
 async def find_oldest_letter(stream_context: JetStreamContext) -> datetime | None:
@@ -31,7 +31,7 @@ async def find_oldest_letter(stream_context: JetStreamContext) -> datetime | Non
 
 
 def warn_of_dead_letters(letters: int, oldest: datetime | None, now: datetime) -> Iterator[str]:
-    """Yield a warning if there are many dead letters, or old ones: they stay until an operator decides."""
+    """Yield a warning if there are many dead letters, or old ones; most wait for an operator's decision."""
     is_old = oldest is not None and oldest < now - OLD_LETTER
     if oldest is None or not (is_old or letters >= MANY_LETTERS):
         return

@@ -26,7 +26,7 @@ _CONSUMERS: Final = ("extract", "compact")
 
 
 class FailingModelState(BaseModel):
-    """A model that does not answer, and the known tenants whose settings name it."""
+    """A model that refuses or does not answer, and the known tenants whose settings name it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -74,6 +74,8 @@ async def find_failing_models(
 ) -> tuple[FailingModelState, ...]:
     """Ask the processes that run consumers which models fail; return the failing models that settings name.
 
+    A model that refuses is returned at once, any other failing model after `TOLERATED_SILENCE`.
+
     Args:
         connection: connection to the server.
         tenants: the tenants with settings of their own or with pending work.
@@ -93,7 +95,7 @@ async def find_failing_models(
 
 
 async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
-    """Count the dead letters of windows by tenant, model and reason.
+    """Count the dead letters of windows by tenant, consumer, model and reason.
 
     Raises:
         nats.errors.Error: the server does not answer, or has no stream of dead letters.

@@ -19,13 +19,13 @@ from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
 SAMPLE_INTERVAL: Final = 0.5
-"""Seconds between two samples of consumers that have pending messages."""
+"""Seconds between two samples of consumers that have waiting messages."""
 
 UNREAD_SECONDS: Final = 2.0
 """Seconds for which pending messages may have no reader before the consumer counts as not read."""
 
 MANY_MESSAGES: Final = 1000
-"""Number of pending messages below which a growing lag is not reported."""
+"""Number of waiting messages below which a growing lag is not reported."""
 
 
 class Lag(BaseModel):
@@ -43,21 +43,22 @@ class Lag(BaseModel):
     readers: int
     """Number of open requests for messages at the server."""
     is_read: bool = True
-    """True if messages were requested or in work in any of several samples."""
+    """False if messages are pending, and no process requested or received any during the samples."""
     applied_position: int = 0
     """Position in the stream up to which every message has ended."""
     standstill_seconds: float | None = None
-    """Age of the oldest waiting message, if the applied position stands still; None if it moves."""
+    """Age of the oldest waiting message if the applied position stands still and the age is at least
+    `STANDSTILL_SECONDS`; else None."""
     paused_until: str | None = None
     """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
     """True if too many dead letters caused the pause; False if an operator did."""
     per_second: float | None = None
-    """Deliveries that end per second; None without pending messages."""
+    """Deliveries that end per second; None without waiting messages or without a second sample."""
     grows_per_second: float | None = None
     """Growth of the lag in messages per second; negative if it shrinks."""
     seconds_left: float | None = None
-    """Seconds until no message is pending, at the current rate; None if the lag does not shrink."""
+    """Seconds until no message waits, at the current rate; None if the lag does not shrink."""
 
     @property
     def waiting(self) -> int:
@@ -101,8 +102,8 @@ def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
 async def measure_lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
     """Return the lag of each durable of these streams.
 
-    If messages are pending, take further samples every `SAMPLE_INTERVAL` seconds, until each durable is
-    known to be read or `UNREAD_SECONDS` have passed.
+    If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, until each durable is known to be
+    read and each applied position has moved, or until `UNREAD_SECONDS` have passed.
     """
     before = await sample_consumers(stream_context, streams)
     seen = list_lags(before)

@@ -97,9 +97,7 @@ class BrokerState(_FrozenState):
 
 
 class DatabaseState(_FrozenState):
-    """State of the database; `error` is set if the database does not answer, `version` only after a
-    migration.
-    """
+    """State of the database: `error` is set if it does not answer, `version` only after a migration."""
 
     error: str | None = None
     version: str | None = None
@@ -201,8 +199,7 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
 
 
 def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
-    """Describe a running stack that has not published the addresses of its servers, because not all servers
-    answer.
+    """Describe a running stack whose folder has no addresses of servers, because not all servers answer.
 
     Args:
         data: the folder of the stack.
@@ -415,7 +412,7 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
 
 
 async def _list_log_problems(deployment: Deployment) -> list[str]:
-    """Return problems if the rows do not belong to the log, or if the clocks of the servers differ."""
+    """Return problems of the log: clocks that differ, an unfinished restore, rows of another log."""
     # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (

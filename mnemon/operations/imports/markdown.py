@@ -1,8 +1,9 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
 The reader takes files of mnemon's export, folders of a bot that has a file per tier, and the older files of
-that bot, one per user with a fact on each line. A fact keeps its id if the user has no facts of other
-sources; otherwise the fact is proposed, and `dedupe` decides as on any proposal.
+that bot, one per user with a fact on each line. A fact keeps its id if its line has an id, a tier and an
+importance, the default policy accepts it, and the user has no facts of other sources. Otherwise the fact is
+proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator

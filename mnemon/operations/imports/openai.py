@@ -38,7 +38,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """Yield the messages of an export, conversation by conversation, the oldest first.
 
     Raises:
-        NotReadable: the file is no export of ChatGPT, is incomplete, or is nested too deeply.
+        NotReadable: the file is not an export of ChatGPT, is incomplete, or is nested too deeply.
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
@@ -61,9 +61,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
 
 
 def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
-    """Yield the messages of the current branch of a conversation, without messages that edits have
-    replaced.
-    """
+    """Yield the messages of a conversation's current branch, without those that edits have replaced."""
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
     place = f"conversation {name or title!r}"

@@ -27,8 +27,8 @@ class NotReassigned(Exception):
 async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
     """Erase a chat for each user for whom it was imported with other speakers.
 
-    Facts that come from this chat alone are erased with it. A conversation that also has messages of another
-    source stays.
+    Facts that come from this chat alone are erased with it. A conversation that has, or may have,
+    messages of another source stays.
 
     Returns:
         Sentences about erased and remaining conversations; empty if the chat is new or was imported with the

@@ -44,7 +44,7 @@ class RefusedRecord(NamedTuple):
 
 
 class LeftOutRecord(NamedTuple):
-    """A valid record that is no memory, such as the notice of a call."""
+    """A valid record that is not part of a memory, such as the notice of a call."""
 
     place: str
     reason: str

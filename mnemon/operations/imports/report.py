@@ -19,15 +19,15 @@ class ImportReport:
     Attributes:
         keep: receives each refused record.
         events: number of events that can be imported, by name of event.
-        users: number of users with such events.
+        users: number of users with such events; a user counts again after events of another user.
         published: events that are new in the log.
         already_there: events that the log had before.
-        left_out: number of records that are no memory, by reason.
+        left_out: number of records that are not part of a memory, by reason.
         refused: number of records that cannot be imported.
         first: the first refused records, at most `MAX_FIRST`.
         doubts: number of guesses and possible mistakes.
         first_doubts: the first doubts, at most `MAX_FIRST`.
-        last_seq: log position of the last event; 0 if none was imported.
+        last_seq: highest log position of the events that were sent; 0 if none was sent.
     """
 
     keep: Callable[[RefusedRecord], None] | None = None
@@ -66,7 +66,7 @@ class ImportReport:
             self.first_doubts.append(doubt)
 
     def count_left_out(self, left: LeftOutRecord) -> None:
-        """Count a record that is no memory."""
+        """Count a record that is not part of a memory."""
         self.left_out[left.reason] += 1
 
     def to_json(self) -> dict[str, Any]:

@@ -74,7 +74,10 @@ ImportProgress = Callable[[ImportReport], None]
 async def count_records(
     records: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
-    """Count the records as an import would, without importing them.
+    """Count the records without importing them.
+
+    The counts of an import may differ: it compares the events with the log, and judges proposals by the
+    policy of the tenant instead of the default policy.
 
     Args:
         records: the records.
@@ -285,7 +288,7 @@ class RecordImporter:
 
 
 def _is_chat(event: Event) -> bool:
-    """Return whether bots publish events of this type; consumers derive all other types."""
+    """Return whether an event is a chat event; events of other types may name its position."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 

@@ -52,7 +52,7 @@ class _Chat:
 
     @property
     def has_two_sides(self) -> bool:
-        """Return whether the chat has one other side, a bot or a person, whose id is that of the chat."""
+        """Return whether the chat has one other side, a bot or a person, with the same id as the chat."""
         return self.about.get("type") in ("bot_chat", "personal_chat")
 
 
@@ -74,7 +74,7 @@ class TelegramReader:
         """Yield the messages of an export, in its order.
 
         Raises:
-            NotReadable: the file is no export of Telegram, is incomplete, or is nested too deeply.
+            NotReadable: the file is not an export of Telegram, is incomplete, or is nested too deeply.
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
@@ -133,7 +133,7 @@ class TelegramReader:
             yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
     def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
-        """Set the user of the chat, by default named after the chat; yield the held back messages."""
+        """Set the user of the chat, by default named after the chat; yield the messages held back."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
             yield from self._assign_speakers(chat, speaker, chat.assistant)

@@ -10,9 +10,7 @@ from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
 async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
-    """Return the model that made a generation's vectors; the model of the settings if that model is
-    unknown.
-    """
+    """Return the model that made a generation's vectors; if it is unknown, the model of the settings."""
     made_by = await read_model_record(generation)
     settings = (await read_settings(place.connection)).embedding
     if made_by is None:

@@ -130,7 +130,7 @@ async def _compare_facts(
 
 
 async def _load_vectors(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:
-    """Return the vectors of a user's facts by fact id; a fact without a vector gets zeros."""
+    """Return the vectors of a user's facts by fact id; a point without a vector gets a single zero."""
     found: dict[str, NDArray[np.float32]] = {}
     begin = None
     while True:

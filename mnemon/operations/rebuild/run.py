@@ -34,9 +34,9 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
     `GenerationVerification` compares generations; this function does not.
 
     Raises:
-        RebuildBlocked: a former generation exists.
-        nats.errors.Error, DatabaseUnavailable: a server does not answer; the next call continues from the
-            position reached.
+        RebuildBlocked: a former generation exists, or another schema has the name of the new generation.
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
+            answer; the next call continues from the position reached.
     """
     await require_no_former(place)
     async with open_generation(place, "next", progress) as generation:

@@ -49,7 +49,8 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
     """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
+            answer; the live generation is unchanged.
     """
     await replay.replay_to_end(place, progress)
     if replay.vectors is None:

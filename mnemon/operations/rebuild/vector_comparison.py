@@ -18,7 +18,7 @@ WEIGHT_TOLERANCE: Final = 1e-6
 """Relative tolerance of the weights of terms."""
 
 _SHOWN_NUMBERS: Final = 4
-"""Maximum number of numbers of a dense vector that a difference shows."""
+"""Maximum number of components of a dense vector that a difference shows."""
 
 
 class ComparedPoints(NamedTuple):

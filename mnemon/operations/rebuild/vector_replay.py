@@ -1,6 +1,4 @@
-"""Replay of the log into the vectors of a generation, by the code of `index`; an interrupted replay can be
-resumed.
-"""
+"""Replay of the log into a generation's vectors, by the code of `index`; a later run can resume it."""
 
 import asyncio
 from collections.abc import Callable

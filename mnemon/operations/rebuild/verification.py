@@ -58,7 +58,7 @@ class GenerationVerification:
         self._rows = RowVerifier(place, replay.rows, progress, timeout_seconds=timeout_seconds)
 
     async def compare_all(self) -> RowVerification:
-        """Compare all rows and vectors; return their differences."""
+        """Compare all rows and vectors; return the counts of differences, and the first ones."""
         verdict = await self._rows.verify()
         if self._generation.vectors and self._live:
             verdict.is_settled &= await self._reach_same_position(self._generation.vectors)
@@ -122,9 +122,7 @@ class GenerationVerification:
         return await read_applied_position(self._place.connection.jetstream(), "index")
 
     async def _drop_delayed(self, differences: Sequence[Difference]) -> list[Difference]:
-        """Return the differences of users for whom `index` has no work left; other differences may be
-        delays.
-        """
+        """Return the differences of users for whom `index` has no work left; others may be delays."""
         moving = await list_unswept(self._place.connection)
         after = min(await self._indexed_position(), self._generation.rows.reached)
         reading = read_stream(

@@ -83,7 +83,7 @@ def _build_scope(entry: RegisterEntry) -> ErasedUser | ErasedConversation:
 
 
 def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool:
-    """Return whether an erasure removes an event; that of a conversation keeps some memory events."""
+    """Return whether an erasure removes an event; an erasure of a conversation keeps some memory events."""
     space, *_, name = delivery.subject.split(".", 3)
     is_kept = space == "memory" and name.partition(".")[0] not in DERIVED
     return scope.removes(delivery) and not (is_kept and isinstance(scope, ErasedConversation))

@@ -12,7 +12,7 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 class ServerOpen(Exception):
-    """The server requires no login, but that of the backup did; the message names the next step."""
+    """The server requires no login, but the server of the backup did; the message names the next step."""
 
     def __init__(self, step: str) -> None:
         super().__init__(
@@ -38,8 +38,9 @@ class RestoredLogins(NamedTuple):
 def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
     """Write the logins of a backup into a folder, before its NATS server starts for the first time.
 
-    Workers and operators get new passwords, in files of the folder. Passwords of tenants stay. A folder that
-    has streams keeps its logins: an interrupted restore has written them, or the restore will be refused.
+    Workers, the gateway and operators get new passwords, in files of the folder. Passwords of tenants stay.
+    A folder that has streams keeps its logins: an interrupted restore has written them, or the restore will
+    be refused.
 
     Raises:
         NotOurs: the folder has a file of logins that `mnemon auth` did not write.
@@ -58,7 +59,7 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
 
 
 def restore_login_file(path: Path, backup: Backup) -> bool:
-    """Write the file of logins for a server of your own, unless the file exists. Return whether it is new."""
+    """Write the logins of the backup to a file that does not exist yet; return whether it was written."""
     if path.exists() or backup.record.logins is None:
         return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +68,7 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 
 def require_closed(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
-    """Check that a server of your own requires a login if that of the backup did.
+    """Check that a server of your own requires a login if the server of the backup did.
 
     Raises:
         ServerOpen: the server requires no login.

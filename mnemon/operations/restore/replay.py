@@ -27,7 +27,7 @@ SWEEP_TIMEOUT: Final = 60.0
 
 
 class DatabaseNotEmpty(Exception):
-    """The schema has rows of another log; the message names the next step."""
+    """The schema already has rows of events; the message names the next step."""
 
     def __init__(self, schema: str, position: int) -> None:
         super().__init__(

@@ -165,6 +165,7 @@ async def restore_log(
 
     Raises:
         BackupUnusable: a segment is missing or damaged; the message names it.
+        KeyUnusable: a segment cannot be decrypted.
         LogNotEmpty: the servers are not empty.
         ForeignEvent: another client wrote to the log.
         RestoreDiffers: the restored log is not the one of the backup.

@@ -34,7 +34,7 @@ RETRY_SECONDS: Final = 0.5
 """Seconds between two attempts."""
 
 CopyProgress = Callable[[int, int], None]
-"""Function that receives the position of the source's log that the copy has reached, and the last one."""
+"""Function that receives the position reached in the source's log, and the last position to copy."""
 
 
 EventFilter = Callable[[SourceEvent], Awaitable[bool]]
@@ -50,7 +50,7 @@ class TenantCopy:
 
     Attributes:
         positions: positions of the copied events.
-        foreign: number of the tenant's events in the target's log that are no copies of this move.
+        foreign: number of the tenant's events in the target's log that are not copies of this move.
         reached: position of the source's log up to which this object has copied.
         first_copy: position of the first copy in the target's log; 0 without copies.
         last_copy: position of the last copy in the target's log; 0 without copies.

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.05
 
 
 class MoveRefused(Exception):
-    """The move cannot begin or go on; the message names the reason and the next step. Nothing is lost."""
+    """The move cannot begin or continue; the message names the reason and the next step. Nothing is lost."""
 
 
 class MoveDiffers(Exception):

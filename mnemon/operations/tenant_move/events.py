@@ -47,7 +47,7 @@ class SourceEvent(NamedTuple):
 
     @property
     def last_reference(self) -> int:
-        """Highest position that the event names, below its own; 0 if it names none."""
+        """Highest position that the event names, at most the one before its own; 0 if it names none."""
         if self.fields is None:
             return 0
         named = list_positions(self.name, self.fields)

@@ -1,4 +1,4 @@
-"""Positions of a moved tenant's events: from one log to the other, also inside of events. No I/O."""
+"""Positions of a moved tenant's events: from one log to the other, also inside events. No I/O."""
 
 import json
 from array import array

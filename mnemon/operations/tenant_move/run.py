@@ -69,7 +69,9 @@ ROWS_SECONDS: Final = 20.0
 """Maximum seconds until both databases have the same rows: removals of content lag behind their events."""
 
 POSITION_MARGIN: Final = 10_000
-"""Positions by which the target's log is ahead of the source's, so that the pause needs no fillers."""
+"""Positions by which a target's log that is behind is raised above the source's: the pause then needs no
+fillers.
+"""
 
 TRIGGERED: Final = "compact", "extract"
 
@@ -132,9 +134,10 @@ class TenantMove:
         """Move the tenant, or continue the move; after the switch, forward events that arrived late.
 
         Raises:
-            MoveRefused: the move cannot begin or go on.
+            MoveRefused: the move cannot begin or continue.
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
+            mnemon_contracts.base.InvalidBody: the tenant's settings do not fit the target's general settings.
             DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
         """
         begun = time.monotonic()
@@ -412,7 +415,7 @@ class TenantMove:
             await asyncio.sleep(POLL_SECONDS * bool(users))
 
     async def _forward(self, copy: TenantCopy) -> None:
-        """Copy events that arrived in the former log after the switch, except late removals."""
+        """Copy events that arrived in the former log after the switch, except those that are withheld."""
         residence = self._source.residence
         assert residence is not None
         forwarded, since = 0, residence.copied
@@ -428,7 +431,11 @@ class TenantMove:
         self._result = replace(self._result, forwarded=forwarded, withheld=tuple(filter(None, described)))
 
     async def _is_withheld(self, event: SourceEvent) -> bool:
-        """Return whether a late event is not copied, as it would remove messages from after the switch."""
+        """Return whether a late event stays in the source's log alone.
+
+        A removal stays if it would remove messages from after the switch; an erasure stays once the move is
+        confirmed.
+        """
         source, target = self._source.residence, self._target.residence
         origin = find_origin(event.delivery.subject)
         assert source is not None

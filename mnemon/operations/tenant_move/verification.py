@@ -47,7 +47,7 @@ class RowComparison:
 async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> tuple[int, list[str]]:
     """Compare the events in a range of the source's log with their copies.
 
-    Events that an erasure removed from either log do not count as differences.
+    A missing copy is not a difference if the user has an erasure in the source's log, or the event is gone.
 
     Returns:
         The number of compared events, and descriptions of differences.

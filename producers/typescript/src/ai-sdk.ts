@@ -39,9 +39,9 @@ const STORE_TIMEOUT = 3_000;
 /**
  * Returns a middleware that stores the messages of user and model, and shows the model what the memory knows.
  *
- * Parts that change seldom go behind the system prompt, and what was found for this turn into the user's last message,
- * so that the provider's prefix cache still serves the prompt. While the memory is away, the model gets the prompt as
- * it is.
+ * Parts that change seldom follow the system prompt, and parts that were found for this turn go into the user's last
+ * message, so that the provider's prefix cache still serves the prompt. While the memory does not answer, the model
+ * gets the prompt unchanged.
  */
 export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddlewareOptions): MemoryMiddleware {
   const { user, conversation, budget, onError = (error) => console.warn(error) } = options;
@@ -64,7 +64,7 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
     }
   }
 
-  /** Stores the answer behind the user's message; without that one, the order would be wrong. */
+  /** Stores the answer after the user's message; if that message was not stored, the answer is not stored either. */
   async function publishAnswer(params: object, text: string): Promise<void> {
     const publishAfter = async () => (await (asked.get(params) ?? last)) && text && (await publish("assistant", text));
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -131,7 +131,7 @@ function readText({ content }: PromptMessage): string {
   return content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
 }
 
-/** Puts the stable part behind the system prompt, and what was found before the user's message. */
+/** Puts the stable part after the system prompt, and the part found for this turn before the user's message. */
 function placeContext(prompt: PromptMessage[], at: number, { stable, found }: ContextParts): PromptMessage[] {
   const placed = [...prompt];
   const asked = placed[at]?.content;

@@ -44,7 +44,7 @@ export interface Timeouts {
   retry: number;
   /** Of a reply. Default: 3,000. */
   ask: number;
-  /** Of a change of a fact and of the erasure of a user; the memory itself waits up to 5 s for it. Default: 7,000. */
+  /** Of a change of a fact and of an erasure. `retrieve` waits up to 5 s for a decision on a fact. Default: 7,000. */
   save: number;
 }
 
@@ -64,7 +64,7 @@ type Options<Request, Given extends keyof Request = never> = Omit<Request, Given
 const DEFAULTS: Timeouts = { publish: 5_000, retry: 30_000, ask: 3_000, save: 7_000 };
 const CLOSED: RequestError = { code: "unavailable", message: "the client was closed", retryable: true };
 
-/** Milliseconds before the second attempt at publishing; each further pause is longer. */
+/** Milliseconds before the second attempt at publishing; each further pause is twice as long, up to the maximum. */
 const FIRST_PAUSE = 100;
 /** Maximum milliseconds between two attempts. */
 const LONGEST_PAUSE = 2_000;
@@ -72,7 +72,7 @@ const LONGEST_PAUSE = 2_000;
 /** Number of facts per page of `readAll`. */
 const PAGE_SIZE = 500;
 
-/** Verbs with a longer timeout, because `retrieve` waits for a decision. */
+/** Verbs with the timeout `save`, because `retrieve` waits for a decision or an erasure. */
 const SLOW_VERBS: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
 
 /** Codes of errors after which a search continues without the memory. */
@@ -85,8 +85,9 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout"
  * returns the event's log position: the answer to a request with this position as `min_seq` reflects the event.
  *
  * A request or event that cannot be sent throws `InvalidId` or `InvalidBody`, which names the field, before anything is
- * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` never throws, and
- * `search` does not while the memory is away: their replies name `"memory"` in `degraded` then.
+ * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` throws none of
+ * these errors, and `search` does not while the memory does not answer: their replies then name `"memory"` in
+ * `degraded`.
  */
 export class MemoryClient implements AsyncDisposable {
   readonly #transport: Transport;
@@ -233,7 +234,7 @@ export class MemoryClient implements AsyncDisposable {
     return this.ask(user, "forget", fact);
   }
 
-  /** Saves the fact again that a `forget` removed, from its reply. */
+  /** Saves a removed fact again, from the reply of `forget`. */
   async restore(user: string, forgotten: ForgetReplyV1): Promise<Replies["save"]> {
     if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
     throw new InvalidBody(

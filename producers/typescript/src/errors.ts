@@ -21,7 +21,7 @@ export class MnemonError extends Error {
 /** No NATS server answered, or no server accepted the credentials. */
 export class NotConnected extends MnemonError {}
 
-/** An id that cannot be stored: empty, too long, with U+0000, or not valid Unicode. Nothing was sent. */
+/** An id that cannot be stored or sent: empty, too long, or with characters that are not allowed. Nothing was sent. */
 export class InvalidId extends MnemonError {
   constructor(
     readonly field: string,

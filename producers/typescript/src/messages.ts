@@ -30,7 +30,7 @@ export interface SystemPrompt {
 /**
  * Returns the messages of a context for OpenAI's chat completions, and for servers with its wire format.
  *
- * @param question the user's message: it is added where the context does not have it, as when the memory is away.
+ * @param question the user's message: it is added if the context lacks it, as when the memory does not answer.
  */
 export function toOpenAIMessages(context: ContextMessages, question?: string): OpenAIMessage[] {
   const messages = context.messages.map(({ role, content, name }) => ({
@@ -45,10 +45,10 @@ export function toOpenAIMessages(context: ContextMessages, question?: string): O
 /**
  * Returns the parameters `system` and `messages` of a request to Anthropic.
  *
- * Sections behind the conversation were found for this turn. They begin the user's last message, because everything
- * behind them misses the cache.
+ * Sections after the conversation were found for this turn. They begin the user's last message, because everything
+ * after them misses the cache.
  *
- * @param question the user's message: it is added where the context does not have it, as when the memory is away.
+ * @param question the user's message: it is added if the context lacks it, as when the memory does not answer.
  */
 export function toAnthropicPrompt(context: ContextMessages, question?: string): SystemPrompt {
   const first = context.messages.findIndex(isDialogueMessage);
