@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from uuid import uuid4
@@ -15,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi import read_document
-from mnemon_infra.settings.api_keys import CACHE_SECONDS
+from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 
@@ -202,6 +203,32 @@ async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
         assert (await right.post("/v1/users/anna/history")).status_code == 200
         # The address is the same for all tests: a right key ends its wait.
         assert (await wrong.post("/v1/users/anna/history")).status_code == 401
+
+
+async def test_flood_of_wrong_keys_refuses_no_known_key(shared: Up) -> None:
+    """Unknown keys get 401, 429 or 503, each with a reason; a known key is answered meanwhile."""
+    async with tenant(shared) as client, AsyncExitStack() as stack:
+        assert (await client.post("/v1/users/anna/history")).status_code == 200
+        found: Counter[int] = Counter()
+        async with asyncio.timeout(TIMEOUT):
+            while not found[503]:
+                connections = [
+                    await asyncio.open_connection(client.base_url.host, client.base_url.port)
+                    for _ in range(3 * MAX_LOOKUPS)
+                ]
+                for _, writer in connections:
+                    stack.callback(writer.close)
+                    writer.write(
+                        "GET /v1/changes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        f"Authorization: Bearer {issue_key('x').text}\r\n\r\n".encode()
+                    )
+                known = asyncio.create_task(client.post("/v1/users/anna/history"))
+                for reader, _ in connections:
+                    answer = await reader.read()
+                    found[status := int(answer.split()[1])] += 1
+                    assert (b"retry-after: " in answer) == (status != 401), answer
+                assert (await known).status_code == 200
+        assert not found.keys() - {401, 429, 503}
 
 
 @pytest.mark.long
