@@ -63,7 +63,7 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
 
   /** Stores the answer behind the user's message; without that one, the order would be wrong. */
   async function publishAnswer(params: object, text: string): Promise<void> {
-    const { prompt = [], isStored = last } = calls.get(params) ?? {};
+    const { prompt, isStored } = calls.get(params) ?? { ...(params as { prompt: PromptMessage[] }), isStored: last };
     const answer = { role: "assistant", content: text };
     const publishAfter = async () => (await isStored) && text && (await publish("assistant", [...prompt, answer]));
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from mnemon.gateway import request_limits
 from mnemon.gateway.application import create_application
 from mnemon.gateway.callers import Callers
 from mnemon.gateway.memory_access import MemoryAccess
@@ -168,3 +169,43 @@ async def test_message_that_is_too_large_keeps_no_other_from_the_log(connection:
         )
         assert await asked, "an answer would be stored, too"
     assert b"Which?" in (await published.next_msg(TIMEOUT)).data
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/events"),
+        ("POST", "/v1/users/anna/save"),
+        ("PUT", "/v1/users/anna/documents/d1"),
+        ("POST", "/mcp"),
+        ("POST", "/openai/v1/chat/completions"),
+        ("POST", "/anthropic/v1/messages"),
+    ],
+)
+async def test_body_of_ten_megabytes_is_refused(gateway: LocalGateway, method: str, path: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {gateway.issued.text}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Mnemon-User": "anna",
+    }
+    async with httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client:
+        answer = await client.request(method, path, content=b" " * 10_000_000)
+    assert answer.status_code == 413
+    assert path == "/mcp" or answer.json()["code"] == "too_large", "MCP has a limit and a format of its own"
+    assert not gateway.has_open_requests()
+
+
+async def test_body_that_does_not_arrive_is_refused(
+    gateway: LocalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.2)
+    reader, writer = await asyncio.open_connection(gateway.url.host, gateway.url.port)
+    writer.write(
+        "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+        f"Authorization: Bearer {gateway.issued.text}\r\n\r\n{{".encode()
+    )
+    async with asyncio.timeout(TIMEOUT):
+        assert (await reader.readline()).split()[1] == b"408"
+    await until(lambda: not gateway.has_open_requests())
+    writer.close()
