@@ -225,7 +225,7 @@ async def test_ids_inject_no_header(shared: Up) -> None:
             assert (answer.status_code, answer.json()["code"]) == (422, "bad_request"), path
         for key in (b"a\tb", b"\xc3\xa9" * 200, b"a" * 241):
             answer = await client.post(
-                "/v1/users/anna/events/message", json=said("x"), headers={"Idempotency-Key": key}
+                "/v1/users/anna/events/message", json=said("x"), headers={b"Idempotency-Key": key}
             )
             assert (answer.status_code, answer.json()["code"]) == (422, "bad_request"), key
         assert (await client.post("/v1/users/anna/status")).json()["messages"] == 0

@@ -23,6 +23,7 @@ from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.ask import StoredMessage
+from mnemon_infra.settings.api_keys import issue_key
 from tests.e2e.clients.test_stock_clients import run
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
@@ -535,7 +536,7 @@ async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
         async with asyncio.timeout(20):
             assert await complete(client, user("And?")) == "A cello."
         assert model.received[-1].messages == [user("And?")]
-        unchecked = bot.key[:-1] + ("A" if bot.key[-1] != "A" else "B")
+        unchecked = issue_key(bot.tenant).text
         other: Any = {"api_key": "sk-own", "default_headers": {"Mnemon-Key": unchecked}}
         async with bot.openai(**other) as own:
             assert await complete(own, user("Hi")) == "A cello."
