@@ -15,9 +15,15 @@ const model = wrapLanguageModel({
   middleware: memoryMiddleware(memory, { user: process.argv[2] ?? "me" }),
 });
 
-for await (const prompt of createInterface({ input: process.stdin })) {
-  for await (const text of streamText({ model, system: "Answer briefly.", prompt }).textStream)
+const messages = []; // of this run; the memory has those of earlier ones
+for await (const content of createInterface({ input: process.stdin })) {
+  messages.push({ role: "user", content });
+  let answer = "";
+  for await (const text of streamText({ model, system: "Answer briefly.", messages }).textStream) {
     process.stdout.write(text);
+    answer += text;
+  }
   process.stdout.write("\n");
+  messages.push({ role: "assistant", content: answer });
 }
 await memory.close();

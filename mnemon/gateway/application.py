@@ -61,7 +61,11 @@ def create_application(
     application.add_middleware(KeyCheck, callers=callers, prefix="/v1/")
     if origins:
         application.add_middleware(
-            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["Retry-After"],
         )
     return application
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from http import HTTPStatus
+from math import ceil
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import Depends, Request
@@ -11,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from mnemon.gateway.problems import Problem
 from mnemon.http.login_attempts import LoginAttempts
-from mnemon_infra.settings.api_keys import ApiKeys, Scope
+from mnemon_infra.settings.api_keys import ApiKey, ApiKeys, Scope, TooManyLookups
 
 MAX_OPEN_REQUESTS: Final = 512
 """Maximum number of open requests in a process, whose key is valid or cannot be checked now; further ones are
@@ -91,11 +92,12 @@ class Callers:
             credentials: the content of the header `Authorization`; None if it is absent.
 
         Raises:
-            Problem: the key is missing, wrong or revoked, or the address has to wait.
+            Problem: the key is missing, wrong or revoked, the address has to wait, or the process looks up
+                too many unknown keys.
             nats.errors.Error: the key cannot be looked up now.
         """
         sent = credentials.credentials if credentials else ""
-        key = await self._keys.find(sent)
+        key = await self._find_key(sent)
         if key is not None:
             self._attempts.record_success(address)
             return Caller(key.tenant, key.scopes, key.user, sent)
@@ -103,8 +105,8 @@ class Callers:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
-                f"too many wrong keys; try again in {wait:.0f} s",
-                headers={"Retry-After": f"{wait:.0f}"},
+                f"too many wrong keys; try again in {ceil(wait)} s",
+                headers={"Retry-After": str(ceil(wait))},
             )
         if credentials is None:
             raise _unauthorized(
@@ -117,10 +119,22 @@ class Callers:
         """Return whether the key of a caller is still valid and its permissions have not changed.
 
         Raises:
+            Problem: the process looks up too many unknown keys.
             nats.errors.Error: the key cannot be looked up now.
         """
-        key = await self._keys.find(caller.key)
+        key = await self._find_key(caller.key)
         return key is not None and (key.scopes, key.user) == (caller.scopes, caller.user)
+
+    async def _find_key(self, sent: str) -> ApiKey | None:
+        try:
+            return await self._keys.find(sent)
+        except TooManyLookups as error:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "unavailable",
+                "this gateway checks too many unknown keys at once; repeat the request in a second",
+                retryable=True,
+            ) from error
 
     def open_request(self, tenant: str | None) -> None:
         """Count a request of a tenant as open.

@@ -53,6 +53,10 @@ class ProblemDetails(Contract):
     code: str = Field(description="Kind of the problem, for programs.")
     retryable: bool = Field(default=False, description="True if the same request can succeed later.")
     field: str | None = Field(default=None, description="The first invalid field of the request.")
+    moved_to: str | None = Field(
+        default=None,
+        description="With the code `moved`: address of the NATS servers where the tenant is, if it is known.",
+    )
 
 
 class Problem(HTTPException):
@@ -64,6 +68,7 @@ class Problem(HTTPException):
         detail: what happened and what to do next.
         retryable: whether the same request can succeed later; the answer then has `Retry-After`.
         field: the first invalid field.
+        moved_to: address of the NATS servers to which the tenant has moved.
         headers: further headers of the answer.
     """
 
@@ -75,6 +80,7 @@ class Problem(HTTPException):
         *,
         retryable: bool = False,
         field: str | None = None,
+        moved_to: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         shown = {**({"Retry-After": str(RETRY_AFTER)} if retryable else {}), **(headers or {})}
@@ -86,6 +92,7 @@ class Problem(HTTPException):
             code=code,
             retryable=retryable,
             field=field,
+            moved_to=moved_to,
         )
 
     def to_response(self) -> Response:
@@ -107,7 +114,8 @@ def build_problem(error: Exception) -> Problem:
         case AskFailed(code="unavailable", message=message) if "rates." in message:
             return Problem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", message, retryable=True)
         case AskFailed(code=code, message=message, retryable=retryable):
-            return Problem(_STATUS[code], code, message, retryable=retryable)
+            moved_to = error.error.moved_to
+            return Problem(_STATUS[code], code, message, retryable=retryable, moved_to=moved_to)
         case PublishFailed(retryable=True):
             return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", str(error), retryable=True)
         case PublishFailed():

@@ -51,10 +51,15 @@ async def start_on_demand(process: LazyProcess, listening: socket.socket) -> Asy
 async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
     while True:
         await _wait_for_connection(listening)
-        code = await _run_process(process, listening)
-        if code:
+        try:
+            code = await _run_process(process, listening)
+        except (OSError, ValueError) as error:  # too many open files, or a printed line without an end
+            log.error("HTTP process failed, restarting", module=process.module, reason=type(error).__name__)
+        else:
+            if not code:
+                continue
             log.error("HTTP process ended, restarting", module=process.module, exit_code=code)
-            await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_PAUSE)
 
 
 async def _wait_for_connection(listening: socket.socket) -> None:

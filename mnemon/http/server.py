@@ -8,9 +8,68 @@ from contextlib import asynccontextmanager, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 _GRACE = 5
 """Seconds for open requests to finish when the server stops."""
+
+WRITE_SECONDS = 30.0
+"""Seconds for a client to read `LEAST_READ` of what waits for it, before its connection ends."""
+
+LEAST_READ = 64 * 1024
+"""Bytes that a client has to read in `WRITE_SECONDS`: 2 KiB/s."""
+
+REQUEST_SECONDS = 30.0
+"""Seconds after which a connection without an open request ends, if it has had none for as long before."""
+
+
+class _ConnectionProtocol(H11Protocol):
+    """HTTP protocol that ends connections whose clients neither read nor send a request.
+
+    uvicorn waits for both without a limit: a client that does not read would keep its request open, even
+    after its key was revoked.
+    """
+
+    _unread: asyncio.TimerHandle | None = None
+    _unused: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._unread, self._unused):
+            if timer:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread:
+            self._unread.cancel()
+
+    def _watch_reading(self) -> None:
+        size = self.transport.get_write_buffer_size()
+        self._unread = self.loop.call_later(WRITE_SECONDS, self._end_unread, size - LEAST_READ)
+
+    def _end_unread(self, most: int) -> None:
+        """End the connection if more than `most` bytes wait for its client; else look later."""
+        if self.transport.get_write_buffer_size() > most:
+            self.transport.abort()
+        else:
+            self._watch_reading()
+
+    def _end_unused(self, answered: RequestResponseCycle | None) -> None:
+        """End the connection if it has no open request, and had none since `answered`; else look later."""
+        is_unused = self.cycle is None or self.cycle.response_complete
+        if is_unused and self.cycle is answered:
+            self.transport.abort()
+            return
+        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
 
 
 class _UvicornServer(uvicorn.Server):
@@ -30,6 +89,7 @@ async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIte
     server = _UvicornServer(
         uvicorn.Config(
             application,
+            http=_ConnectionProtocol,
             ws="none",
             lifespan="on",
             log_config=None,

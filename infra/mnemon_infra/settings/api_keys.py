@@ -4,6 +4,7 @@ A key is `mnemon_<id>_<secret>`. The bucket has an entry for each id, with the S
 hash would add no protection, because the secret has 256 random bits.
 """
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 import structlog
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 from nats.aio.client import Client
 from nats.js.errors import BucketNotFoundError, InvalidKeyError, KeyNotFoundError
 from nats.js.kv import KeyValue
@@ -22,6 +23,7 @@ from pydantic import Field, ValidationError
 from mnemon_contracts.base import Contract, Identifier, Moment, Text
 from mnemon_contracts.streams import API_KEYS
 from mnemon_infra.broker.key_value import TIMEOUT, read_present_entries, stop_watch
+from mnemon_infra.process.cancellation import suppress_task_error
 
 log = structlog.get_logger("api_keys")
 
@@ -32,6 +34,12 @@ ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
 
 CACHE_SECONDS: Final = 5.0
 """Seconds for which a process keeps an accepted key, even if the key is revoked meanwhile."""
+
+ABSENT_SECONDS: Final = 1.0
+"""Seconds for which a process keeps that an id has no key: a new key works after at most this time."""
+
+MAX_LOOKUPS: Final = 64
+"""Maximum number of ids that a process looks up at once, without those of keys that it has seen before."""
 
 CACHED_KEYS: Final = 10_000
 _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
@@ -84,8 +92,15 @@ def issue_key(
     return IssuedKey(f"mnemon_{key_id}_{secret}", stored)
 
 
+class TooManyLookups(Exception):
+    """The process looks up `MAX_LOOKUPS` unknown keys already; the client repeats its request later."""
+
+
 class ApiKeys:
     """The keys of a deployment.
+
+    Wrong keys cost the server little: an id is looked up once at a time, absent ids are kept for a second,
+    and lookups are limited, except those of ids that this process has found before.
 
     Args:
         bucket: the bucket that `open_api_keys` opens.
@@ -93,7 +108,11 @@ class ApiKeys:
 
     def __init__(self, bucket: KeyValue) -> None:
         self._bucket = bucket
-        self._accepted: TTLCache[str, ApiKey] = TTLCache(CACHED_KEYS, CACHE_SECONDS)
+        self._present: TTLCache[str, ApiKey] = TTLCache(CACHED_KEYS, CACHE_SECONDS)
+        self._absent: TTLCache[str, bool] = TTLCache(CACHED_KEYS, ABSENT_SECONDS)
+        self._known: LRUCache[str, bool] = LRUCache(CACHED_KEYS)
+        self._lookups: dict[str, asyncio.Task[ApiKey | None]] = {}
+        self._unknown_lookups = 0
 
     async def add(self, key: ApiKey) -> None:
         """Store a new key, so that the gateway accepts it.
@@ -102,6 +121,7 @@ class ApiKeys:
             nats.errors.Error: the server does not answer.
         """
         await self._bucket.create(key.id, key.body())
+        self._absent.pop(key.id, None)
 
     async def revoke(self, key_id: str) -> bool:
         """Remove a key. Return False if there is no such key.
@@ -114,6 +134,7 @@ class ApiKeys:
         except (KeyNotFoundError, InvalidKeyError):
             return False
         await self._bucket.purge(key_id)
+        self._present.pop(key_id, None)
         return True
 
     async def list_keys(self) -> list[ApiKey]:
@@ -134,25 +155,46 @@ class ApiKeys:
         """Return the stored part of the key that a client sent; None if the key is wrong or revoked.
 
         Raises:
+            TooManyLookups: the key is unknown, and the process looks up too many others.
             nats.errors.Error: the server does not answer.
         """
         written = _KEY.match(text)
         if written is None:
             return None
-        if accepted := self._accepted.get(text):
-            return accepted
         key_id, secret = written.groups()
-        key = await self._load(key_id)
-        if key is None or not hmac.compare_digest(key.digest, _digest(secret)):
-            return None
-        self._accepted[text] = key
-        return key
+        key = await self._get_key(key_id)
+        return key if key and hmac.compare_digest(key.digest, _digest(secret)) else None
 
-    async def _load(self, key_id: str) -> ApiKey | None:
+    async def _get_key(self, key_id: str) -> ApiKey | None:
+        if (present := self._present.get(key_id)) or key_id in self._absent:
+            return present
+        lookup = self._lookups.get(key_id)
+        if lookup is None:
+            is_known = key_id in self._known
+            if not is_known and self._unknown_lookups >= MAX_LOOKUPS:
+                raise TooManyLookups
+            self._unknown_lookups += not is_known
+            lookup = self._lookups[key_id] = asyncio.create_task(self._look_up(key_id))
+            lookup.add_done_callback(suppress_task_error)
+            lookup.add_done_callback(lambda _: self._end_lookup(key_id, is_known=is_known))
+        return await asyncio.shield(lookup)  # other requests may wait for it, too
+
+    def _end_lookup(self, key_id: str, *, is_known: bool) -> None:
+        del self._lookups[key_id]
+        self._unknown_lookups -= not is_known
+
+    async def _look_up(self, key_id: str) -> ApiKey | None:
         try:
-            return _parse_key(await self._bucket.get(key_id))
+            key = _parse_key(await self._bucket.get(key_id))
         except KeyNotFoundError:
-            return None
+            key = None
+        if key is None:
+            self._known.pop(key_id, None)
+            self._absent[key_id] = True
+        else:
+            self._known[key_id] = True
+            self._present[key_id] = key
+        return key
 
 
 async def open_api_keys(connection: Client) -> ApiKeys:

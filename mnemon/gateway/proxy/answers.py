@@ -42,11 +42,15 @@ class EventStream:
     """Parser of server-sent events, whose bytes arrive in pieces of any size."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # the line that is not complete
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """Add the next bytes; yield the JSON objects in the data of the events that they complete."""
-        *lines, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n")
+        self._rest += data
+        if b"\n" not in data:
+            return
+        *lines, rest = bytes(self._rest).split(b"\n")
+        self._rest = bytearray(rest)
         for line in lines:
             if line.startswith(b"data:"):
                 try:

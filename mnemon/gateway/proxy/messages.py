@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from mnemon_contracts.base import ID_LIMIT
+from mnemon_contracts.base import ID_LIMIT, InvalidBody
 from mnemon_contracts.events.chat import MessageV1, ToolCall
 
 UNREADABLE: Final = ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError
@@ -97,10 +97,7 @@ def build_event(identified: IdentifiedMessage, metadata: Mapping[str, Any] | Non
         **({"tool_call_id": message.tool_call_id} if message.tool_call_id else {}),
         **(metadata or {}),
     }
-    calls = tuple(
-        ToolCall.create_strict(name=call.name, id=call.id or None, arguments=_parse_arguments(call.arguments))
-        for call in message.tool_calls
-    )
+    calls = tuple(_build_call(call) for call in message.tool_calls)
     return MessageV1.create_strict(
         id=identified.id,
         role=message.role,
@@ -110,6 +107,14 @@ def build_event(identified: IdentifiedMessage, metadata: Mapping[str, Any] | Non
         tool_calls=calls or None,
         metadata=noted or None,
     )
+
+
+def _build_call(call: CalledTool) -> ToolCall:
+    try:
+        arguments = _parse_arguments(call.arguments)
+        return ToolCall.create_strict(name=call.name, id=call.id or None, arguments=arguments)
+    except InvalidBody:  # a number or a text that no event can have, such as NaN: as the model wrote it
+        return ToolCall.create_strict(name=call.name, id=call.id or None, arguments=call.arguments)
 
 
 def _fit_identifier(text: str | None) -> str | None:

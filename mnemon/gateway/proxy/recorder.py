@@ -17,7 +17,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import MAX_HISTORY, ContextReplyV1, ContextV1, HistoryReplyV1, HistoryV1
 from mnemon_producers.errors import AskFailed, PublishFailed
-from mnemon_producers.events import ChatEvent
+from mnemon_producers.events import ChatEvent, encode_event
 
 log = structlog.get_logger("proxy")
 
@@ -189,11 +189,14 @@ class ConversationRecorder:
         for each in messages:
             try:
                 event = build_event(each, metadata)
+                if event is not None:
+                    chat_event = ChatEvent(thread.user, event, thread.conversation)
+                    encode_event(
+                        thread.tenant, chat_event, each.id
+                    )  # one that is too large keeps no other out
+                    events.append(chat_event)
             except (InvalidBody, ValueError) as error:
                 log.warning("message not stored", tenant=thread.tenant, reason=type(error).__name__)
-                continue
-            if event is not None:
-                events.append(ChatEvent(thread.user, event, thread.conversation))
         try:
             if events:
                 await self._memory.get_publisher(thread.tenant).publish_many(events)

@@ -105,20 +105,22 @@ class Relay(Response):
 
         A client may disconnect when it has a whole answer, but before the stream ends.
         """
-        passing = asyncio.create_task(self._pass_response(scope, receive, send))
-        leaving = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            with self._ends:
+                passing = asyncio.create_task(self._pass_response(scope, receive, send))
+                leaving = asyncio.create_task(_wait_for_disconnect(receive))
+                try:
+                    await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    passing.cancel()
+                    leaving.cancel()
+                    await asyncio.wait({passing, leaving})
         finally:
-            leaving.cancel()
-            passing.cancel()
-            with suppress(asyncio.CancelledError):
-                await leaving
-            with suppress(asyncio.CancelledError):
-                await passing
-            self._ends.close()
             if self._reader:
                 self._finish(self._reader.build_answer())
+        for ended in (passing, leaving):
+            with suppress(asyncio.CancelledError):
+                ended.result()
 
     async def _pass_response(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -126,7 +128,7 @@ class Relay(Response):
         except httpx.TimeoutException:
             await _refuse(HTTPStatus.GATEWAY_TIMEOUT, "timeout").to_response()(scope, receive, send)
             return
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:  # the address of a redirect may be invalid
             log.warning("provider not reached", host=self._request.url.host, reason=type(error).__name__)
             await _refuse(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(scope, receive, send)
             return

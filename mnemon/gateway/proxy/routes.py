@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -70,7 +71,9 @@ class Proxy:
         self, callers: Callers, memory: MemoryAccess, upstreams: Upstreams, memory_seconds: float
     ) -> None:
         self.upstreams = upstreams
-        self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_CONNECTIONS)
+        # Cookies of a provider are for the client that got them, and the library would send them for all.
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+        self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_CONNECTIONS, cookies=no_cookies)
         self.recorder = ConversationRecorder(memory)
         self._callers = callers
         self._memory = memory

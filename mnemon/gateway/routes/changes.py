@@ -13,6 +13,7 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
+from mnemon.gateway.problems import Problem
 from mnemon.gateway.routes.parameters import Memory
 from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
 from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
@@ -88,6 +89,8 @@ async def _stream_changes(
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
         async for page in _take_while(tail, lambda: callers.is_accepted(selected.caller)):
             for delivery in page:
+                if not await callers.is_accepted(selected.caller):
+                    return  # a client that reads slowly is at a page for long
                 if change := _describe(delivery):
                     yield ServerSentEvent(
                         id=str(change.seq), event=change.event, raw_data=change.body().decode()
@@ -97,17 +100,15 @@ async def _stream_changes(
 async def _take_while(
     tail: AsyncGenerator[list[Delivery], None], is_permitted: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[list[Delivery]]:
-    """Yield pages while they are permitted, which is checked before each page and while none comes."""
+    """Yield pages while they are permitted, which is checked while none comes."""
     while True:
         coming = asyncio.ensure_future(anext(tail))
         try:
             while not (await asyncio.wait({coming}, timeout=CACHE_SECONDS))[0]:
-                with suppress(BrokerError):  # the tail raises if that lasts
+                with suppress(BrokerError, Problem):  # the tail raises if that lasts
                     if not await is_permitted():
                         return
             page = await coming
-            if not await is_permitted():
-                return
         finally:
             coming.cancel()
             with suppress(asyncio.CancelledError, StopAsyncIteration, BrokerError):

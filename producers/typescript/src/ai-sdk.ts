@@ -1,7 +1,7 @@
 /** Memory for models of the Vercel AI SDK, versions 5 to 7: `wrapLanguageModel({ model, middleware })`. */
 
 import type { MemoryClient } from "./client.js";
-import { splitContext, type ContextParts } from "./placement.js";
+import { placeContext, readText, splitContext, type PromptMessage } from "./placement.js";
 
 export interface MemoryMiddlewareOptions {
   /** The user whose memory the model has. */
@@ -28,11 +28,6 @@ export interface MemoryMiddleware {
   }): Promise<Result>;
 }
 
-interface PromptMessage {
-  role: string;
-  content: string | { type: string; text?: string }[];
-}
-
 /** Maximum milliseconds that an answer waits for its messages to be stored. Storing continues afterwards. */
 const STORE_TIMEOUT = 3_000;
 
@@ -46,17 +41,19 @@ const STORE_TIMEOUT = 3_000;
 export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddlewareOptions): MemoryMiddleware {
   const { user, conversation, budget, onError = (error) => console.warn(error) } = options;
   const inConversation = conversation === undefined ? {} : { conversation };
-  /** The user's message of each prompt: a repeated call of the model has the same prompt. */
-  const asked = new WeakMap<object, Promise<boolean>>();
+  /** The prompt of each call of the model, and whether its last message of the user is stored. */
+  const calls = new WeakMap<object, { prompt: PromptMessage[]; isStored: Promise<boolean> }>();
   /** Whether the latest publish stored its message: the next one waits for it, so that messages keep their order. */
   let last = Promise.resolve(true);
   let seen = 0;
 
-  const publish = (role: "user" | "assistant", text: string) => (last = last.then(() => store(role, text)));
+  const publish = (role: "user" | "assistant", history: PromptMessage[]) =>
+    (last = last.then(() => storeLast(role, history)));
 
-  async function store(role: "user" | "assistant", text: string): Promise<boolean> {
+  async function storeLast(role: "user" | "assistant", history: PromptMessage[]): Promise<boolean> {
     try {
-      seen = Math.max(seen, await memory.publish(user, role, text, inConversation));
+      const fields = { ...inConversation, id: await identifyLast(history, conversation) };
+      seen = Math.max(seen, await memory.publish(user, role, readText(history.at(-1)!), fields));
       return true;
     } catch (error) {
       onError(error);
@@ -66,7 +63,9 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
 
   /** Stores the answer after the user's message; if that message was not stored, the answer is not stored either. */
   async function publishAnswer(params: object, text: string): Promise<void> {
-    const publishAfter = async () => (await (asked.get(params) ?? last)) && text && (await publish("assistant", text));
+    const { prompt, isStored } = calls.get(params) ?? { ...(params as { prompt: PromptMessage[] }), isStored: last };
+    const answer = { role: "assistant", content: text };
+    const publishAfter = async () => (await isStored) && text && (await publish("assistant", [...prompt, answer]));
     let timer: ReturnType<typeof setTimeout> | undefined;
     await Promise.race([publishAfter(), new Promise((resolve) => (timer = setTimeout(resolve, STORE_TIMEOUT)))]);
     clearTimeout(timer);
@@ -90,9 +89,9 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
       const context = await memory.context(user, request);
       if (context.error) onError(context.error);
       // Published behind the context, so that it does not have this message, and while the model answers.
-      if (at === prompt.length - 1 && query && !asked.has(prompt)) asked.set(prompt, publish("user", query));
+      const isStored = at === prompt.length - 1 && query ? publish("user", prompt) : last;
       const placed = { ...params, prompt: placeContext(prompt, at, splitContext(context, texts)) };
-      if (asked.has(prompt)) asked.set(placed, asked.get(prompt)!);
+      calls.set(placed, { prompt, isStored });
       return placed;
     },
 
@@ -126,23 +125,20 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
   };
 }
 
-function readText({ content }: PromptMessage): string {
-  if (typeof content === "string") return content;
-  return content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
+/** Returns the id of the last message, from conversation, content and place: sent again, it is the same message. */
+async function identifyLast(history: PromptMessage[], conversation = ""): Promise<string> {
+  const contents = history.filter(({ role }) => role !== "system").map(describeContent);
+  const pairs = contents.map((content, at) => `${contents[at - 1] ?? ""}\n${content}`);
+  const pair = pairs.at(-1);
+  const place = JSON.stringify([conversation, pair, pairs.filter((each) => each === pair).length]);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(place)));
+  return `ai-sdk-${[...digest.slice(0, 20)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Puts the stable part after the system prompt, and the part found for this turn before the user's message. */
-function placeContext(prompt: PromptMessage[], at: number, { stable, found }: ContextParts): PromptMessage[] {
-  const placed = [...prompt];
-  const asked = placed[at]?.content;
-  if (found && typeof asked === "object") {
-    const text = asked.findIndex(({ type }) => type === "text");
-    const begun = { type: "text", text: text < 0 ? found : `${found}\n\n${asked[text]!.text}` };
-    const content = text < 0 ? [begun, ...asked] : asked.with(text, { ...asked[text], ...begun });
-    placed[at] = { ...placed[at]!, content };
-  }
-  if (!stable) return placed;
-  const [system] = placed;
-  if (system?.role !== "system") return [{ role: "system", content: stable }, ...placed];
-  return placed.with(0, { ...system, content: `${system.content as string}\n\n${stable}` });
+/** Returns what tells a message from others. Thoughts do not count, because clients leave them out. */
+function describeContent({ role, content }: PromptMessage): string {
+  const others = typeof content === "string" ? [] : content.filter(({ type }) => !/^(text|reasoning)$/.test(type));
+  const shorten = (data: unknown) => (data instanceof Uint8Array ? data.length : data);
+  const parts = others.map(({ type, toolCallId, data }) => [type, toolCallId, shorten(data)]);
+  return JSON.stringify([role, readText({ role, content }).trim(), parts]);
 }

@@ -365,6 +365,7 @@ export class MemoryClient implements AsyncDisposable {
         if (!(failure instanceof AttemptFailed)) throw failure;
         if (failure.field) throw new InvalidBody(failure.field, failure.message);
         deadline ??= Date.now() + this.#timeouts.retry;
+        pause = Math.max(pause, 1_000 * (failure.error.retryAfter ?? 0));
         const isLast = !failure.error.retryable || this.#closing.signal.aborted || Date.now() + pause > deadline;
         if (isLast) throw new PublishFailed(event.id, failure.error);
       }

@@ -9,6 +9,8 @@ export type ErrorCode =
 /** The reason for which a request has no result. `retryable` tells whether the same request may succeed later. */
 export interface RequestError extends Omit<AskError, "code"> {
   code: ErrorCode;
+  /** Seconds to wait before the same request, where the HTTP gateway names them. */
+  retryAfter?: number;
 }
 
 /** Base of all errors of this package. */
@@ -50,6 +52,8 @@ export class InvalidBody extends MnemonError {
 export class PublishFailed extends MnemonError {
   readonly code: ErrorCode;
   readonly retryable: boolean;
+  /** Seconds to wait before the next attempt, where the HTTP gateway names them. */
+  readonly retryAfter: number | undefined;
 
   constructor(
     readonly eventId: string,
@@ -58,6 +62,7 @@ export class PublishFailed extends MnemonError {
     super(`event ${JSON.stringify(eventId)} is not known to be stored: ${error.message}`);
     this.code = error.code;
     this.retryable = error.retryable;
+    this.retryAfter = error.retryAfter;
   }
 }
 
@@ -81,11 +86,14 @@ export class EventRejected extends MnemonError {
 export class AskFailed extends MnemonError {
   readonly code: ErrorCode;
   readonly retryable: boolean;
+  /** Seconds to wait before the next attempt, where the HTTP gateway names them. */
+  readonly retryAfter: number | undefined;
 
   constructor(readonly error: RequestError) {
     super(`${error.code}: ${error.message}`);
     this.code = error.code;
     this.retryable = error.retryable;
+    this.retryAfter = error.retryAfter;
   }
 }
 

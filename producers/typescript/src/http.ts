@@ -17,8 +17,12 @@ export interface HttpOptions {
  * Returns a client over the HTTP gateway.
  *
  * @param url address of the gateway, such as `http://127.0.0.1:8080`.
+ * @throws {InvalidId} the key cannot be sent.
  */
 export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
+  // `Headers` would show the key in its error.
+  if (!/^[\x21-\x7e]+$/.test(key.trim()))
+    throw new InvalidId("key", "must be one word of ASCII characters; create one with `mnemon auth key create`");
   return new MemoryClient(new HttpTransport(url, key, send), timeouts);
 }
 
@@ -32,7 +36,7 @@ class HttpTransport implements Transport {
 
   constructor(url: string, key: string, send: typeof fetch) {
     this.#url = new URL(url).href.replace(/\/+$/, "");
-    this.#headers = new Headers({ Authorization: `Bearer ${key}`, "Content-Type": "application/json" });
+    this.#headers = new Headers({ Authorization: `Bearer ${key.trim()}`, "Content-Type": "application/json" });
     this.#send = send;
   }
 
@@ -97,23 +101,36 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+interface ProblemDetails {
+  code?: string;
+  detail?: string;
+  retryable?: boolean;
+  field?: string;
+  moved_to?: string;
+}
+
 /**
  * Returns the problem details (RFC 9457) of an answer. Without these details, the answer is from another server, such
  * as a proxy in front of the gateway.
  */
 async function readProblem(response: Response): Promise<AttemptFailed> {
-  const problem: { code?: string; detail?: string; retryable?: boolean; field?: string } | null = await response
-    .json()
-    .catch(() => null);
+  const problem: ProblemDetails | null = await response.json().catch(() => null);
+  const retryAfter = readRetryAfter(response.headers.get("Retry-After"));
+  const when = retryAfter === undefined ? {} : { retryAfter };
   if (typeof problem?.code !== "string") {
     const retryable = response.status >= 500 || response.status === 429;
-    return buildFailure(
-      retryable ? "unavailable" : "refused",
-      `${response.url} answered with status ${response.status} and no details: check the address and any proxy`,
-      retryable,
-    );
+    const code = retryable ? "unavailable" : "refused";
+    const message = `${response.url} answered with status ${response.status} and no details: check the address and any proxy`;
+    return new AttemptFailed({ code, message, retryable, ...when });
   }
-  const isInvalid = problem.code === "bad_request";
-  const error = { code: problem.code, message: problem.detail ?? "", retryable: problem.retryable ?? false };
-  return new AttemptFailed(error, isInvalid ? (problem.field ?? "body") : undefined);
+  const { code, detail = "", retryable = false, field = "body", moved_to } = problem;
+  const error = { code, message: detail, retryable, ...when, ...(moved_to && { moved_to }) };
+  return new AttemptFailed(error, code === "bad_request" ? field : undefined);
+}
+
+/** Returns the seconds of a header `Retry-After`, which has seconds or a date; undefined without them. */
+function readRetryAfter(written: string | null): number | undefined {
+  if (!written) return undefined;
+  const seconds = /^\d+$/.test(written) ? Number(written) : (Date.parse(written) - Date.now()) / 1_000;
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }

@@ -10,6 +10,12 @@ export interface ContextParts {
   found: string;
 }
 
+/** A message of a prompt of the AI SDK, with the fields that memory reads. */
+export interface PromptMessage {
+  role: string;
+  content: string | { type: string; text?: string; toolCallId?: string; data?: unknown }[];
+}
+
 const ELEMENT = /^<([a-z_]+)>\n(.*?)\n<\/\1>$/gms;
 const STABLE: ReadonlySet<string> = new Set(["key_facts", "user_data", "working_memory", "history_summary"]);
 const MESSAGES: ReadonlySet<string> = new Set(["recent_messages", "relevant_messages"]);
@@ -33,6 +39,28 @@ export function splitContext(
     if (content) (STABLE.has(name) ? stable : found).push(`<${name}>\n${content}\n</${name}>`);
   }
   return { stable: frame(stable), found: frame(found) };
+}
+
+/** Puts the stable part behind the system prompt, and what was found before the user's message. */
+export function placeContext(prompt: PromptMessage[], at: number, { stable, found }: ContextParts): PromptMessage[] {
+  const placed = [...prompt];
+  const asked = placed[at]?.content;
+  if (found && typeof asked === "object") {
+    const text = asked.findIndex(({ type }) => type === "text");
+    const begun = { type: "text", text: text < 0 ? found : `${found}\n\n${asked[text]!.text}` };
+    const content = text < 0 ? [begun, ...asked] : asked.with(text, { ...asked[text], ...begun });
+    placed[at] = { ...placed[at]!, content };
+  }
+  if (!stable) return placed;
+  const [system] = placed;
+  if (system?.role !== "system") return [{ role: "system", content: stable }, ...placed];
+  return placed.with(0, { ...system, content: `${system.content as string}\n\n${stable}` });
+}
+
+/** Returns the text of a message, without files and tools. */
+export function readText({ content }: PromptMessage): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
 }
 
 function frame(elements: string[]): string {

@@ -56,6 +56,9 @@ function check(schemas: object[], body: object): CheckedBody {
   const given = Object.entries(body).filter(([, value]) => value !== null);
   const invalid = given.find(([, value]) => value instanceof Date && Number.isNaN(value.getTime()));
   if (invalid) throw new InvalidBody(invalid[0], "is an invalid date");
+  // JSON has no such number: it would be written as null, which means the default.
+  const endless = given.find(([, value]) => hasInfiniteNumber(value));
+  if (endless) throw new InvalidBody(endless[0], "holds a number that JSON cannot write: NaN or an infinity");
   const json = JSON.stringify(Object.fromEntries(given));
   const size = utf8.encode(json).length;
   if (size > BODY_LIMIT) throw new InvalidBody("body", `has ${size} bytes, and the limit is ${BODY_LIMIT}`);
@@ -81,6 +84,11 @@ function describeFailure({ keyword, instanceLocation, error }: OutputUnit): Inva
     return new InvalidBody([...path, /"(.*)"/.exec(error)?.[1]].join("."), "is required");
   }
   return new InvalidBody(path.join(".") || "body", keyword === "false" ? "is not a field of this contract" : error);
+}
+
+function hasInfiniteNumber(value: unknown): boolean {
+  if (typeof value === "number") return !Number.isFinite(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInfiniteNumber);
 }
 
 function checkTexts(value: unknown, path: string[]): void {

@@ -67,6 +67,72 @@ testEach("messages that the prompt has are not repeated", async (memory) => {
   assert.equal(sent.match(/What do I play/g).length, 1);
 });
 
+for (const ask of [generate, stream]) {
+  testEach(`${ask.name}: the same history sent again stores each message once`, async (memory) => {
+    const user = newUser();
+    const options = { user, conversation: "one" };
+    const question = { role: "user", content: "What do I play?" };
+    const again = (text) => ({ role: "assistant", content: text });
+    const answers = ["The cello.", "The cello.", "The viola.", "Yes.", "Yes.", "Yes."];
+    const answer = async (_, init) => answerWith(answers.shift(), init);
+    // A web server makes a middleware for each request.
+    const send = (...messages) => ask(openModel(memory, options, answer).model, { messages });
+    await send(question);
+    await send(question);
+    const kept = await send(question);
+    assert.equal(kept, "The viola.");
+    await send(question, again(kept), question);
+    await send(question, again(` ${kept}\n`), question);
+    await send(question, again(kept), question, again("Yes."), question);
+    const seq = await memory.publish(user, "user", "(end)", { conversation: "one" });
+    assert.deepEqual(said(await memory.history(user, { conversation: "one", min_seq: seq })), [
+      ["user", "What do I play?"],
+      ["assistant", "The cello."],
+      ["assistant", "The viola."],
+      ["user", "What do I play?"],
+      ["assistant", "Yes."],
+      ["user", "What do I play?"],
+      ["assistant", "Yes."],
+      ["user", "(end)"],
+    ]);
+  });
+}
+
+testEach("the same words in another conversation, or with another picture, are another message", async (memory) => {
+  const user = newUser();
+  const show = (image) => {
+    const content = [
+      { type: "text", text: "What is it?" },
+      { type: "image", image, mediaType: "image/png" },
+    ];
+    return [{ role: "user", content }];
+  };
+  for (const conversation of ["one", "two"]) {
+    for (const picture of ["iVBORw0KGgo=", "iVBORw0KGgoA"]) {
+      for (let time = 0; time < 2; time += 1) {
+        const { model } = openModel(memory, { user, conversation }, async (_, init) => answerWith("A cello.", init));
+        await generate(model, { messages: show(picture) });
+      }
+    }
+    const seq = await memory.publish(user, "user", "(end)", { conversation });
+    const history = said(await memory.history(user, { conversation, min_seq: seq }));
+    assert.equal(history.filter(([, content]) => content === "What is it?").length, 2);
+  }
+});
+
+/** Returns the response of a model that gives an answer, streamed if the request asks for a stream. */
+function answerWith(text, { body }) {
+  if (!JSON.parse(body).stream) return Response.json(completion({ content: text }));
+  const write = (delta, finish_reason = null) => {
+    const choices = [{ index: 0, delta, finish_reason }];
+    return `data: ${JSON.stringify({ ...completion({}), object: "chat.completion.chunk", choices })}\n\n`;
+  };
+  const parts = [...text].map((content) => write({ content }));
+  return new Response([...parts, write({}, "stop"), "data: [DONE]\n\n"].join(""), {
+    headers: { "Content-Type": "text/event-stream" },
+  });
+}
+
 testEach("a repeated call and the steps of tools store the user's message once", async (memory) => {
   const user = newUser();
   const replies = [

@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { test } from "node:test";
 
-import { AskFailed, EventRejected, InvalidBody, InvalidId, NotConnected, PublishFailed, connectHttp } from "mnemon";
+import {
+  AskFailed,
+  EventRejected,
+  InvalidBody,
+  InvalidId,
+  NotConnected,
+  PublishFailed,
+  TenantMoved,
+  connectHttp,
+} from "mnemon";
 import { connectNats } from "mnemon/nats";
 
 import {
   LossyProxy,
   MNEMON_GATEWAY_URL,
+  MNEMON_KEY,
   MNEMON_NATS_URL,
   MNEMON_TENANT,
   PATIENT,
@@ -152,6 +164,15 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
   await assert.rejects(publish({ id: " x" }), { name: "InvalidBody", field: "id" });
   await assert.rejects(publish({ task_id: "я".repeat(200) }), { name: "InvalidBody", field: "task_id" });
   await assert.rejects(publish({ metadata: { a: ["\0"] } }), { name: "InvalidBody", field: "metadata" });
+  await assert.rejects(publish({ id: "a\nb" }), { name: "InvalidBody", field: "id" });
+  for (const number of [NaN, Infinity, -Infinity]) {
+    const isNamed = (field) => ({ name: "InvalidBody", field, problem: /number that JSON cannot write/ });
+    await assert.rejects(publish({ metadata: { a: [number] } }), isNamed("metadata"));
+    await assert.rejects(memory.search("u", "tea", { threshold: number }), isNamed("threshold"));
+    await assert.rejects(memory.history("u", { limit: number }), isNamed("limit"));
+    await assert.rejects(memory.setProfile("u", { age: number }), isNamed("fields"));
+    assert.match((await memory.context("u", { budget: number })).error.message, /^budget: /);
+  }
   await assert.rejects(publish({ tool_calls: [{ nam: "x" }] }), { name: "InvalidBody", field: "tool_calls.0.name" });
   await assert.rejects(memory.publish("u", "nobody", "hi"), { name: "InvalidBody", field: "role" });
   await assert.rejects(memory.publish("u", "user"), { name: "InvalidBody", field: "content" });
@@ -160,6 +181,17 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
   await assert.rejects(memory.save("u", "Likes tea", { importance: "huge" }), InvalidBody);
   assert.deepEqual((await memory.context("u", { budget: 0 })).error.code, "bad_request");
   assert.deepEqual((await memory.context("", {})).degraded, ["memory"]);
+});
+
+testEach("line breaks in other ids arrive as they are", async (memory) => {
+  const user = newUser();
+  const conversation = "a\r\nX-Other: b\n";
+  const seq = await memory.publish(user, "user", "Here.", { conversation, task_id: conversation });
+  const { messages } = await memory.history(user, { conversation, min_seq: seq });
+  assert.deepEqual([messages.length, messages[0].content], [1, "Here."]);
+  const { document_id } = await memory.addDocument(user, "The train leaves at 21:40.", { document_id: conversation });
+  assert.equal(document_id, conversation);
+  await assert.rejects(memory.get(user, "pf_\n1"), { name: "AskFailed", code: "not_found" });
 });
 
 testEach("refusals of the memory are typed", async (memory, transport) => {
@@ -252,6 +284,88 @@ test("http: a wrong key is refused", async () => {
   });
   await assert.rejects(memory.search("u", "tea"), { name: "AskFailed", code: "unauthorized", retryable: false });
   assert.equal((await memory.context("u")).error.code, "unauthorized");
+});
+
+test("http: a key that no header can have is refused, and not shown", () => {
+  for (const key of ["", "mnemon_s3cret\nx", "mnemon_s3cret é"]) {
+    assert.throws(
+      () => connectHttp(MNEMON_GATEWAY_URL, { key }),
+      (error) => error instanceof InvalidId && error.field === "key" && !String(error.stack).includes("s3cret"),
+    );
+  }
+});
+
+test("http: a key from a file with a line break at its end is accepted", async () => {
+  const memory = connectHttp(MNEMON_GATEWAY_URL, { key: `${MNEMON_KEY}\n`, timeouts: PATIENT });
+  assert.equal((await memory.context(newUser())).error, undefined);
+});
+
+/** Serves HTTP while `use` runs; the answers are those of a gateway: status, headers, problem details. */
+async function withAnswers(answers, use) {
+  const requests = [];
+  const server = createServer((request, response) => {
+    const [status, headers, body] = answers[Math.min(requests.length, answers.length - 1)];
+    requests.push({ at: Date.now(), key: request.headers["idempotency-key"] });
+    response.writeHead(status, { "Content-Type": "application/problem+json", ...headers }).end(JSON.stringify(body));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  try {
+    const memory = connectHttp(`http://127.0.0.1:${server.address().port}`, { key: "k", timeouts: PATIENT });
+    await use(memory, requests);
+  } finally {
+    server.close();
+  }
+}
+
+test("http: errors have the seconds of Retry-After", async () => {
+  const busy = { code: "too_many_requests", detail: "too many requests", retryable: true };
+  const date = () => new Date(Date.now() + 60_000).toUTCString();
+  for (const [written, isRight] of [
+    ["7", (seconds) => seconds === 7],
+    [date(), (seconds) => seconds > 50 && seconds <= 60],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", (seconds) => seconds === 0],
+    ["soon", (seconds) => seconds === undefined],
+  ]) {
+    await withAnswers([[429, { "Retry-After": written }, busy]], async (memory) => {
+      const failure = await memory.save("u", "Likes tea").catch((error) => error);
+      assert.ok(failure instanceof AskFailed && isRight(failure.retryAfter), `${written}: ${failure.retryAfter}`);
+      assert.ok(isRight((await memory.context("u")).error.retryAfter));
+    });
+  }
+  await withAnswers([[503, { "Retry-After": "4" }, "busy"]], async (memory) => {
+    await assert.rejects(memory.read("u"), { code: "unavailable", retryable: true, retryAfter: 4 });
+  });
+  const refused = { code: "unauthorized", detail: "the key is wrong", retryable: false };
+  await withAnswers([[401, {}, refused]], async (memory) => {
+    await assert.rejects(memory.publish("u", "user", "hi"), { code: "unauthorized", retryAfter: undefined });
+  });
+});
+
+test("http: a publish waits as long as Retry-After says, and keeps its id", async () => {
+  const busy = { code: "too_many_requests", detail: "too many requests", retryable: true };
+  const answers = [
+    [429, { "Retry-After": "1" }, busy],
+    [201, {}, { seq: 5, count: 1, duplicates: 0 }],
+  ];
+  await withAnswers(answers, async (memory, requests) => {
+    assert.equal(await memory.publish("u", "user", "hi"), 5);
+    assert.ok(requests[1].at - requests[0].at >= 990, "timers may be a few milliseconds early");
+    assert.equal(requests[0].key, requests[1].key);
+  });
+  await withAnswers([[429, { "Retry-After": "600" }, busy]], async (memory, requests) => {
+    await assert.rejects(memory.publish("u", "user", "hi"), { name: "PublishFailed", retryAfter: 600 });
+    assert.equal(requests.length, 1, "it would be too late");
+  });
+});
+
+test("http: a tenant that has moved is told where to", async () => {
+  const moved = { code: "moved", detail: "the tenant has moved", retryable: false, moved_to: "nats://there:4222" };
+  await withAnswers([[409, {}, moved]], async (memory) => {
+    const failure = await memory.read("u").catch((error) => error);
+    assert.ok(failure instanceof TenantMoved);
+    assert.equal(failure.movedTo, "nats://there:4222");
+    assert.equal((await memory.context("u")).error.moved_to, "nats://there:4222");
+  });
 });
 
 test("http: a server that is no gateway is reported as such", async () => {

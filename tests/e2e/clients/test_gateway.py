@@ -3,8 +3,12 @@
 import asyncio
 import json
 import re
+import shutil
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -15,8 +19,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi import read_document
-from mnemon_infra.settings.api_keys import CACHE_SECONDS
+from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
+
+PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 
 
 async def create_key(up: Up, tenant: str, *options: str) -> dict[str, str]:
@@ -170,6 +176,90 @@ def schema_fields(schema: dict[str, str]) -> set[str]:
     return set(read_document()["components"]["schemas"].get(name, {}).get("properties", ()))
 
 
+async def test_another_tenants_key_reaches_nothing_over_mcp(shared: Up) -> None:
+    assert shared.endpoints
+    async with tenant(shared) as owner:
+        said_at = await owner.post("/v1/users/anna/events/message", json=said("My PIN is in the drawer."))
+        await owner.post("/v1/users/anna/save", json={"text": "Has a spare key under the mat"})
+        known = await owner.post("/v1/users/anna/context", json={"min_seq": said_at.json()["seq"]})
+        assert "drawer" in known.text
+    other = await create_key(shared, f"http-{uuid4().hex[:8]}")
+    async with open_mcp(f"{shared.endpoints.gateway}/mcp", other["key"], {"Mnemon-User": "anna"}) as client:
+        for tool in (await client.list_tools()).tools:
+            required = tool.input_schema.get("required", ())
+            told = await client.call_tool(tool.name, dict.fromkeys(required, "drawer spare key mat"))
+            assert "drawer." not in str(told)
+            assert "under the mat" not in str(told)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+async def test_commands_of_the_page_run(shared: Up) -> None:
+    """The commands of `docs/http.md` with curl, as they stand there."""
+    assert shared.endpoints
+    assert shared.endpoints.gateway
+    (script,) = re.findall(r"^    (key=.*\n(?:    .*\n)*)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    script = script.replace("./memory", str(shared.data)).replace(
+        "http://127.0.0.1:8080", shared.endpoints.gateway
+    )
+    script = script.replace("u42", f"u{uuid4().hex[:8]}").replace("curl ", "curl -sSf ")
+    process = await asyncio.create_subprocess_exec("sh", "-ec", script, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(TIMEOUT):
+        out, _ = await process.communicate()
+    assert (process.returncode, script.count("curl ")) == (0, 3)
+    context = out.decode().rpartition('{"seen_seq"')[2]
+    assert "Prefers night trains to planes" in context
+    assert "I would rather not fly to Porto." in context
+
+
+async def test_ids_inject_no_header(shared: Up) -> None:
+    """An id with a line break is refused where it would be in a header, and is content elsewhere."""
+    injected = "a\r\nNats-Expected-Stream: OTHER"
+    async with tenant(shared) as client:
+        event = {"user": "anna", "message": said("x", id=injected)}
+        for path, body in (
+            ("/v1/events", {"events": [event]}),
+            ("/v1/users/anna/events/message", said("x", id=injected)),
+            ("/v1/users/anna/events/started", {"id": injected}),
+        ):
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, answer.json()["code"]) == (422, "bad_request"), path
+        for key in (b"a\tb", b"\xc3\xa9" * 200, b"a" * 241):
+            answer = await client.post(
+                "/v1/users/anna/events/message", json=said("x"), headers={b"Idempotency-Key": key}
+            )
+            assert (answer.status_code, answer.json()["code"]) == (422, "bad_request"), key
+        assert (await client.post("/v1/users/anna/status")).json()["messages"] == 0
+        user = quote("anna\rX: y", safe="")
+        published = await client.post(
+            f"/v1/users/{user}/events/message", json=said("Mine."), params={"conversation": injected}
+        )
+        asked = {"conversation": injected, "min_seq": published.json()["seq"]}
+        history = await client.post(f"/v1/users/{user}/history", json=asked)
+        assert [each["content"] for each in history.json()["messages"]] == ["Mine."]
+
+
+async def test_numbers_that_json_does_not_have_are_refused(shared: Up) -> None:
+    event = '{{"user": "anna", "message": {{"role": "user", "content": "x", "metadata": {{"a": {}}}}}}}'
+    async with tenant(shared) as client:
+        for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+            for path, body, field in (
+                ("history", f'{{"limit": {number}}}', "limit"),
+                ("history", f'{{"min_seq": {number}, "limit": 5.0}}', "min_seq"),
+                ("search", f'{{"query": "tea", "threshold": {number}}}', "threshold"),
+                ("save", f'{{"text": "Likes green tea", "importance": {number}}}', "importance"),
+                ("profile", f'{{"fields": {{"a": [{number}]}}}}', "fields"),
+                ("events/message", f'{{"role": "user", "content": {number}}}', "content"),
+                ("history", f'{{"limits": {number}}}', "limits"),
+            ):
+                for kind in ("application/json", "text/plain"):
+                    answer = await client.post(
+                        f"/v1/users/anna/{path}", content=body, headers={"Content-Type": kind}
+                    )
+                    assert (answer.status_code, field in answer.json()["field"]) == (422, True), answer.text
+            answer = await client.post("/v1/events", content=f'{{"events": [{event.format(number)}]}}')
+            assert (answer.status_code, "metadata" in answer.json()["field"]) == (422, True), answer.text
+
+
 async def test_keys_permit_their_scopes_and_user_only(shared: Up) -> None:
     async with tenant(shared, "--scope", "read", "--user", "anna") as client:
         assert (await client.post("/v1/users/anna/history")).status_code == 200
@@ -202,6 +292,32 @@ async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
         assert (await right.post("/v1/users/anna/history")).status_code == 200
         # The address is the same for all tests: a right key ends its wait.
         assert (await wrong.post("/v1/users/anna/history")).status_code == 401
+
+
+async def test_flood_of_wrong_keys_refuses_no_known_key(shared: Up) -> None:
+    """Unknown keys get 401, 429 or 503, each with a reason; a known key is answered meanwhile."""
+    async with tenant(shared) as client, AsyncExitStack() as stack:
+        assert (await client.post("/v1/users/anna/history")).status_code == 200
+        found: Counter[int] = Counter()
+        async with asyncio.timeout(TIMEOUT):
+            while not found[503]:
+                connections = [
+                    await asyncio.open_connection(client.base_url.host, client.base_url.port)
+                    for _ in range(3 * MAX_LOOKUPS)
+                ]
+                for _, writer in connections:
+                    stack.callback(writer.close)
+                    writer.write(
+                        "GET /v1/changes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        f"Authorization: Bearer {issue_key('x').text}\r\n\r\n".encode()
+                    )
+                known = asyncio.create_task(client.post("/v1/users/anna/history"))
+                for reader, _ in connections:
+                    answer = await reader.read()
+                    found[status := int(answer.split()[1])] += 1
+                    assert (b"retry-after: " in answer) == (status != 401), answer
+                assert (await known).status_code == 200
+        assert not found.keys() - {401, 429, 503}
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.ask import StoredMessage
+from mnemon_infra.settings.api_keys import issue_key
 from tests.e2e.clients.test_stock_clients import run
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
@@ -535,7 +536,7 @@ async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
         async with asyncio.timeout(20):
             assert await complete(client, user("And?")) == "A cello."
         assert model.received[-1].messages == [user("And?")]
-        unchecked = bot.key[:-1] + ("A" if bot.key[-1] != "A" else "B")
+        unchecked = issue_key(bot.tenant).text
         other: Any = {"api_key": "sk-own", "default_headers": {"Mnemon-Key": unchecked}}
         async with bot.openai(**other) as own:
             assert await complete(own, user("Hi")) == "A cello."
@@ -545,23 +546,79 @@ async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
                 await complete(unknown, user("Hi"))
 
 
-async def test_npm_client_has_memory(shared: Up, bot: Bot, tmp_path: Path) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def npm_client() -> AsyncIterator[Path]:
+    """A folder with a program that uses the official client of npm."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node is not installed: `node` and `npm` are needed")
-    folder = Path(shutil.copytree(NODE / "openai", tmp_path / "node"))
-    code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=folder)
-    if code:
-        pytest.skip(f"npm cannot install openai here: {err.strip()[-200:]}")
-    for question in ("I live in Porto", "Where do I live?"):
-        code, out, err = await run(
-            "node", "proxy_client.mjs", f"{bot.gateway.url}/openai/v1", bot.key, question, folder=folder
+    with tempfile.TemporaryDirectory(prefix="mnemon-test-") as parent:
+        folder = Path(shutil.copytree(NODE / "openai", Path(parent) / "node"))
+        code, _, err = await run(
+            "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=folder
         )
-        assert (code, out.strip()) == (0, "A cello."), err
-        await until_published(bot, question)
-        assert (await bot.next_published())["content"] == "A cello."
-        seen = await bot.memory.publish("anna", "user", "Nothing else")
-        await bot.memory.history("anna", min_seq=seen)
+        if code:
+            pytest.skip(f"npm cannot install openai here: {err.strip()[-200:]}")
+        yield folder
+
+
+async def complete_with_npm(
+    folder: Path, bot: Bot, *messages: dict[str, str], gateway: RunningGateway | None = None, times: int = 1
+) -> list[str]:
+    """Return the answers that a program with npm's client gets."""
+    code, out, err = await run(
+        *("node", "proxy_client.mjs", f"{(gateway or bot.gateway).url}/openai/v1", bot.key),
+        *(json.dumps(messages), str(times)),
+        folder=folder,
+    )
+    assert code == 0, err
+    return out.splitlines()
+
+
+async def test_npm_client_has_memory_over_two_processes(shared: Up, bot: Bot, npm_client: Path) -> None:
+    async with run_gateway(shared.data, bot.model) as other:
+        for question, gateway in (("I live in Porto", bot.gateway), ("Where do I live?", other)):
+            assert await complete_with_npm(npm_client, bot, user(question), gateway=gateway) == ["A cello."]
+            await until_published(bot, question)
+            assert (await bot.next_published())["content"] == "A cello."
+            seen = await bot.memory.publish("anna", "user", "Nothing else")
+            await bot.memory.history("anna", min_seq=seen)
     assert "I live in Porto" in bot.model.received[-1].messages[-1]["content"]
+
+
+async def test_same_history_of_the_npm_client_stores_each_message_once(
+    shared: Up, bot: Bot, npm_client: Path
+) -> None:
+    history = [user("hi"), {"role": "assistant", "content": "Hello!"}, user("yes"), user("yes")]
+    async with run_gateway(shared.data, bot.model) as other:
+        for gateway in (bot.gateway, other):
+            answers = await complete_with_npm(npm_client, bot, *history, gateway=gateway, times=5)
+            assert answers == ["A cello."] * 5
+        last = [*history, {"role": "assistant", "content": "A cello."}, user("Which?")]
+        await complete_with_npm(npm_client, bot, *last)
+        await until_published(bot, "Which?")
+        assert (await bot.next_published())["content"] == "A cello."
+    assert [each.content for each in await bot.stored()] == [
+        "hi", "Hello!", "yes", "yes", "A cello.", "Which?", "A cello."
+    ]  # fmt: skip
+
+
+async def test_another_tenants_key_gets_no_memory(shared: Up, bot: Bot) -> None:
+    seen = await bot.memory.publish("anna", "user", "My PIN is in the drawer.")
+    await bot.memory.history("anna", min_seq=seen)
+    async with serve_bot(shared, bot.gateway, bot.model) as other:
+        async with other.openai() as client:
+            await complete(client, user("Where is my PIN?"))
+        async with other.anthropic() as client:
+            await client.messages.create(
+                model="claude",
+                max_tokens=9,
+                messages=[{"role": "user", "content": "Where is my PIN?"}],
+                metadata={"user_id": "anna"},
+            )
+        assert len(bot.model.received) == 2
+        assert "drawer" not in str([each.body for each in bot.model.received])
+        await until_published(other, "Where is my PIN?")
+    assert [each.content for each in await bot.stored()] == ["My PIN is in the drawer."]
 
 
 @pytest.mark.parametrize(

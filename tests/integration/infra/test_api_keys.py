@@ -1,10 +1,12 @@
 """The bucket of API keys."""
 
+import asyncio
+
 import pytest
 from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 
-from mnemon_infra.settings.api_keys import issue_key, open_api_keys
+from mnemon_infra.settings.api_keys import MAX_LOOKUPS, TooManyLookups, issue_key, open_api_keys
 
 
 async def test_all_keys_are_listed_oldest_first(connection: Client) -> None:
@@ -37,3 +39,53 @@ async def test_revoked_and_unreadable_keys_are_not_listed(connection: Client) ->
     await connection.publish("$KV.api_keys.0f3a9c21b7d4", b"{")
     await connection.flush()
     assert await keys.list_keys() == [kept]
+
+
+async def test_wrong_keys_are_looked_up_once_a_second(connection: Client) -> None:
+    keys = await open_api_keys(connection)
+    issued = issue_key("acme")
+    await keys.add(issued.stored)
+    absent, present = issue_key("acme").text, issued.text
+    guessed = present[:-5] + ("AAAAA" if present[-5:] != "AAAAA" else "BBBBB")
+    before = connection.stats["out_msgs"]
+    found = await asyncio.gather(*[keys.find(each) for each in (absent, present, guessed) for _ in range(50)])
+    assert found == [None] * 50 + [issued.stored] * 50 + [None] * 50
+    assert connection.stats["out_msgs"] - before == 2, "one for each id"
+
+
+async def test_lookups_of_unknown_keys_are_limited(connection: Client) -> None:
+    keys = await open_api_keys(connection)
+    known, new = issue_key("acme"), issue_key("acme")
+    await keys.add(known.stored)
+    assert await keys.find(known.text) == known.stored
+    keys._present.clear()  # as after `CACHE_SECONDS`
+    before = connection.stats["out_msgs"]
+    wrong = [keys.find(issue_key("acme").text) for _ in range(MAX_LOOKUPS + 100)]
+    *refused, found = await asyncio.gather(*wrong, keys.find(known.text), return_exceptions=True)
+    assert found == known.stored
+    assert [type(each) for each in refused] == [type(None)] * MAX_LOOKUPS + [TooManyLookups] * 100
+    assert connection.stats["out_msgs"] - before == MAX_LOOKUPS + 1
+    await keys.add(new.stored)
+    assert await keys.find(new.text) == new.stored, "the lookups have ended"
+
+
+async def test_lookup_without_an_answer_frees_its_place(connection: Client) -> None:
+    keys = await open_api_keys(connection)
+    lookups = [asyncio.create_task(keys.find(issue_key("acme").text)) for _ in range(MAX_LOOKUPS)]
+    await asyncio.sleep(0)
+    for lookup in lookups:
+        lookup.cancel()  # as the proxy does after `MNEMON_PROXY_MEMORY_SECONDS`
+    await asyncio.wait(lookups)
+    while keys._lookups:
+        await asyncio.wait([*keys._lookups.values()])
+    assert await keys.find(issue_key("acme").text) is None
+
+
+async def test_new_and_revoked_keys_count_at_once_in_their_process(connection: Client) -> None:
+    keys = await open_api_keys(connection)
+    issued = issue_key("acme")
+    assert await keys.find(issued.text) is None
+    await keys.add(issued.stored)
+    assert await keys.find(issued.text) == issued.stored
+    await keys.revoke(issued.stored.id)
+    assert await keys.find(issued.text) is None

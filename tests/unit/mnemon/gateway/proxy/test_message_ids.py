@@ -57,6 +57,16 @@ def test_white_space_at_the_ends_and_the_order_of_arguments_do_not_count() -> No
     assert ids([first]) == ids([second])
 
 
+def test_arguments_that_no_event_can_have_are_stored_as_text() -> None:
+    for arguments in ('{"a": NaN}', '{"a": 1e999}', '{"a": "\\u0000"}', '{"a": "\\ud800"}'):
+        message = ChatMessage("assistant", "", (CalledTool("c1", "find", arguments),))
+        (identified,) = identify_messages(None, [message])
+        event = build_event(identified)
+        assert event
+        assert event.tool_calls
+        assert event.tool_calls[0].arguments == arguments
+
+
 def test_images_make_a_message_different() -> None:
     cat, dog = (
         ChatMessage("user", "What is this?", attachments=1, attachments_digest=digest_parts([{"url": name}]))

@@ -1,0 +1,211 @@
+"""Connections of the gateway that do not go as they should: clients that do not read, and odd providers."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx
+import psutil
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon.gateway import request_limits
+from mnemon.gateway.application import create_application
+from mnemon.gateway.callers import Callers
+from mnemon.gateway.memory_access import MemoryAccess
+from mnemon.gateway.proxy.messages import ChatMessage
+from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
+from mnemon.http import server
+from mnemon.http.server import format_address, open_listening_socket, serve_http
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.api_keys import ApiKeys, IssuedKey, issue_key, open_api_keys
+from mnemon_producers.client import MemoryClient
+from tests.support.processes.stack import TIMEOUT, until
+
+
+@dataclass
+class LocalGateway:
+    """A gateway in this process, and a key of the tenant `acme`."""
+
+    url: httpx.URL
+    callers: Callers
+    keys: ApiKeys
+    issued: IssuedKey
+
+    async def connect(self) -> socket.socket:
+        """Return a connection whose client can hold little that it has not read."""
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, (self.url.host, self.url.port))
+        return client
+
+    def has_open_requests(self) -> bool:
+        return bool(self.callers._open)
+
+
+@dataclass
+class OddProvider:
+    """A provider that answers each request with the same bytes, and has the requests."""
+
+    response: bytes = b""
+    url: str = ""
+    received: list[bytes] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator["OddProvider"]:
+        listening = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        async with listening:
+            self.url = "http://{}:{}".format(*listening.sockets[0].getsockname())
+            yield self
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.received.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(self.response)
+        await writer.drain()
+        writer.close()
+
+
+@pytest_asyncio.fixture
+async def provider() -> AsyncIterator[OddProvider]:
+    async with OddProvider().serve() as provider:
+        yield provider
+
+
+@pytest_asyncio.fixture
+async def gateway(connection: Client, nats_url: str, provider: OddProvider) -> AsyncIterator[LocalGateway]:
+    keys = await open_api_keys(connection)
+    issued = issue_key("acme")
+    await keys.add(issued.stored)
+    deployment = Deployment(nats_url=nats_url, model_url=provider.url)
+    application = create_application(connection, keys, deployment)
+    listening = open_listening_socket("127.0.0.1", 0)
+    async with serve_http(application, listening):
+        yield LocalGateway(httpx.URL(format_address(listening)), application.state.callers, keys, issued)
+
+
+def is_open(client: socket.socket) -> bool:
+    """Return whether the gateway has its side of a connection open."""
+    address = client.getsockname()
+    return any(each.raddr == address for each in psutil.Process().net_connections("tcp"))
+
+
+async def test_stream_of_a_client_that_does_not_read_ends(
+    gateway: LocalGateway, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "WRITE_SECONDS", 0.2)
+    bot = MemoryClient(connection, tenant="acme")
+    for _ in range(12):
+        await bot.publish("anna", "user", "x" * 900_000)
+    with await gateway.connect() as client:
+        await asyncio.get_running_loop().sock_sendall(
+            client,
+            "GET /v1/changes HTTP/1.1\r\nHost: x\r\n"
+            f"Authorization: Bearer {gateway.issued.text}\r\n\r\n".encode(),
+        )
+        await until(gateway.has_open_requests)
+        await gateway.keys.revoke(gateway.issued.stored.id)
+        await until(lambda: not gateway.has_open_requests() and not is_open(client))
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /readyz HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+async def test_client_that_sends_no_request_is_disconnected(
+    gateway: LocalGateway, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    with await gateway.connect() as client:
+        await until(lambda: is_open(client))
+        await asyncio.get_running_loop().sock_sendall(client, sent)
+        await until(lambda: not is_open(client))
+
+
+@pytest.mark.parametrize(
+    "location", ["http:abc", "http://[", "https://h:port/"], ids=["no host", "no address", "no port"]
+)
+async def test_odd_answer_of_the_provider_leaves_no_request_open(
+    gateway: LocalGateway, provider: OddProvider, location: str
+) -> None:
+    provider.response = (
+        f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n".encode()
+    )
+    headers = {"Authorization": f"Bearer {gateway.issued.text}"}
+    async with httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client:
+        answer = await client.get("/openai/v1/models")
+    assert answer.status_code in (302, 502)
+    await until(lambda: not gateway.has_open_requests())
+
+
+async def test_cookies_of_the_provider_reach_no_other_client(
+    gateway: LocalGateway, provider: OddProvider
+) -> None:
+    provider.response = (
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: session=of-the-first; Path=/\r\nContent-Length: 2\r\n"
+        b"Connection: close\r\n\r\n{}"
+    )
+    headers = {"Authorization": f"Bearer {gateway.issued.text}"}
+    for _ in range(2):
+        async with httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client:
+            assert (await client.get("/openai/v1/models")).cookies["session"] == "of-the-first"
+    assert len(provider.received) == 2
+    assert not [each for each in provider.received if b"of-the-first" in each]
+
+
+async def test_message_that_is_too_large_keeps_no_other_from_the_log(connection: Client) -> None:
+    recorder = ConversationRecorder(MemoryAccess(connection))
+    published = await connection.subscribe("chat.acme.>")
+    thread = Thread("acme", "anna", None)
+    async with recorder.run():
+        asked = recorder.record_request(
+            thread,
+            [
+                ChatMessage("user", "First"),
+                ChatMessage("assistant", "x" * 2**20),
+                ChatMessage("user", "Which?"),
+            ],
+        )
+        assert await asked, "an answer would be stored, too"
+    assert b"Which?" in (await published.next_msg(TIMEOUT)).data
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/events"),
+        ("POST", "/v1/users/anna/save"),
+        ("PUT", "/v1/users/anna/documents/d1"),
+        ("POST", "/mcp"),
+        ("POST", "/openai/v1/chat/completions"),
+        ("POST", "/anthropic/v1/messages"),
+    ],
+)
+async def test_body_of_ten_megabytes_is_refused(gateway: LocalGateway, method: str, path: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {gateway.issued.text}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Mnemon-User": "anna",
+    }
+    async with httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client:
+        answer = await client.request(method, path, content=b" " * 10_000_000)
+    assert answer.status_code == 413
+    assert path == "/mcp" or answer.json()["code"] == "too_large", "MCP has a limit and a format of its own"
+    assert not gateway.has_open_requests()
+
+
+async def test_body_that_does_not_arrive_is_refused(
+    gateway: LocalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.2)
+    reader, writer = await asyncio.open_connection(gateway.url.host, gateway.url.port)
+    writer.write(
+        "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+        f"Authorization: Bearer {gateway.issued.text}\r\n\r\n{{".encode()
+    )
+    async with asyncio.timeout(TIMEOUT):
+        assert (await reader.readline()).split()[1] == b"408"
+    await until(lambda: not gateway.has_open_requests())
+    writer.close()
