@@ -25,6 +25,11 @@ def show_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
+def format_count(count: int, noun: str) -> str:
+    """Format a count with a noun, whose plural must end in s: `1 segment`, `2,000 segments`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 @contextmanager
 def show_progress(
     *columns: "str | ProgressColumn", description: str = "", total: float | None = None, **fields: Any
