@@ -19,11 +19,10 @@ from mnemon_infra.broker.provisioning.restoration import (
     BATCH_BYTES,
     ExactMessage,
     MessageTooLarge,
-    is_duplicate,
     store_batch,
 )
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
 from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
 from mnemon_infra.delivery import MOVED, parse_moved
 
