@@ -242,12 +242,15 @@ async def _move(tenant: str, target: _Target, data: Path | None, as_json: bool) 
         show_json(_describe(result, addresses[1]))
         return ExitCode.DONE
     if result.is_repeated:
-        typer.echo(f"{tenant} is at {addresses[1]}. {result.forwarded:,} late events were forwarded.")
+        typer.echo(
+            f"{tenant} is at {addresses[1]}. {format_count(result.forwarded, 'late event', 'was')} forwarded."
+        )
         _show_withheld(result)
     else:
         typer.echo(
-            f"{tenant} is at {addresses[1]} now: {result.events:,} events, and {result.rows:,} compared rows,"
-            f" in {result.seconds:,.1f} s. Requests were refused for {result.pause_seconds:.2f} s."
+            f"{tenant} is at {addresses[1]} now: {format_count(result.events, 'event')}, and"
+            f" {format_count(result.rows, 'compared row')}, in {result.seconds:,.1f} s."
+            f" Requests were refused for {result.pause_seconds:.2f} s."
         )
     typer.echo("Next: let its bots connect there, run this command again, then: mnemon tenant confirm")
     return ExitCode.DONE
@@ -264,7 +267,8 @@ async def _confirm(tenant: str, target: _Target, data: Path | None, as_json: boo
     if as_json:
         show_json(_describe(result, addresses[1]))
     else:
-        typer.echo(f"The move of {tenant} is confirmed. {result.forwarded:,} late events were forwarded.")
+        forwarded = format_count(result.forwarded, "late event", "was")
+        typer.echo(f"The move of {tenant} is confirmed. {forwarded} forwarded.")
         _show_withheld(result)
     return ExitCode.DONE
 
@@ -343,8 +347,8 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
         typer.echo(f"{tenant}: {residence.state}{confirmed}. The other deployment is {residence.peer}.")
         if late:
             typer.echo(
-                f"{late:,} events arrived here since it left. To forward them before the move is confirmed:"
-                " mnemon tenant move"
+                f"{format_count(late, 'event')} arrived here since it left. To forward late events before the"
+                " move is confirmed: mnemon tenant move"
             )
     return ExitCode.NEGATIVE_RESULT if late else ExitCode.DONE
 
@@ -352,8 +356,8 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
 def _show_withheld(result: "MoveResult") -> None:
     if result.withheld:
         typer.echo(
-            f"{len(result.withheld):,} late removals were not forwarded, because they would remove newer"
-            " messages too. Publish those that are still wanted to the new deployment:"
+            f"{format_count(len(result.withheld), 'late removal', 'was')} not forwarded, so that newer"
+            " messages stay. Publish what is still wanted to the new deployment:"
         )
     for each in result.withheld:
         typer.echo(f"  {each}")
