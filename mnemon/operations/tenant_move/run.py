@@ -507,21 +507,22 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
         is_dry_run: True only checks whether the move can be confirmed.
 
     Raises:
-        MoveRefused: the tenant has not moved between these deployments.
+        MoveRefused: the tenant has not moved between these deployments, or another command moves it.
     """
-    left, arrived = await source.load_residence(), await target.load_residence()
-    if (
-        left is None
-        or arrived is None
-        or left.move_id != arrived.move_id
-        or (left.state, arrived.state) != ("moved", "here")
-    ):
-        raise MoveRefused(
-            f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
-        )
-    for site, residence in ((target, arrived), (source, left)):
-        if not is_dry_run and not residence.is_confirmed:
-            await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
+    async with hold_move_leases(source, target):
+        left, arrived = await source.load_residence(), await target.load_residence()
+        if (
+            left is None
+            or arrived is None
+            or left.move_id != arrived.move_id
+            or (left.state, arrived.state) != ("moved", "here")
+        ):
+            raise MoveRefused(
+                f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
+            )
+        for site, residence in ((target, arrived), (source, left)):
+            if not is_dry_run and not residence.is_confirmed:
+                await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
 
 
 async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = math.inf) -> bool:
