@@ -220,7 +220,7 @@ async def read_memory(connection: Client, database: Database) -> dict[str, list[
 async def settled(connection: Client) -> None:
     """Wait until all rows are written, and all sweeps are done."""
     stream_context = connection.jetstream()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             info = await stream_context.consumer_info(LOG, "persist")
             sweep = await stream_context.consumer_info("WORK", "persist-sweep")
