@@ -32,7 +32,7 @@ def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
         "next": f"{live}_next",
         "as of": f"{live}_until_{up_to}",
     }
-    if len(name[kind]) > LONGEST_NAME:
+    if len(name[kind].encode()) > LONGEST_NAME:
         raise NameTooLong(
             f"the name {name[kind]} is longer than {LONGEST_NAME} bytes: "
             "shorten MNEMON_DATABASE_SCHEMA, or the name of the vectors folder"

@@ -11,14 +11,11 @@ def describe_absence(residence: Residence, verb: str) -> AskError | None:
     """
     if verb == "erase" and holds_copy(residence):
         return None
+    if residence.is_abandoned:
+        return _describe_other(residence, "the tenant has not moved here")
     match residence.state:
         case "moved":
-            return AskError(
-                code="moved",
-                message=f"the tenant has moved: connect to {residence.peer}",
-                retryable=False,
-                moved_to=residence.peer,
-            )
+            return _describe_other(residence, "the tenant has moved")
         case "leaving":
             message = "the tenant moves to another deployment: repeat the request in a few seconds"
             return AskError(code="unavailable", message=message, retryable=True)
@@ -26,6 +23,15 @@ def describe_absence(residence: Residence, verb: str) -> AskError | None:
             message = "the tenant is moving here: repeat the request when the move has ended"
             return AskError(code="unavailable", message=message, retryable=True)
     return None
+
+
+def _describe_other(residence: Residence, reason: str) -> AskError:
+    return AskError(
+        code="moved",
+        message=f"{reason}: connect to {residence.peer}",
+        retryable=False,
+        moved_to=residence.peer,
+    )
 
 
 def holds_copy(residence: Residence) -> bool:

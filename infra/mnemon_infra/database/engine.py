@@ -254,6 +254,7 @@ class Database:
     """A pool of connections to one generation of the projections (one schema).
 
     Attributes:
+        schema: name of the schema.
         lock_slots: limits locks to half of the pool's connections. The holder of a lock occupies one
             connection and needs a second one for its work; if locks took all of them, no holder could finish.
     """
@@ -273,6 +274,7 @@ class Database:
             "plan_cache_mode": "force_generic_plan",
             "jit": "off",
         }
+        self.schema = deployment.database_schema
         self._address = url.render_as_string(hide_password=False)
         self._shown = url.render_as_string(hide_password=True)
         self._options: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from hashlib import sha256
 
 from sqlalchemy import func, select
@@ -11,6 +12,13 @@ from mnemon_infra.database.engine import Connection, Database, Lookup, Statement
 _KEY = parameter("key", int)
 _LOCK = Statement(select(func.pg_advisory_xact_lock(_KEY).is_(None)))
 _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
+# pg_locks shows a key of 64 bits as its two halves.
+_HOLDERS = """
+    FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+      AND classid = %s::bigint::oid AND objid = %s::bigint::oid
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 @asynccontextmanager
@@ -58,19 +66,28 @@ async def is_locked(database: Database, *of: str) -> bool:
 
     Unlike an attempt to take the lock, this check never blocks other processes.
     """
-    key = _hash_name(of)
 
     async def query(connection: Connection) -> bool:
-        # pg_locks shows a key of 64 bits as its two halves.
-        cursor = await connection.execute(
-            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
-            " AND classid = %s::bigint::oid AND objid = %s::bigint::oid"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-            (key >> 32 & 0xFFFFFFFF, key & 0xFFFFFFFF),
-        )
+        cursor = await connection.execute(f"SELECT EXISTS (SELECT {_HOLDERS})", _split_key(of))
         return await cursor.fetchone() == (True,)
 
     return await database.run_query(query)
+
+
+async def find_lock_holder(connection: Connection, of: Sequence[str]) -> tuple[str | None, datetime | None]:
+    """Return the name of the connection that holds a lock, and the time at which its transaction began.
+
+    Both are None if no connection holds the lock any more; each is None if the role may not see it.
+    """
+    cursor = await connection.execute(
+        f"SELECT application_name, xact_start {_HOLDERS} LIMIT 1", _split_key(of)
+    )
+    return await cursor.fetchone() or (None, None)
+
+
+def _split_key(of: Sequence[str]) -> tuple[int, int]:
+    key = _hash_name(of)
+    return key >> 32 & 0xFFFFFFFF, key & 0xFFFFFFFF
 
 
 def _hash_name(of: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from psycopg.sql import SQL, Identifier
 
-from mnemon_infra.database.engine import Connection, query
+from mnemon_infra.database.engine import Connection, Database, query
 from mnemon_infra.database.tables import (
     IS_OPEN,
     WAITS,
@@ -89,3 +89,11 @@ async def count_busy_windows(connection: Connection, tenant: str) -> int:
         row = await (await connection.execute(statement, (tenant,))).fetchone()
         counts.append(int(row[0]) if row else 0)
     return max(0, counts[0] - counts[1])
+
+
+async def delete_call_rows(database: Database, tenant: str, positions: Sequence[int]) -> None:
+    """Delete the rows of a tenant's calls of language models at some log positions."""
+    async with database.transaction() as connection:
+        await connection.execute(
+            "DELETE FROM model_calls WHERE tenant = %s AND seq = ANY(%s)", (tenant, list(positions))
+        )

@@ -29,7 +29,7 @@ class NoRoom(ServerFailed):
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(
-            f"the disk of {folder} is full: {format_megabytes(free)} are free, "
+            f"the disk of {folder} has too little room: {format_megabytes(free)} are free, "
             f"{format_megabytes(needed)} are needed. "
             "Make room there, or choose a folder on another disk: mnemon up --data DIR"
         )

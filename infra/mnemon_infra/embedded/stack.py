@@ -179,7 +179,7 @@ async def run_stack(
     Raises:
         FolderInUse: another process holds the folder.
         FolderTooNew: a newer version has written the folder.
-        ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
+        ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.

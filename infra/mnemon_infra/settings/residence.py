@@ -42,8 +42,11 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
         withheld: in the same deployment, positions of late events that remove content, and were not copied.
         pause: seconds of the write pause.
+        keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
+        former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
         is_confirmed: whether the move can no longer be reverted.
         is_returning: whether the move is being reverted.
+        is_abandoned: whether the move was abandoned, so that only a copy of no use is here.
     """
 
     state: ResidenceState
@@ -54,8 +57,11 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
     copied: int = 0
     withheld: tuple[int, ...] = ()
     pause: float = 0.0
+    keys: tuple[str, ...] = ()
+    former: "Residence | None" = None
     is_confirmed: bool = False
     is_returning: bool = False
+    is_abandoned: bool = False
 
     @property
     def is_suspended(self) -> bool:
@@ -122,20 +128,33 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
     return StoredResidence(parse_residence(entry.value), entry.revision or 0)
 
 
-async def write_residence(connection: Client, tenant: str, residence: Residence, last: int) -> int:
-    """Write the residence of a tenant; return the revision of the entry.
+async def has_had_move(connection: Client, tenant: str, move_id: str) -> bool:
+    """Return whether the bucket keeps a present or former residence of the tenant with the id of a move.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    entries = await read_entries(await open_bucket(connection), residence_key(tenant))
+    known = [parse_residence(each.value) for each in entries]
+    return any(each is not None and each.move_id == move_id for each in known)
+
+
+async def write_residence(connection: Client, tenant: str, residence: Residence | None, last: int) -> int:
+    """Write the residence of a tenant, or remove it; return the revision of the entry.
 
     Args:
         connection: connection of an operator.
         tenant: the tenant.
-        residence: the residence.
+        residence: the residence; None as if the tenant had never moved.
         last: the revision of the present entry; 0 without one.
 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.
         nats.errors.Error: it is unknown whether the entry is written.
     """
-    return await put_entry(connection, residence_key(tenant), msgspec.json.encode(residence), last)
+    body = b"" if residence is None else msgspec.json.encode(residence)
+    return await put_entry(connection, residence_key(tenant), body, last)
 
 
 async def list_residences(connection: Client) -> dict[str, Residence]:

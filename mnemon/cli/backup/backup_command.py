@@ -9,7 +9,7 @@ import typer
 from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json
 
 if TYPE_CHECKING:
     from mnemon.operations.backup.run import BackupResult
@@ -116,9 +116,11 @@ def _show_result(result: "BackupResult", destination: str, as_json: bool) -> Non
         return
     size = sum(each.file.size for each in manifest.segments) / 1e6
     typer.echo(
-        f"{manifest.events:,} events up to log position {manifest.position:,} are in {destination}, in"
-        f" {len(manifest.segments):,} segments of {size:,.1f} MB; {result.new_events:,} events are new."
+        f"{format_count(manifest.events, 'event')} up to log position {manifest.position:,} saved in"
+        f" {destination}, in {format_count(len(manifest.segments), 'segment')} of {size:,.1f} MB;"
+        f" {format_count(result.new_events, 'event', 'is')} new."
     )
     if result.rewritten:
-        typer.echo(f"{result.rewritten:,} segments were written again without events that were erased since.")
+        rewritten = format_count(result.rewritten, "segment", "was")
+        typer.echo(f"{rewritten} written again without events that were erased since.")
     typer.echo(f"To check the backup: mnemon restore {destination} --check")

@@ -1,5 +1,6 @@
 """Command `mnemon restore`: restore a backup into empty servers."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import typer
 from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -113,8 +114,8 @@ async def _check_backup(request: _RestoreRequest, as_json: bool) -> ExitCode:
         return ExitCode.DONE
     _warn_of_interruption(backup)
     typer.echo(
-        f"The backup of {manifest.created_at} is as its manifest states: {events:,} events up to log position"
-        f" {manifest.position:,}, in {len(manifest.segments):,} segments."
+        f"The backup of {manifest.created_at} is as its manifest states: {format_count(events, 'event')} up"
+        f" to log position {manifest.position:,}, in {format_count(len(manifest.segments), 'segment')}."
     )
     return ExitCode.DONE
 
@@ -124,7 +125,7 @@ async def _restore(request: _RestoreRequest, as_json: bool) -> ExitCode:
     from mnemon.operations.restore.run import restore_log
     from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()
+    configure_logging(level=logging.WARNING)
     backup = await request.open_backup()
     configured = load_deployment()
     erasures = await _read_erasures(backup, request.register or configured.erasure_register)
@@ -231,13 +232,14 @@ def _show_result(
         return
     _warn_of_interruption(backup)
     typer.echo(
-        f"{result.events:,} events up to log position {manifest.position:,} are restored from the backup of"
-        f" {manifest.created_at}, and agree with it. {replayed:,} events are replayed into the database."
+        f"{format_count(result.events, 'event')} up to log position {manifest.position:,} restored from the"
+        f" backup of {manifest.created_at}, in agreement with it."
+        f" {format_count(replayed, 'event', 'is')} replayed into the database."
     )
     if result.erasures:
         typer.echo(
-            f"{len(result.erasures):,} erasures after the backup are applied again:"
-            f" {result.left_out:,} events were left out."
+            f"{format_count(len(result.erasures), 'erasure')} after the backup applied again:"
+            f" {format_count(result.left_out, 'event', 'was')} left out."
         )
     for line in _describe_logins(request, logins):
         typer.echo(line)

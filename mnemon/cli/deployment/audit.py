@@ -9,7 +9,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.audit.ledger import Audit, AuditFault
@@ -158,18 +158,22 @@ def _list_counts(consumer: str, what: str, counts: Mapping[str, int]) -> list[tu
 
 
 def _show_extent(audit: "Audit") -> None:
-    read = f"{audit.persist.events:,} events up to {audit.up_to:,}, in {audit.seconds:.1f} s"
+    read = f"{format_count(audit.persist.events, 'event')} up to {audit.up_to:,}, in {audit.seconds:.1f} s"
     typer.echo(f"read          {read}")
     if audit.vectors is None:
         typer.echo("vectors       none found at the configured place")
     if audit.every > 1:
         typer.echo(f"compared      the content of about every {audit.every}th user; the rows of all users")
     if audit.persist.removed:
-        typer.echo(f"removed       the content of {audit.persist.removed:,} events, as expected")
+        typer.echo(
+            f"removed       the content of {format_count(audit.persist.removed, 'event')}, as expected"
+        )
     if audit.persist.waiting:
-        typer.echo(f"waiting       {audit.persist.waiting:,} events for the sweep that removes their content")
+        waiting = format_count(audit.persist.waiting, "event")
+        typer.echo(f"waiting       {waiting} for the sweep that removes their content")
     if audit.beyond:
-        typer.echo(f"not checked   {audit.beyond:,} positions of the log that persist has not finished yet")
+        beyond = format_count(audit.beyond, "position")
+        typer.echo(f"not checked   {beyond} of the log that persist has not finished yet")
     if audit.extract.oldest:
         hours = audit.extract.oldest.total_seconds() / 3600
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")
@@ -195,5 +199,4 @@ def _show_conclusion(audit: "Audit") -> None:
     for kind in sorted(faults.counts):
         typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
     sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
-    number = "1 event is" if faults.total == 1 else f"{faults.total:,} events are"
-    typer.secho(f"{number} missing: {sequences}", fg="red", bold=True)
+    typer.secho(f"{format_count(faults.total, 'event', 'is')} missing: {sequences}", fg="red", bold=True)

@@ -8,7 +8,7 @@ import typer
 from mnemon.cli.deployment.usage import show_out_of_budget
 from mnemon.cli.options.target import DataOption, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, format_count, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.health.models import BatchesState, ModelsState
@@ -124,7 +124,7 @@ def _show_models(models: "ModelsState") -> None:
 
 def _describe_batches(batches: "BatchesState") -> str:
     age = _format_age(batches.age_seconds)
-    return f"{batches.batches:,} {batches.state} ({batches.lines:,} lines, the oldest {age})"
+    return f"{batches.batches:,} {batches.state} ({format_count(batches.lines, 'line')}, the oldest {age})"
 
 
 def _format_age(seconds: float) -> str:

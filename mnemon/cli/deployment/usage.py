@@ -12,7 +12,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import Figure, JsonOption, show_table
+from mnemon.cli.terminal.output import Figure, JsonOption, format_count, show_table
 
 if TYPE_CHECKING:
     from mnemon_consumers.domain.spending.period import Period
@@ -147,7 +147,8 @@ def _show_how_to_price(period: "Period", data: Path | None) -> None:
     prices += [{"model": model, "input": 0, "output": 0} for model in period.unpriced_models]
     where = f" --data {quote(str(data))}" if data else ""
     typer.echo(
-        f"no price      {period.total.unpriced:,} calls have no price and are not in the cost. To set prices:"
+        f"no price      {format_count(period.total.unpriced, 'call')} without a price, not in the cost. To"
+        " set prices:"
     )
     typer.echo(
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"

@@ -11,7 +11,7 @@ import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, connect_memory
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.output import show_json, show_progress
+from mnemon.cli.terminal.output import format_count, show_json, show_progress
 from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
             if changes.has_most_removed and not (request.remove or request.dry_run):
                 refuse(
                     ExitCode.NEGATIVE_RESULT,
-                    f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "
-                    f"{request.folder}; nothing was sent",
+                    f"{format_count(len(changes.removed), 'document')} of the collection"
+                    f" {request.collection!r} not found in {request.folder}; nothing was sent",
                     "If the files were deleted: --remove. If this is another folder: --collection NAME",
                 )
             sent = 0 if request.dry_run else await _send_changes(memory, request, reading, changes)

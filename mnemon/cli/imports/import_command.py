@@ -19,7 +19,7 @@ from mnemon.cli.imports.progress import (
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.imports.postgres import RowReader
@@ -217,7 +217,7 @@ def _show_conversations(
         typer.echo("Nothing was sent.")
     else:
         new = published.count - published.duplicates
-        typer.echo(f"{new:,} events published, {published.duplicates:,} were already there.")
+        typer.echo(f"{format_count(new, 'event')} published, {published.duplicates:,} already there.")
 
 
 @app.command("markdown")

@@ -12,7 +12,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.imports.records import ImportRecord, RefusedRecord
@@ -218,4 +218,6 @@ def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
     if dry_run:
         typer.echo("Nothing was sent.")
     else:
-        typer.echo(f"{report.published:,} events published, {report.already_there:,} were already there.")
+        typer.echo(
+            f"{format_count(report.published, 'event')} published, {report.already_there:,} already there."
+        )

@@ -14,7 +14,7 @@ import typer
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.target import DataOption, open_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import show_progress
+from mnemon.cli.terminal.output import format_count, show_progress
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -330,4 +330,5 @@ def _print_counts(done: "MirrorCounts") -> None:
 
 
 def _describe_counts(done: "MirrorCounts") -> str:
-    return f"{done.written:,} files written, {done.removed:,} removed, as of log position {done.position:,}."
+    written = format_count(done.written, "file")
+    return f"{written} written, {done.removed:,} removed, as of log position {done.position:,}."

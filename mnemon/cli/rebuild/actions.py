@@ -11,7 +11,7 @@ import typer
 
 from mnemon.cli.options.target import open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.output import Figure, show_table
+from mnemon.cli.terminal.output import Figure, format_count, show_table
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -202,7 +202,8 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
             "events_per_second": round(per_second),
             "vector_seconds": None if vector_seconds is None else round(vector_seconds, 3),
         },
-        f"{events:,} events replayed into rows in {seconds:.1f} s, {per_second:,.0f} per second.\n"
+        f"{format_count(events, 'event')} replayed into rows in {seconds:.1f} s, {per_second:,.0f} per"
+        " second.\n"
         f"{place.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
         f"The former generation is {former}: `mnemon rebuild --back` returns to it, `mnemon rebuild"
         " --drop before` drops it.",

@@ -8,7 +8,7 @@ import typer
 
 from mnemon.cli.rebuild.actions import open_exclusive_site, tell
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.output import Figure, show_table
+from mnemon.cli.terminal.output import Figure, format_count, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.reembed import ReembedPreview
@@ -123,8 +123,9 @@ def _preview_to_json(preview: "ReembedPreview") -> dict[str, Any]:
 
 
 def _show_preview(preview: "ReembedPreview") -> None:
-    typer.echo(f"from {preview.model} to {preview.new_model}: {preview.points:,} points")
-    typer.echo(f"{preview.facts:,} facts, {preview.pairs:,} pairs of one user's facts were compared.")
+    typer.echo(f"from {preview.model} to {preview.new_model}: {format_count(preview.points, 'point')}")
+    facts, pairs = format_count(preview.facts, "fact"), format_count(preview.pairs, "pair")
+    typer.echo(f"{facts}, {pairs} of one user's facts compared.")
     if not preview.changes:
         typer.echo("Dedupe would decide the same for all pairs.")
         return

@@ -9,7 +9,7 @@ import typer
 
 from mnemon.cli.options.target import load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.output import JsonOption, format_count
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -57,6 +57,7 @@ async def _reset_index(data: Path | None, deployment: "Deployment", as_json: boo
         typer.echo(json.dumps({"to_index": events}))
     else:
         typer.echo(
-            f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs."
+            f"The vectors are removed. {format_count(events, 'event')} of the log will be indexed when"
+            " `index` runs."
         )
     return ExitCode.DONE

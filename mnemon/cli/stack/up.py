@@ -17,6 +17,7 @@ from mnemon.cli.stack.run import (
     take_next_metrics_port,
 )
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
+from mnemon.cli.terminal.output import format_count
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.cli.terminal.text import spell_command
 
@@ -204,7 +205,8 @@ async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) ->
 
     if not FOREGROUND.isdisjoint(names) and (events := await drop_embeddings(deployment)) is not None:
         typer.echo(
-            f"The embedding model is off: {events:,} events are indexed again, for search by words only."
+            f"The embedding model is off: {format_count(events, 'event', 'is')} indexed again, for search by"
+            " words only."
         )
     yield
 

@@ -1,7 +1,7 @@
-"""Command `mnemon tenant`: move a tenant to another deployment, and confirm or revert the move."""
+"""Command `mnemon tenant`: move a tenant to another deployment, and confirm, revert or abandon the move."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +10,7 @@ import typer
 from mnemon.cli.backup.options import show_positions
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_json
+from mnemon.cli.terminal.output import JsonOption, format_count, show_json
 
 if TYPE_CHECKING:
     from mnemon.operations.tenant_move.deployment import TenantSite
@@ -29,6 +29,18 @@ TargetOption = Annotated[
         metavar="URL|DIR",
         help="The other deployment: the address of its NATS servers with an operator's login, or the folder "
         "of a running stack.",
+    ),
+]
+OptionalTargetOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="URL|DIR", help="The other deployment, as for `mnemon tenant move`."),
+]
+LostOption = Annotated[
+    bool,
+    typer.Option(
+        "--target-lost",
+        help="Abandon without the other deployment, which is lost. If it comes back, repeat the "
+        "command with --to.",
     ),
 ]
 TargetDatabaseOption = Annotated[
@@ -69,9 +81,12 @@ def move(
     and the other deployment serves the tenant. The former deployment answers requests with the error `moved`
     and the new address.
 
-    After a kill, run the same command again; it continues where it stopped. After the switch, each run
-    forwards events that bots have published to the former deployment since. `mnemon tenant confirm` ends the
-    move, `mnemon tenant revert` moves the tenant back.
+    API keys go along, so that the same keys work in the other deployment.
+
+    After a kill, run the same command again; it continues where it stopped. `mnemon tenant abandon` gives up
+    a move that has not switched. After the switch, each run forwards events that bots have published to the
+    former deployment since. `mnemon tenant confirm` ends the move, `mnemon tenant revert` moves the tenant
+    back.
 
     Example: `mnemon tenant move acme --to ./other --data ./memory`
 
@@ -119,6 +134,35 @@ def revert(
     perform_command(_revert(tenant, _Target(to, to_database, to_schema, None), data, as_json))
 
 
+@app.command("abandon")
+def abandon(
+    tenant: TenantArgument,
+    to: OptionalTargetOption = None,
+    to_database: TargetDatabaseOption = None,
+    to_schema: TargetSchemaOption = "mnemon",
+    is_lost: LostOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Abandon a move that has not switched: the tenant stays where it is, as if no move had begun.
+
+    It works after a kill too, and within the write pause: requests are answered again at once. API keys that
+    the move copied are revoked in the other deployment. The events that it copied stay there, marked: nothing
+    is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase` removes users
+    of the copy. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant revert`.
+
+    Example: `mnemon tenant abandon acme --to ./other --data ./memory`
+    """
+    if (to is None) != is_lost:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "name the other deployment, or say that it is lost",
+            f"mnemon tenant abandon {tenant} --to URL|DIR, or --target-lost",
+        )
+    target = None if to is None else _Target(to, to_database, to_schema, None)
+    perform_command(_abandon(tenant, target, data, as_json))
+
+
 @app.command("status")
 def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show where a tenant is, and how many events arrived here since it left.
@@ -161,10 +205,7 @@ async def _open_sites(
     tenant: str, target: _Target, data: Path | None
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
     """Open both deployments; yield the tenant in each, and the addresses for bots."""
-    from mnemon.operations.tenant_move.deployment import TenantSite, strip_login
-    from mnemon_infra.broker.connection import connect_deployment
-    from mnemon_infra.broker.provisioning.presence import require_streams
-    from mnemon_infra.database.engine import Database
+    from mnemon.operations.tenant_move.deployment import strip_login
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
@@ -172,16 +213,23 @@ async def _open_sites(
     addresses = strip_login(here.nats_url or ""), target.find_address(there)
     if addresses[0] == addresses[1]:
         refuse(ExitCode.USAGE_ERROR, "--to names the deployment where the tenant is", "Name another one")
-    async with AsyncExitStack() as ends:
-        sites = []
-        for deployment in (here, there):
-            connection = await ends.enter_async_context(
-                await connect_deployment(deployment, name="mnemon-tenant-move")
-            )
-            await require_streams(connection)
-            database = await ends.enter_async_context(Database(deployment, name="mnemon-tenant-move"))
-            sites.append(TenantSite(connection, database, tenant))
-        yield sites[0], sites[1], addresses
+    async with _open_site(tenant, here) as ours, _open_site(tenant, there) as theirs:
+        yield ours, theirs, addresses
+
+
+@asynccontextmanager
+async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["TenantSite"]:
+    from mnemon.operations.tenant_move.deployment import TenantSite
+    from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.broker.provisioning.presence import require_streams
+    from mnemon_infra.database.engine import Database
+
+    async with (
+        await connect_deployment(deployment, name="mnemon-tenant-move") as connection,
+        Database(deployment, name="mnemon-tenant-move") as database,
+    ):
+        await require_streams(connection)
+        yield TenantSite(connection, database, tenant)
 
 
 async def _move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
@@ -194,12 +242,15 @@ async def _move(tenant: str, target: _Target, data: Path | None, as_json: bool) 
         show_json(_describe(result, addresses[1]))
         return ExitCode.DONE
     if result.is_repeated:
-        typer.echo(f"{tenant} is at {addresses[1]}. {result.forwarded:,} late events were forwarded.")
+        typer.echo(
+            f"{tenant} is at {addresses[1]}. {format_count(result.forwarded, 'late event', 'was')} forwarded."
+        )
         _show_withheld(result)
     else:
         typer.echo(
-            f"{tenant} is at {addresses[1]} now: {result.events:,} events, and {result.rows:,} compared rows,"
-            f" in {result.seconds:,.1f} s. Requests were refused for {result.pause_seconds:.2f} s."
+            f"{tenant} is at {addresses[1]} now: {format_count(result.events, 'event')}, and"
+            f" {format_count(result.rows, 'compared row')}, in {result.seconds:,.1f} s."
+            f" Requests were refused for {result.pause_seconds:.2f} s."
         )
     typer.echo("Next: let its bots connect there, run this command again, then: mnemon tenant confirm")
     return ExitCode.DONE
@@ -216,7 +267,8 @@ async def _confirm(tenant: str, target: _Target, data: Path | None, as_json: boo
     if as_json:
         show_json(_describe(result, addresses[1]))
     else:
-        typer.echo(f"The move of {tenant} is confirmed. {result.forwarded:,} late events were forwarded.")
+        forwarded = format_count(result.forwarded, "late event", "was")
+        typer.echo(f"The move of {tenant} is confirmed. {forwarded} forwarded.")
         _show_withheld(result)
     return ExitCode.DONE
 
@@ -239,6 +291,34 @@ async def _revert(tenant: str, target: _Target, data: Path | None, as_json: bool
     return ExitCode.DONE
 
 
+async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_json: bool) -> ExitCode:
+    from mnemon.operations.tenant_move.abandonment import abandon_move
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    if target is None:
+        configure_logging()
+        async with _open_site(tenant, require_deployment(data, "broker", "database")) as here:
+            result = await abandon_move(here, None)
+    else:
+        async with _open_sites(tenant, target, data) as (here, there, _):
+            result = await abandon_move(here, there)
+    if as_json:
+        show_json(
+            {"reverted": result.is_returning, "revoked_keys": result.keys, "copy_left": result.has_copy}
+        )
+        return ExitCode.DONE
+    typer.echo(
+        f"The {'revert' if result.is_returning else 'move'} of {tenant} is abandoned: the tenant stays where"
+        f" it is. {format_count(result.keys, 'copied API key')} revoked."
+    )
+    if result.has_copy and not result.is_returning:
+        typer.echo(
+            "The other deployment keeps a copy from which nothing is derived. To continue with it: mnemon"
+            f" tenant move. To remove a user from it: mnemon erase {tenant} USER"
+        )
+    return ExitCode.DONE
+
+
 async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.late_events import count_late_events
     from mnemon_infra.broker.connection import connect_deployment
@@ -255,6 +335,7 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
                 "state": residence.state if residence else "here",
                 "peer": residence.peer if residence else None,
                 "confirmed": bool(residence and residence.is_confirmed),
+                "abandoned": bool(residence and residence.is_abandoned),
                 "pause_seconds": residence.pause if residence else 0.0,
                 "late_events": late,
             }
@@ -262,12 +343,12 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
     elif residence is None:
         typer.echo(f"{tenant} has not moved.")
     else:
-        confirmed = ", confirmed" if residence.is_confirmed else ""
+        confirmed = ", confirmed" * residence.is_confirmed + ", abandoned" * residence.is_abandoned
         typer.echo(f"{tenant}: {residence.state}{confirmed}. The other deployment is {residence.peer}.")
         if late:
             typer.echo(
-                f"{late:,} events arrived here since it left. To forward them before the move is confirmed:"
-                " mnemon tenant move"
+                f"{format_count(late, 'event')} arrived here since it left. To forward late events before the"
+                " move is confirmed: mnemon tenant move"
             )
     return ExitCode.NEGATIVE_RESULT if late else ExitCode.DONE
 
@@ -275,8 +356,8 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
 def _show_withheld(result: "MoveResult") -> None:
     if result.withheld:
         typer.echo(
-            f"{len(result.withheld):,} late removals were not forwarded, because they would remove newer"
-            " messages too. Publish those that are still wanted to the new deployment:"
+            f"{format_count(len(result.withheld), 'late removal', 'was')} not forwarded, so that newer"
+            " messages stay. Publish what is still wanted to the new deployment:"
         )
     for each in result.withheld:
         typer.echo(f"  {each}")

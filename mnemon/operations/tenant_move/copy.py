@@ -19,11 +19,10 @@ from mnemon_infra.broker.provisioning.restoration import (
     BATCH_BYTES,
     ExactMessage,
     MessageTooLarge,
-    is_duplicate,
     store_batch,
 )
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
 from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
 from mnemon_infra.delivery import MOVED, parse_moved
 
@@ -67,6 +66,8 @@ class TenantCopy:
         """Beginning of the message ids of the copies in the target's log."""
         self._origin = f"{move_id}:" if is_returning else None
         """Beginning of the message ids of events in the source's log that came from the target's."""
+        self._returned = f"{move_id}{'' if is_returning else 'r'}:"
+        """The same also for events of an abandoned return."""
         self.reached = 0
 
     async def load_positions(self) -> None:
@@ -79,7 +80,7 @@ class TenantCopy:
         self.foreign = 0
         async for message, delivery in self._stream_events(self._target):
             moved = parse_moved(message.headers)
-            if moved is not None and self._has_prefix(message.headers, self.prefix):
+            if moved is not None and self.is_copy(message.headers):
                 known.append((moved.position, delivery.sequence))
                 self._note_copy(delivery.sequence)
             else:
@@ -115,7 +116,9 @@ class TenantCopy:
         after = self.reached if self._origin is not None else max(self.reached, self.positions.last_old)
         async with aclosing(self.read_source(after, up_to)) as events:
             async for event in events:
-                if self.positions.find(event.position) is not None or await is_withheld(event):
+                if self.positions.find(event.position) is not None or self.is_from_target(event):
+                    continue
+                if await is_withheld(event):
                     continue
                 while gaps and gaps[0] < event.position:
                     position = gaps.pop(0)
@@ -142,8 +145,12 @@ class TenantCopy:
         return copied
 
     def is_from_target(self, event: SourceEvent) -> bool:
-        """Return whether an event came to the source's log as a copy, before the tenant's return."""
-        return self._origin is not None and self._has_prefix(event.message.headers, self._origin)
+        """Return whether an event came to the source's log as a copy from the target's."""
+        return self._has_prefix(event.message.headers, self._returned)
+
+    def is_copy(self, headers: dict[str, str] | None) -> bool:
+        """Return whether a message with these headers is a copy in the target's log."""
+        return self._has_prefix(headers, self.prefix)
 
     async def read_source(self, after: int, up_to: int) -> AsyncGenerator[SourceEvent, None]:
         """Yield the tenant's events in a range of the source's log.
@@ -170,7 +177,7 @@ class TenantCopy:
         async with aclosing(pages):
             async for page in pages:
                 for each in page:
-                    if self._has_prefix(each[0].headers, self.prefix):
+                    if self.is_copy(each[0].headers):
                         yield each
 
     async def _store(self, batch: list[tuple[int, ExactMessage]]) -> int:

@@ -1,16 +1,19 @@
 """The two deployments of a move, and their checks."""
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC
 from urllib.parse import urlsplit, urlunsplit
 
 import nats.errors
 from nats.aio.client import Client
-from nats.js.errors import NotFoundError
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.lease import LeaseHeld, hold_lease
 from mnemon_infra.settings.residence import Residence, read_residence, write_residence
 
 POLL_SECONDS = 0.05
@@ -47,8 +50,8 @@ class TenantSite:
         self.residence, self._revision = await read_residence(self.connection, self.tenant)
         return self.residence
 
-    async def write_residence(self, residence: Residence) -> None:
-        """Write the residence of the tenant.
+    async def write_residence(self, residence: Residence | None) -> None:
+        """Write the residence of the tenant, or remove it.
 
         Raises:
             nats.js.errors.KeyWrongLastSequenceError: another process has changed the residence.
@@ -77,6 +80,34 @@ class TenantSite:
             info = await self.connection.jetstream().consumer_info(LOG, "persist")
             return not (info.num_pending or info.num_ack_pending)
         return False
+
+
+@asynccontextmanager
+async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
+    """Keep all other commands from moving the tenant, from or to any of the deployments, during the block.
+
+    Raises:
+        MoveRefused: another command moves the tenant; the message names its process.
+        LeaseLost: the lease was lost during the block, so that another command may move the tenant now.
+        DatabaseUnavailable: a database does not answer.
+    """
+    async with AsyncExitStack() as leases:
+        for site in filter(None, sites):
+            try:
+                await leases.enter_async_context(hold_lease(site.database, "tenant move", site.tenant))
+            except LeaseHeld as held:
+                since = f" since {held.since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if held.since else ""
+                raise MoveRefused(
+                    f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'},"
+                    f" working{since}): wait until it has ended, or stop it"
+                ) from held
+        try:
+            yield
+        except KeyWrongLastSequenceError as error:
+            tenant = next(site.tenant for site in sites if site)
+            raise MoveRefused(
+                f"another process has changed the state of the move of {tenant}: run it again"
+            ) from error
 
 
 def strip_login(url: str) -> str:

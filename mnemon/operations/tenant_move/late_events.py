@@ -8,6 +8,7 @@ import msgspec
 from nats.aio.client import Client
 
 from mnemon.operations.tenant_move.events import SourceEvent
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import owner_filter, user_filters
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -51,6 +52,7 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """Return the number of late events of a tenant that were not forwarded; 0 if the tenant has not moved.
 
     After the confirmation of a move, erasures do not count: they concern the memory left in this deployment.
+    Nor do copies that a return of the tenant, unfinished or abandoned, has brought here.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -66,7 +68,9 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
 
 
 def _is_late(message: StreamMessage, residence: Residence) -> bool:
-    _, delivery = message
+    event, delivery = message
+    if (event.headers or {}).get(MESSAGE_ID, "").startswith(f"{residence.move_id}r:"):
+        return False
     return not (residence.is_confirmed and f".{ERASED}." in delivery.subject)
 
 

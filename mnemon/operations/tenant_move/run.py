@@ -7,21 +7,28 @@ that was killed at any point is continued by the next one.
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 from uuid import uuid4
 
 import msgspec
 import structlog
-from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
+from nats.js.errors import NotFoundError
 from tenacity import AsyncRetrying, retry_if_not_result, stop_after_delay, wait_fixed
 
+from mnemon.operations.tenant_move.api_keys import copy_api_keys
 from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign
-from mnemon.operations.tenant_move.deployment import POLL_SECONDS, MoveDiffers, MoveRefused, TenantSite
+from mnemon.operations.tenant_move.deployment import (
+    POLL_SECONDS,
+    MoveDiffers,
+    MoveRefused,
+    TenantSite,
+    hold_move_leases,
+)
 from mnemon.operations.tenant_move.events import SourceEvent
 from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, is_removal
+from mnemon.operations.tenant_move.lost_calls import remove_lost_calls
 from mnemon.operations.tenant_move.proposals import repeat_undecided
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
 from mnemon_contracts.settings.groups import settings_key
@@ -30,14 +37,13 @@ from mnemon_contracts.subjects import find_origin, owner_filter
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.triggers import publish_user_triggers
-from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.tenant_rows import (
     count_batched_windows,
     count_busy_windows,
     list_tenant_users,
 )
 from mnemon_infra.settings.bucket import open_bucket, read_newest_of_tenant
-from mnemon_infra.settings.residence import Residence
+from mnemon_infra.settings.residence import Residence, has_had_move
 from mnemon_infra.settings.store import change_settings
 
 log = structlog.get_logger("move")
@@ -142,7 +148,7 @@ class TenantMove:
         """
         begun = time.monotonic()
         await self._require_readers()
-        async with self._lock():
+        async with hold_move_leases(self._source, self._target):
             residence = await self._begin()
             copy = TenantCopy(
                 self._source.connection,
@@ -157,24 +163,13 @@ class TenantMove:
             else:
                 if not self._is_returning:
                     require_no_foreign(copy, self._tenant)
+                    await remove_lost_calls(copy, self._source, self._target)
                 await self._prepare(copy)
                 await self._switch(copy)
             await self._forward(copy)
             await asyncio.sleep(WAKE_SECONDS)
             await self._wake()
         return replace(self._result, events=len(copy.positions), seconds=time.monotonic() - begun)
-
-    @asynccontextmanager
-    async def _lock(self) -> AsyncIterator[None]:
-        async with try_lock(self._source.database, "tenant move", self._tenant) as is_mine:
-            if not is_mine:
-                raise MoveRefused(f"another process moves the tenant {self._tenant}: wait until it has ended")
-            try:
-                yield
-            except KeyWrongLastSequenceError as error:
-                raise MoveRefused(
-                    f"another process has changed the state of the move of {self._tenant}: run it again"
-                ) from error
 
     async def _begin(self) -> Residence:
         """Write the residences in both deployments, or resolve an interrupted switch; return the source's."""
@@ -185,14 +180,22 @@ class TenantMove:
             await self._require_movable(source)
             await self._require_no_batches()
             first, last = (0, 0) if source is None else (source.first, source.last)
-            source = Residence("copying", uuid4().hex, self._target_address, first, last)
+            move_id = await self._find_abandoned(target) or uuid4().hex
+            source = Residence("copying", move_id, self._target_address, first, last, former=source)
             self._require_free(target, source)
             await self._source.write_residence(source)
         self._require_free(target, source)
-        if target is None:
+        if target is None or target.is_abandoned:
             await self._target.write_residence(Residence("arriving", source.move_id, self._source_address))
             await asyncio.sleep(SETTLE_SECONDS)
         return await self._resume(source, target)
+
+    async def _find_abandoned(self, target: Residence | None) -> str | None:
+        """Return the id of an abandoned move of this source, whose copy the target has; None without one."""
+        if target is None or target.state != "arriving":
+            return None
+        is_known = await has_had_move(self._source.connection, self._tenant, target.move_id)
+        return target.move_id if is_known else None
 
     async def _begin_return(self, live: Residence | None, former: Residence | None) -> Residence:
         if live is None or former is None or live.move_id != former.move_id:
@@ -218,7 +221,8 @@ class TenantMove:
                 target is not None and target.state == "here" and target.is_returning == self._is_returning
             )
             state: Literal["moved", "copying"] = "moved" if is_switched else "copying"
-            source = msgspec.structs.replace(source, state=state)
+            former = None if is_switched else source.former
+            source = msgspec.structs.replace(source, state=state, former=former)
             await self._source.write_residence(source)
             log.info("interrupted switch resolved", tenant=self._tenant, state=state)
         return source
@@ -337,6 +341,7 @@ class TenantMove:
                 end = await self._source.read_end()
                 await self._copy_up_to(copy, end)
                 await self._copy_settings()
+                await copy_api_keys(self._source, self._target)
                 await raise_last_position(self._target.connection, end, lambda *_: None)
                 await self._await_rows(copy, end)
                 await self._compare_logs(copy, verified, end)
@@ -368,7 +373,12 @@ class TenantMove:
         pause = time.monotonic() - begun
         await self._source.write_residence(
             msgspec.structs.replace(
-                source, state="moved", peer=self._target_address, copied=end, pause=round(pause, 3)
+                source,
+                state="moved",
+                peer=self._target_address,
+                copied=end,
+                former=None,
+                pause=round(pause, 3),
             )
         )
         pause = time.monotonic() - begun
@@ -504,21 +514,22 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
         is_dry_run: True only checks whether the move can be confirmed.
 
     Raises:
-        MoveRefused: the tenant has not moved between these deployments.
+        MoveRefused: the tenant has not moved between these deployments, or another command moves it.
     """
-    left, arrived = await source.load_residence(), await target.load_residence()
-    if (
-        left is None
-        or arrived is None
-        or left.move_id != arrived.move_id
-        or (left.state, arrived.state) != ("moved", "here")
-    ):
-        raise MoveRefused(
-            f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
-        )
-    for site, residence in ((target, arrived), (source, left)):
-        if not is_dry_run and not residence.is_confirmed:
-            await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
+    async with hold_move_leases(source, target):
+        left, arrived = await source.load_residence(), await target.load_residence()
+        if (
+            left is None
+            or arrived is None
+            or left.move_id != arrived.move_id
+            or (left.state, arrived.state) != ("moved", "here")
+        ):
+            raise MoveRefused(
+                f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
+            )
+        for site, residence in ((target, arrived), (source, left)):
+            if not is_dry_run and not residence.is_confirmed:
+                await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
 
 
 async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = math.inf) -> bool:

@@ -11,11 +11,11 @@ from nats.js.errors import NotFoundError
 from mnemon.operations.tenant_move.copy import TenantCopy
 from mnemon.operations.tenant_move.deployment import TenantSite
 from mnemon.operations.tenant_move.events import SourceEvent, build_moved_message
-from mnemon.operations.tenant_move.positions import RANGES, PositionMap
+from mnemon.operations.tenant_move.positions import RANGES, PositionMap, find_referenced
+from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, event_filter, find_origin
-from mnemon_infra.broker.provisioning.restoration import ExactMessage
 from mnemon_infra.broker.streams.stream_reader import StreamMessage
 from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 
@@ -71,7 +71,7 @@ async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: 
                 present = await anext(copies, None)  # erased in the source since
             if present is not None and present[1].sequence == new:
                 compared += 1
-                if not _is_same(present, build_moved_message(event, copy.positions, copy.prefix)):
+                if not _is_same(present, event, copy):
                     differences.append(
                         f"the event at position {event.position:,} differs from its copy at {new:,}"
                     )
@@ -245,14 +245,53 @@ def _is_erased(event: SourceEvent, erased: set[Owner]) -> bool:
     return origin is not None and origin.owner in erased
 
 
-def _is_same(copied: StreamMessage, expected: ExactMessage) -> bool:
+def _is_same(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) -> bool:
+    """Return whether a copy is that of an event, also if events that both name were erased since."""
     message, _ = copied
+    expected = build_moved_message(event, copy.positions, copy.prefix)
     headers = {
         name: value
         for name, value in (message.headers or {}).items()
         if name == MESSAGE_ID or not name.startswith("Nats-")
     }
-    return (message.subject, headers, message.data) == (expected.subject, expected.headers, expected.body)
+    if (message.subject, headers) != (expected.subject, expected.headers):
+        return False
+    if message.data == expected.body or event.fields is None:
+        return message.data == expected.body
+    fields = find_referenced(message.data)
+    return fields is not None and _align_event(event, fields, copy.positions) == fields
+
+
+def _align_event(event: SourceEvent, other: Row, positions: PositionMap) -> Row:
+    """Return the body of an event in which positions are replaced by the equivalent positions of its copy."""
+    assert event.fields is not None
+    one = _align_body(event.name, event.fields, other, positions)
+    if event.name != "user.erased":
+        return one
+    aligned = dict(one)
+    for name in ("up_to_seq", "discarded_seq"):
+        if name in one and _is_same_bound(one[name], other.get(name), event.position, positions):
+            aligned[name] = other.get(name)
+    if "derived" in one:
+        aligned["derived"] = _align_known(one["derived"], other.get("derived"), positions)
+    if "spans" in one:
+        pairs = zip(one["spans"] or (), other.get("spans") or (), strict=False)
+        aligned["spans"] = [
+            each[1]
+            if all(
+                _is_same_bound(each[0][name], each[1].get(name), event.position, positions)
+                for name in each[0]
+            )
+            else each[0]
+            for each in pairs
+        ]
+    return aligned
+
+
+def _is_same_bound(one: int | None, other: int | None, own: int, positions: PositionMap) -> bool:
+    if other == ALL_BEFORE:
+        return one is not None and one >= own
+    return _is_same_position(one, other, positions)
 
 
 async def _exists(site: TenantSite, position: int) -> bool:

@@ -38,7 +38,7 @@ async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> 
     place = disk(64)
     finished = await mnemon("up", "--data", place / "data")
     assert finished.code == 3
-    assert "is full: 64 MB are free, 128 MB are needed. Make room" in finished.err
+    assert "has too little room: 64 MB are free, 128 MB are needed. Make room" in finished.err
     assert len(finished.err.splitlines()) == 1
     assert sorted(path.name for path in (place / "data").iterdir()) == ["lock"]
 

@@ -52,7 +52,7 @@ class WindowJudgement:
     """Outcome of a window.
 
     Attributes:
-        events: events for the log; see `append_groups` for what a crash leaves of them.
+        events: events for the log, which stores all of them or none; see `append_groups`.
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.

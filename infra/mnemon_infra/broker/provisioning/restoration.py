@@ -13,7 +13,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.streams import LOG, SETTINGS
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
-from mnemon_infra.broker.streams.log_writer import BATCH
+from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
     FILLER_SUBJECT,
     RESTORED,
@@ -39,9 +39,6 @@ _DUPLICATE_WINDOW: Final = 0.1
 
 Copies of an event share its id, and a restore has to write them all.
 """
-
-_DUPLICATE_ID: Final = 10201
-"""Error code of nats-server: a message of the batch has an id that the stream has within its window."""
 
 
 class LogNotEmpty(Exception):
@@ -316,11 +313,6 @@ def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -
             % (message.subject.encode(), reply, len(headers), size, headers, message.body)
         )
     return b"".join(parts)
-
-
-def is_duplicate(error: Exception) -> bool:
-    """Return whether the server refused a batch because it knows the id of one of its messages."""
-    return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
 
 
 def _log_config() -> StreamConfig:

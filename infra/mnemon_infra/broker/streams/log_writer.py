@@ -1,8 +1,10 @@
 """Writer of derived events to the log."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final, TypeVar
 from uuid import uuid4
 
@@ -12,7 +14,9 @@ from nats.aio.client import Client
 from nats.js.errors import APIError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.streams.stream_reader import find_position, read_stream
 from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("broker")
@@ -26,6 +30,9 @@ TIMEOUT: Final = 5.0
 BATCH = 1000
 """Maximum number of events that the server takes in one atomic batch."""
 
+_DUPLICATE_ID: Final = 10201
+"""Error code of the server for a batch with an id that it knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
@@ -33,12 +40,15 @@ class LogEvent:
 
     Attributes:
         traceparent: the trace that the event belongs to; None takes the trace of the writer.
+        unless: id of another event of its group: `append_groups` leaves this event out if the log has that
+            one already.
     """
 
     subject: str
     body: bytes
     id: str
     traceparent: str | None = None
+    unless: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,34 +108,86 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
-    There is one exception: if the log has an event of a group already, the rest of that group is stored event
-    by event, so that a crash may leave a part of the group. Many small groups go in one batch: the log stores
-    them in the time of one group.
+    Events of a group that the log has already are left out; the others are stored as a whole. Many small
+    groups go in one batch: the log stores them in the time of one group.
 
     Raises:
-        nats.errors.Error: it is unknown which events are stored.
+        nats.errors.Error: it is unknown which groups are stored.
     """
     together: list[Sequence[LogEvent]] = []
     for group in groups:
         if together and sum(map(len, together)) + len(group) > BATCH:
-            await _append_groups_atomically(connection, together)
+            await _append_together(connection, together)
             together = []
         together.append(group)
     if together:
-        await _append_groups_atomically(connection, together)
+        await _append_together(connection, together)
 
 
-async def _append_groups_atomically(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
-    events = [event for group in groups for event in group]
-    if len(groups) > 1 and events:
-        try:
-            await _append_atomically(connection, events)
-        except APIError:
-            # Usually the log has one of the events already, so the server refuses the events of all groups.
-            for group in groups:
-                await append_events(connection, group)
-        return
-    await append_events(connection, events)
+async def _append_together(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+    if len(groups) > 1:
+        events = _drop_repeated([event for group in groups for event in group])
+        if await _try_atomically(connection, events):
+            return
+    for group in groups:
+        await _append_group(connection, group)
+
+
+async def _append_group(connection: Client, group: Sequence[LogEvent]) -> None:
+    events = _drop_repeated(group)
+    for _ in range(TRIES):
+        if await _try_atomically(connection, events):
+            return
+        known = await _find_known(connection, events)
+        events = [each for each in events if each.id not in known and each.unless not in known]
+    raise nats.errors.TimeoutError  # other processes keep storing events of the group
+
+
+def _drop_repeated(events: Sequence[LogEvent]) -> list[LogEvent]:
+    """Return the first event of each id: the server takes no batch with the same id twice."""
+    first: dict[str, LogEvent] = {}
+    for event in events:
+        first.setdefault(event.id, event)
+    return list(first.values())
+
+
+async def _try_atomically(connection: Client, events: Sequence[LogEvent]) -> bool:
+    """Append events as a whole; return False if the log has one of several already."""
+    if not events:
+        return True
+    if len(events) == 1:
+        await _append_event(connection, events[0])
+        return True
+    try:
+        await _append_atomically(connection, events)
+    except APIError as error:
+        if not is_duplicate(error):
+            raise
+        return False
+    return True
+
+
+async def _find_known(connection: Client, events: Iterable[LogEvent]) -> set[str]:
+    """Return the ids that the log has received in its duplicate window, on the subjects of some events."""
+    stream_context = connection.jetstream()
+    window = (await stream_context.stream_info(LOG)).config.duplicate_window or 0
+    last = await stream_context.get_last_msg(LOG, ">")
+    # The time of the last message instead of this machine's clock, which may differ from the server's.
+    after = await find_position(connection, last.time - timedelta(seconds=window)) if last.time else 0
+    known: set[str] = set()
+    for subject in {each.subject for each in events}:
+        pages = read_stream(
+            connection, LOG, after=after, up_to=last.seq or 0, subject=subject, headers_only=True
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                known.update((message.headers or {}).get(MESSAGE_ID, "") for message, _ in page)
+    return known
+
+
+def is_duplicate(error: Exception) -> bool:
+    """Return whether the server refused a batch because it knows the id of one of its messages."""
+    return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
 
 
 async def _append_event(connection: Client, event: LogEvent) -> Appended:

@@ -36,7 +36,7 @@ async def test_chat_is_imported_and_exported(shared: Up, tmp_path: Path) -> None
     assert [json.loads(line).get("n") for line in out.read_text().splitlines()] == [None, 1, 2]
 
     again = await mnemon("import", "jsonl", out, "--data", shared.data)
-    assert (again.code, again.out.splitlines()[-1]) == (0, "0 events published, 2 were already there.")
+    assert (again.code, again.out.splitlines()[-1]) == (0, "0 events published, 2 already there.")
 
 
 async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up, tmp_path: Path) -> None:

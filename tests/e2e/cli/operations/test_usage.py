@@ -141,7 +141,7 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
     assert usd["openai/qwen3:8b"] is None, "nobody knows what it cost"
 
     told = (await run("usage")).out
-    assert "no price      2 calls have no price and are not in the cost" in told
+    assert "no price      2 calls without a price, not in the cost" in told
     (line,) = (line for line in told.splitlines() if "mnemon settings set" in line)
     done = await run(*shlex.split(line)[1:])
     assert done.code == 0, done

@@ -1,12 +1,18 @@
 """Groups of derived events come into the log together, each of them whole."""
 
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+
+import nats.errors
 import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams import log_writer
-from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, append_groups
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, append_groups
 
 
 def group(name: str, size: int) -> list[LogEvent]:
@@ -18,12 +24,12 @@ def group(name: str, size: int) -> list[LogEvent]:
 
 
 async def batches(connection: Client) -> list[list[str]]:
-    """The event ids of the log, by the atomic batch that they came in."""
+    """The event ids of the log, by the atomic batch that they came in; a single event is a batch."""
     jetstream = connection.jetstream()
     found: dict[str, list[str]] = {}
     for seq in range(1, (await jetstream.stream_info(LOG)).state.last_seq + 1):
         headers = (await jetstream.get_msg(LOG, seq)).headers or {}
-        found.setdefault(headers.get("Nats-Batch-Id", ""), []).append(headers["Nats-Msg-Id"])
+        found.setdefault(headers.get("Nats-Batch-Id", str(seq)), []).append(headers["Nats-Msg-Id"])
     return list(found.values())
 
 
@@ -51,3 +57,71 @@ async def test_duplicate_group_harms_no_other_group(connection: Client) -> None:
 async def test_empty_groups_append_nothing(connection: Client) -> None:
     await append_groups(connection, [[], []])
     assert await batches(connection) == []
+
+
+def answer(window: str, facts: int, *others: LogEvent) -> list[LogEvent]:
+    """Return the group of an answered window of one user, with further events."""
+    end = f"{window}:answered"
+    proposed = [replace(each, unless=end) for each in group("u1", facts)]
+    proposed = [replace(each, id=f"{window}:{place}") for place, each in enumerate(proposed)]
+    subject = "memory.acme.u1.window.answered.v1"
+    return [*proposed, LogEvent(subject, b"{}", end), *others, paid(f"{window}:paid")]
+
+
+def paid(event_id: str) -> LogEvent:
+    return LogEvent("memory.acme.u1.model.called.v1", b"{}", event_id)
+
+
+COMPARED = LogEvent("memory.acme.u1.fact.compared.v1", b"{}", "compared")
+"""Comparison of a pair of facts that two windows ask about."""
+
+
+async def test_group_whose_comparison_is_known_is_stored_as_a_whole(connection: Client) -> None:
+    await append_groups(connection, [answer("w1", 2, COMPARED)])
+    await append_groups(connection, [answer("w2", 2, COMPARED)])
+    assert await batches(connection) == [
+        ["w1:0", "w1:1", "w1:answered", "compared", "w1:paid"],
+        ["w2:0", "w2:1", "w2:answered", "w2:paid"],
+    ]
+
+
+async def test_lost_connection_leaves_no_part_of_a_group_whose_comparison_is_known(
+    connection: Client, nats_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Close the connection after the first write of a single event."""
+    await append_groups(connection, [answer("w1", 2, COMPARED)])
+    append_event, one_by_one = log_writer._append_event, asyncio.Lock()
+
+    async def append_and_close(writer: Client, event: LogEvent) -> Appended:
+        async with one_by_one:
+            appended = await append_event(writer, event)
+            if not appended.known:
+                await writer.close()
+            return appended
+
+    monkeypatch.setattr(log_writer, "_append_event", append_and_close)
+    writer = await connect(nats_url, name="test")
+    with suppress(nats.errors.Error):
+        await append_groups(writer, [answer("w2", 2, COMPARED)])
+    await writer.close()
+    stored = [each for batch in await batches(connection) for each in batch if each.startswith("w2")]
+    assert stored in ([], ["w2:0", "w2:1", "w2:answered", "w2:paid"])
+
+
+async def test_two_groups_of_one_batch_share_a_comparison(connection: Client) -> None:
+    await append_groups(connection, [answer("w1", 1, COMPARED), answer("w2", 1, COMPARED)])
+    assert await batches(connection) == [
+        ["w1:0", "w1:answered", "compared", "w1:paid", "w2:0", "w2:answered", "w2:paid"]
+    ]
+
+
+async def test_second_answer_of_a_window_adds_no_facts_to_the_first(connection: Client) -> None:
+    await append_groups(connection, [answer("w1", 1)])
+    second = [*answer("w1", 3), paid("w1:paid again"), COMPARED]
+    await append_groups(connection, [second])
+    assert await batches(connection) == [
+        ["w1:0", "w1:answered", "w1:paid"],
+        ["w1:paid again", "compared"],
+    ]
+    await append_groups(connection, [second])
+    assert len(await batches(connection)) == 2

@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import pytest
@@ -18,7 +19,13 @@ from nats.aio.client import Client
 
 from mnemon.operations.tenant_move import copy as copy_module
 from mnemon.operations.tenant_move import deployment as deployment_module
-from mnemon.operations.tenant_move.deployment import MoveDiffers, MoveRefused, TenantSite
+from mnemon.operations.tenant_move.abandonment import AbandonResult, abandon_move
+from mnemon.operations.tenant_move.deployment import (
+    MoveDiffers,
+    MoveRefused,
+    TenantSite,
+    hold_move_leases,
+)
 from mnemon.operations.tenant_move.late_events import count_late_events
 from mnemon.operations.tenant_move.run import MoveResult, TenantMove, confirm_move
 from mnemon_consumers.app import run_consumers
@@ -26,6 +33,7 @@ from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.provisioning.restoration import ExactMessage, store_batch
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -36,8 +44,10 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
 from mnemon_infra.settings.store import change_settings, read_documents
+from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import start_mnemon
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
@@ -73,6 +83,11 @@ class Pair:
         return await TenantMove(
             sites[0], sites[1], (addresses[0], addresses[1]), lambda *_: None, is_returning=is_returning
         ).perform()
+
+    async def abandon(self) -> AbandonResult:
+        return await abandon_move(
+            TenantSite(self.old, self.old_database, TENANT), TenantSite(self.new, self.new_database, TENANT)
+        )
 
     async def confirm(self) -> None:
         await confirm_move(
@@ -205,7 +220,7 @@ async def read_memory(connection: Client, database: Database) -> dict[str, list[
 async def settled(connection: Client) -> None:
     """Wait until all rows are written, and all sweeps are done."""
     stream_context = connection.jetstream()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             info = await stream_context.consumer_info(LOG, "persist")
             sweep = await stream_context.consumer_info("WORK", "persist-sweep")
@@ -438,6 +453,253 @@ async def test_different_rows_keep_the_tenant_where_it_is(
     assert reply["error"]["code"] == "unavailable"
 
 
+async def issue(connection: Client, name: str) -> IssuedKey:
+    """Create an API key of the tenant in a deployment."""
+    issued = issue_key(TENANT, name=name)
+    await (await open_api_keys(connection)).add(issued.stored)
+    return issued
+
+
+async def accepts(connection: Client, issued: IssuedKey) -> bool:
+    found = await (await open_api_keys(connection)).find(issued.text)
+    return found == issued.stored
+
+
+async def revoke(connection: Client, issued: IssuedKey) -> None:
+    assert await (await open_api_keys(connection)).revoke(issued.stored.id)
+
+
+async def test_api_keys_move_and_return_and_revoked_ones_stay_revoked(pair: Pair) -> None:
+    await Stock(pair.old).say("before", f"{TENANT}.u1.-")
+    kept, revoked_before = await issue(pair.old, "kept"), await issue(pair.old, "revoked before")
+    revoked_there, revoked_here = await issue(pair.old, "there"), await issue(pair.old, "here")
+    native = await issue(pair.new, "native")
+    other = issue_key("globex")
+    await (await open_api_keys(pair.old)).add(other.stored)
+    await revoke(pair.old, revoked_before)
+    await pair.move()
+    moved = [kept, revoked_there, revoked_here, native]
+    assert [await accepts(pair.new, each) for each in moved] == [True] * 4
+    assert not await accepts(pair.new, revoked_before)
+    assert not await accepts(pair.new, other)
+    await revoke(pair.new, revoked_there)
+    await revoke(pair.old, revoked_here)
+    await pair.move()  # forwards late events, and gives back no key
+    assert not await accepts(pair.new, revoked_there)
+    since = await issue(pair.new, "since")
+    await pair.move(is_returning=True)
+    here = [kept, since, native, revoked_there, revoked_here, revoked_before]
+    assert [await accepts(pair.old, each) for each in here] == [True] * 3 + [False] * 3
+
+
+class Stopped(Exception):
+    """The end of a run at a chosen step; unlike a kill, the run can still react to it."""
+
+
+async def stop_at(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState) -> None:
+    """Run a move, and kill it when it has written a state of the source."""
+
+    async def die_after(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+        written = await write_residence(connection, tenant, residence, last)
+        if connection is pair.old and residence.state == state:
+            monkeypatch.setattr(deployment_module, "write_residence", refuse_all)
+            raise Killed
+        return written
+
+    async def refuse_all(*_: Any) -> int:
+        raise Killed
+
+    monkeypatch.setattr(deployment_module, "write_residence", die_after)
+    with pytest.raises(Killed):
+        await pair.move()
+    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+
+
+@pytest.mark.parametrize("state", ["copying", "draining", "leaving"])
+async def test_abandoned_move_leaves_the_tenant_as_it_was(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState
+) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await tell_story(old)
+    before = await read_memory(pair.old, pair.old_database)
+    await stop_at(pair, monkeypatch, state)
+    residence = (await read_residence(pair.old, TENANT)).residence
+    assert residence
+    assert residence.state == state
+    result = await pair.abandon()
+    assert not result.is_returning
+    assert (await read_residence(pair.old, TENANT)).residence is None
+    await answers_again(old)
+    assert await read_memory(pair.old, pair.old_database) == before
+    there = (await read_residence(pair.new, TENANT)).residence
+    assert there is None or (there.state, there.is_abandoned) == ("arriving", True)
+    if there is not None:
+        refused = await new.ask("history", f"{TENANT}.u1")
+        assert (refused["error"]["code"], refused["error"]["moved_to"]) == ("moved", ADDRESSES[0])
+        assert await pair.abandon() == replace(result, keys=0)  # once more changes nothing
+
+
+async def answers_again(stock: Stock) -> None:
+    async with asyncio.timeout(20):
+        while "error" in await stock.ask("history", f"{TENANT}.u1"):
+            await asyncio.sleep(0.02)
+
+
+async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mnemon.operations.tenant_move import run
+
+    old = Stock(pair.old)
+    await tell_story(old)
+    await old.publish(f"memory.{TENANT}.u1.model.called.v1", called(), Nats_Msg_Id="removed")
+    key, native = await issue(pair.old, "moves"), await issue(pair.new, "native")
+
+    async def stop_in_pause(*arguments: Any) -> int:
+        if (await read_residence(pair.old, TENANT)).residence.state == "leaving":  # type: ignore[union-attr]
+            raise Stopped
+        return await raise_last_position(*arguments)
+
+    monkeypatch.setattr(run, "raise_last_position", stop_in_pause)
+    with pytest.raises(Stopped):
+        await pair.move()
+    monkeypatch.setattr(run, "raise_last_position", raise_last_position)
+    assert await accepts(pair.new, key)
+    result = await pair.abandon()
+    assert (result.keys, result.has_copy) == (1, True)
+    assert [await accepts(pair.new, each) for each in (key, native)] == [False, True]
+    assert await accepts(pair.old, key)
+
+    await answers_again(old)
+    await old.say("since", f"{TENANT}.u5.-")
+    await remove_call(pair, "removed")  # as retention does
+    before = await read_memory(pair.old, pair.old_database)
+    copied = await count_copies(pair.new)
+    moved = await pair.move()
+    assert moved.events > copied - 1
+    assert await read_memory(pair.new, pair.new_database) == before
+    assert await accepts(pair.new, key)
+
+
+async def remove_call(pair: Pair, event_id: str) -> None:
+    await settled(pair.old)
+    async with pair.old_database.transaction() as transaction:
+        cursor = await transaction.execute(
+            "DELETE FROM model_calls WHERE event_id = %s RETURNING seq", (event_id,)
+        )
+        ((position,),) = await cursor.fetchall()
+    assert await pair.old.jetstream().delete_msg(LOG, position)
+
+
+async def count_copies(connection: Client) -> int:
+    return sum([len(page) async for page in read_pages(connection, f"*.{TENANT}.>", 0)])
+
+
+async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await stop_between_writes_of_switch(pair, monkeypatch)
+    assert (await read_residence(pair.new, TENANT)).residence.state == "here"  # type: ignore[union-attr]
+    await pair.abandon()
+    await answers_again(old)
+    assert await old.contents(f"{TENANT}.u1") == ["before"]
+    assert (await new.ask("history", f"{TENANT}.u1"))["error"]["code"] == "moved"
+    await pair.move()
+    assert await new.contents(f"{TENANT}.u1") == ["before"]
+
+
+async def test_switched_move_with_new_events_is_not_abandoned(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await stop_between_writes_of_switch(pair, monkeypatch)
+    await new.say("since", f"{TENANT}.u1.-")
+    with pytest.raises(MoveRefused, match="which completes the switch"):
+        await pair.abandon()
+    await pair.move()
+    with pytest.raises(MoveRefused, match="`mnemon tenant revert` moves it back"):
+        await pair.abandon()
+    await pair.move(is_returning=True)
+    assert await old.contents(f"{TENANT}.u1") == ["before", "since"]
+    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun here"):
+        await pair.abandon()
+
+
+async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    async def die_before_moved(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+        if residence.state == "moved":
+            raise Killed
+        return await write_residence(connection, tenant, residence, last)
+
+    monkeypatch.setattr(deployment_module, "write_residence", die_before_moved)
+    with pytest.raises(Killed):
+        await pair.move()
+    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+
+
+async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mnemon.operations.tenant_move import run
+
+    monkeypatch.setattr(run, "ROWS_SECONDS", 0.1)
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await pair.move()
+    await new.say("since", f"{TENANT}.u1.-")
+    await settled(pair.old)
+    async with pair.old_database.transaction() as transaction:
+        await transaction.execute("UPDATE messages SET content = 'changed' WHERE content = 'before'")
+    with pytest.raises(MoveDiffers):
+        await pair.move(is_returning=True)
+    with pytest.raises(MoveRefused, match="is being reverted"):
+        await pair.move()
+    assert (await pair.abandon()).is_returning
+    assert await new.contents(f"{TENANT}.u1") == ["before", "since"]
+    site = TenantSite(pair.old, pair.old_database, TENANT)
+    assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
+    await old.say("late", f"{TENANT}.u1.-")
+    assert (await pair.move()).forwarded == 1
+    assert await new.contents(f"{TENANT}.u1") == ["before", "since", "late"]
+    async with pair.old_database.transaction() as transaction:
+        await transaction.execute("UPDATE messages SET content = 'before' WHERE content = 'changed'")
+    await pair.move(is_returning=True)
+    assert sorted(await old.contents(f"{TENANT}.u1")) == ["before", "late", "since"]
+
+
+async def test_move_is_abandoned_without_the_other_deployment(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Stock(pair.old)
+    await old.say("before", f"{TENANT}.u1.-")
+    await stop_at(pair, monkeypatch, "leaving")
+    await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
+    await answers_again(old)
+    assert (await pair.abandon()).has_copy  # the other deployment is back
+    there = (await read_residence(pair.new, TENANT)).residence
+    assert there
+    assert there.is_abandoned
+    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun here"):
+        await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
+
+
+async def test_second_command_is_refused_with_the_process_that_moves_the_tenant(pair: Pair) -> None:
+    await Stock(pair.old).say("before", f"{TENANT}.u1.-")
+    holder = TenantSite(pair.new, pair.new_database, TENANT)
+    async with hold_move_leases(holder):
+        for call in (pair.move, pair.abandon):
+            with pytest.raises(
+                MoveRefused, match=rf"another command moves .* \(process {os.getpid()} on .*, working since 2"
+            ):
+                await call()
+    assert (await read_residence(pair.old, TENANT)).residence is None
+    await pair.move()
+
+
 class Killed(BaseException):
     """The end of the process."""
 
@@ -615,20 +877,8 @@ async def run_move(
     pair: Pair, kill_when: Callable[[], Awaitable[bool]] | None = None
 ) -> dict[str, Any] | None:
     """Run `mnemon tenant move` in a process; kill it when a condition holds. Return what it printed."""
-    source, target = pair.deployments
-    environment = {
-        "MNEMON_NATS_URL": str(source.nats_url),
-        "DATABASE_URL": str(source.database_dsn),
-        "MNEMON_DATABASE_SCHEMA": source.database_schema,
-    }
-    options = ("--to-database", str(target.database_dsn), "--to-schema", target.database_schema, "--json")
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        process = await start_mnemon(
-            *("tenant", "move", TENANT, "--to", str(target.nats_url), *options),
-            environment=environment,
-            output=out,
-            errors=errors,
-        )
+        process = await start_command(pair, "move", out, errors, "--json")
         if kill_when is not None:
             while not await kill_when():
                 assert process.returncode is None, "it ended before it was killed"
@@ -642,3 +892,39 @@ async def run_move(
         assert code == 0, errors.read().decode()
         result: dict[str, Any] = json.loads(out.read())
         return result
+
+
+async def start_command(
+    pair: Pair, command: str, out: IO[bytes], errors: IO[bytes], *options: str
+) -> asyncio.subprocess.Process | ForkedCommand:
+    source, target = pair.deployments
+    environment = {
+        "MNEMON_NATS_URL": str(source.nats_url),
+        "DATABASE_URL": str(source.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": source.database_schema,
+    }
+    place = "--to-database", str(target.database_dsn), "--to-schema", target.database_schema
+    return await start_mnemon(
+        *("tenant", command, TENANT, "--to", str(target.nats_url), *place, *options),
+        environment=environment,
+        output=out,
+        errors=errors,
+    )
+
+
+async def test_move_that_was_killed_is_abandoned_by_command(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await Stock(pair.old).say("before", f"{TENANT}.u1.-")
+    await stop_at(pair, monkeypatch, "leaving")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        assert await (await start_command(pair, "abandon", out, errors)).wait() == 0
+        out.seek(0)
+        said = out.read().decode()
+    assert "The move of acme is abandoned: the tenant stays where it is." in said
+    assert "mnemon erase acme USER" in said
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        assert await (await start_command(pair, "abandon", out, errors, "--json")).wait() == 0
+        out.seek(0)
+        assert json.loads(out.read()) == {"reverted": False, "revoked_keys": 0, "copy_left": True}
+    await answers_again(Stock(pair.old))

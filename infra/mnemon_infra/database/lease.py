@@ -1,0 +1,109 @@
+"""Lease on an operation: an advisory lock that names its holder, and that a lost holder does not keep.
+
+The server ends the lease with the holder's connection: at once if the process dies, and after
+`LEASE_SECONDS` if its machine no longer answers.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Final
+
+import psycopg
+
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.locks import find_lock_holder, try_locks
+
+LEASE_SECONDS: Final = 30.0
+"""Seconds after which the server ends the lease of a holder that does not renew it."""
+
+RENEWALS: Final = 6
+"""Number of renewals in `LEASE_SECONDS`."""
+
+_NAME_BYTES: Final = 63
+"""Maximum bytes of a connection's name in PostgreSQL, which cuts off longer names."""
+
+_NAME_HOLDER: Final = """
+    SELECT set_config('application_name', %s, true),
+        set_config('idle_in_transaction_session_timeout', %s, true)
+"""
+
+
+class LeaseHeld(Exception):
+    """Another process holds the lease.
+
+    Attributes:
+        holder: the process and its machine; None if the database does not tell.
+        since: the time since which the process holds the lease; None if the database does not tell.
+    """
+
+    def __init__(self, holder: str | None, since: datetime | None) -> None:
+        self.holder, self.since = holder, since
+        shown = f" since {since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if since else ""
+        super().__init__(f"{holder or 'another process'} holds the lease{shown}")
+
+
+class LeaseLost(DatabaseUnavailable):
+    """The database has ended the lease, so that another process may hold it now."""
+
+
+@asynccontextmanager
+async def hold_lease(database: Database, *of: str) -> AsyncIterator[None]:
+    """Hold a lease for the duration of the block. If the lease is lost, the block is cancelled.
+
+    Args:
+        database: the database that all contenders use.
+        of: the parts of the lease's name, such as an operation and a tenant. Leases in different schemas
+            of one database do not exclude each other.
+
+    Raises:
+        LeaseHeld: another process holds the lease.
+        LeaseLost: the lease was lost during the block.
+        DatabaseUnavailable: the database does not answer.
+    """
+    name = database.schema, *of
+    async with database.lock_slots, database.transaction() as connection:
+        await connection.execute(_NAME_HOLDER, (_describe_process(), f"{LEASE_SECONDS * 1000:.0f}"))
+        (is_mine,) = await try_locks(connection, [name])
+        if not is_mine:
+            raise LeaseHeld(*await find_lock_holder(connection, name))
+        async with _renewed(connection):
+            yield
+
+
+@asynccontextmanager
+async def _renewed(connection: Connection) -> AsyncIterator[None]:
+    fault: list[Exception] = []
+    try:
+        async with asyncio.timeout(None) as limit:
+            renewing = asyncio.create_task(_renew(connection, limit, fault))
+            try:
+                yield
+            finally:
+                renewing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await renewing
+    except TimeoutError as error:
+        if not fault:
+            raise
+        raise LeaseLost(f"the database has ended the lease of this process: {fault[0]}") from error
+
+
+async def _renew(connection: Connection, limit: asyncio.Timeout, fault: list[Exception]) -> None:
+    while True:
+        await asyncio.sleep(LEASE_SECONDS / RENEWALS)
+        try:
+            await connection.execute("SELECT")
+        except (psycopg.Error, OSError) as error:
+            fault.append(error)
+            limit.reschedule(0)
+            return
+
+
+def _describe_process() -> str:
+    """Return the id of this process and the name of its machine, as far as PostgreSQL stores them."""
+    name = f"process {os.getpid()} on {socket.gethostname()}"
+    return name.encode(errors="replace")[:_NAME_BYTES].decode(errors="ignore")
