@@ -30,18 +30,20 @@ from tests.support.stock_client import Stock
 MEMORY_DISK = Path("/dev/shm")
 LEAST_FREE = 4 * 2**30
 WORKER_GROUPS = {
+    "tests/e2e/clients/test_typescript.py": "commands",
     "tests/e2e/cli/": "commands",
     "tests/e2e/clients/": "stack",
     "tests/e2e/stack/": "stack",
     "tests/integration/infra/models/": "models",
 }
-"""Groups of tests that one worker runs, by the beginning of the names. The tests of a group share a stack of
-`mnemon up`, or a library that takes long to import.
+"""Groups of tests that one worker runs, by the beginning of the names; the first that fits counts.
+
+The tests of a group share a stack of `mnemon up`, a library that takes long to import, or a build that two
+workers would write at once.
 """
 
 OWN_WORKERS = (
     "tests/e2e/clients/test_gateway_document.py",
-    "tests/e2e/clients/test_typescript.py",
     "tests/e2e/stack/test_full_disk.py",
     "tests/e2e/stack/test_liveness.py",
     "tests/e2e/stack/test_rolling_upgrade.py",

@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
 import httpx2
 import pytest
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi import read_document
 from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
 
 PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 
@@ -442,7 +444,10 @@ async def test_clients_of_mcp_use_the_same_keys(shared: Up) -> None:
 
 
 @asynccontextmanager
-async def open_mcp(address: str, key: str, headers: dict[str, str]) -> AsyncIterator[Client]:
+async def open_mcp(address: str, key: str, headers: dict[str, str]) -> AsyncIterator["Client"]:
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
         httpx2.AsyncClient(headers=sent, timeout=60) as http,

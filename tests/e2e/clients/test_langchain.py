@@ -1,47 +1,29 @@
-"""An agent of LangChain with memory: the real library, and a model that says what the test wants."""
+"""An agent of LangChain with memory: the real library, and a model that says what the test wants.
 
-from collections.abc import Sequence
+The tests import the library, because every worker imports this module, and one runs it.
+"""
+
 from typing import Any
 
 import nats
 import pytest
-from langchain.agents import create_agent
-from langchain.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.language_models import BaseChatModel
-from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import PrivateAttr
 
 from mnemon import MemoryClient
-from mnemon.langchain import MemoryMiddleware, MemoryUser
 from mnemon_contracts.verbs.function_tools import list_definitions
 from tests.support.processes.stack import Up
 
 
-class Model(BaseChatModel):
-    """Answers one after the other; has what it was shown, and the tools that it was told of."""
-
-    answers: list[AIMessage]
-    _shown: list[list[AnyMessage]] = PrivateAttr(default_factory=list)
-    _tools: list[Any] = PrivateAttr(default_factory=list)
-
-    @property
-    def _llm_type(self) -> str:
-        return "of the test"
-
-    def bind_tools(self, tools: Sequence[Any], **_: Any) -> "Model":
-        self._tools = list(tools)
-        return self
-
-    def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
-        self._shown.append(list(messages))
-        return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
-
-
 async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
     assert shared.endpoints
     save = {"name": "memory_save", "args": {"text": "Plays the cello in a quartet"}, "id": "c1"}
     get = {"name": "memory_get", "args": {"id": "pf_404"}, "id": "c2"}
-    model = Model(
+    model = ScriptedModel(
         answers=[
             AIMessage("", tool_calls=[save, get]),
             AIMessage("A cello, how nice."),
@@ -84,10 +66,16 @@ async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
 
 
 async def test_langchain_agent_answers_without_a_memory_server(shared: Up) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     memory = MemoryClient(connection, tenant="langchain")
-    model = Model(answers=[AIMessage("Hello.")])
+    model = ScriptedModel(answers=[AIMessage("Hello.")])
     agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
     await connection.close()
     done = await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=MemoryUser("boris"))
@@ -95,10 +83,17 @@ async def test_langchain_agent_answers_without_a_memory_server(shared: Up) -> No
     assert [message.text for message in model._shown[0]] == ["Hi"]
 
 
-@pytest.mark.parametrize("context", [None, {"user": "anna"}, MemoryUser("")])
-async def test_a_run_without_a_user_says_what_to_pass(shared: Up, context: Any) -> None:
+@pytest.mark.parametrize("user", [None, {"user": "anna"}, ""])
+async def test_a_run_without_a_user_says_what_to_pass(shared: Up, user: Any) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
     assert shared.endpoints
-    model = Model(answers=[AIMessage("Hello.")])
+    context = MemoryUser(user) if isinstance(user, str) else user
+    model = ScriptedModel(answers=[AIMessage("Hello.")])
     async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
         agent = create_agent(model, middleware=[MemoryMiddleware(memory)])
         with pytest.raises(ValueError, match=r"context=MemoryUser\(\"u42\"\).*context_schema=MemoryUser"):

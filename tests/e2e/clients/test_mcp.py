@@ -6,16 +6,12 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx2
 import nats
 import pytest
-from mcp import types
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
@@ -23,15 +19,21 @@ from mnemon_contracts.verbs.function_tools import list_definitions
 from tests.support.processes.chat_session import talk
 from tests.support.processes.stack import Up, mnemon
 
+if TYPE_CHECKING:
+    from mcp import types
+    from mcp.client.client import Client
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+
+async def call(client: "Client", tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result
     value: dict[str, Any] = result.structured_content
     return value
 
 
-def text(result: types.CallToolResult) -> str:
+def text(result: "types.CallToolResult") -> str:
+    from mcp import types
+
     (block,) = result.content
     assert isinstance(block, types.TextContent)
     return block.text
@@ -48,6 +50,10 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
 
 
 async def test_mcp_serves_over_stdio(shared: Up) -> None:
+    from mcp import types
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters
+
     arguments = ["-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", str(shared.data)]
     # As clients did it before 2026: others of these tests speak as they do since.
     async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
@@ -135,7 +141,10 @@ async def test_mcp_names_missing_requirements(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def _over_http(url: str, token: str, user: str) -> AsyncIterator[Client]:
+async def _over_http(url: str, token: str, user: str) -> AsyncIterator["Client"]:
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     headers = {"Authorization": f"Bearer {token}", "Mnemon-User": user}
     async with (
         httpx2.AsyncClient(headers=headers) as http,

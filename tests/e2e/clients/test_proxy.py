@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import anthropic
 import httpx
 import nats
 import openai
@@ -30,6 +29,9 @@ from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, unt
 from tests.support.repository.code_blocks import Block, blocks
 from tests.support.repository.command_lines import invocations, parse
 from tests.support.servers.chat_model import ChatModel
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
 
 NODE = Path(__file__).parent / "node"
 PAGE = Path(__file__).parents[3] / "docs" / "proxy.md"
@@ -97,8 +99,10 @@ class Bot:
             **{"api_key": self.key, "max_retries": 0, "timeout": TIMEOUT, **options},
         )
 
-    def anthropic(self) -> anthropic.AsyncAnthropic:
-        return anthropic.AsyncAnthropic(
+    def anthropic(self) -> "AsyncAnthropic":
+        from anthropic import AsyncAnthropic
+
+        return AsyncAnthropic(
             base_url=f"{self.gateway.url}/anthropic", api_key=self.key, max_retries=0, timeout=TIMEOUT
         )
 
@@ -452,6 +456,8 @@ async def test_invalid_request_reaches_the_provider_as_it_is(bot: Bot) -> None:
 
 
 async def test_anthropic_client_has_memory(bot: Bot) -> None:
+    from anthropic import AuthenticationError
+
     seen = await bot.memory.publish("anna", "user", "I live in Porto", conversation="c1")
     await bot.memory.history("anna", min_seq=seen)
     options: Any = {
@@ -473,7 +479,7 @@ async def test_anthropic_client_has_memory(bot: Bot) -> None:
         await client.messages.create(
             messages=[asked, called, {"role": "user", "content": [result]}], **options
         )
-        with pytest.raises(anthropic.AuthenticationError):
+        with pytest.raises(AuthenticationError):
             await client.with_options(api_key="wrong").messages.create(messages=[asked], **options)
     first = bot.model.received[0]
     assert first.headers["x-api-key"] == "sk-ant-configured"

@@ -5,6 +5,7 @@ Only Linux has this: elsewhere a fork after such imports is not safe.
 """
 
 import asyncio
+import atexit
 import gc
 import json
 import os
@@ -14,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -180,10 +182,30 @@ def _become(request: bytes, streams: Sequence[int]) -> list[str]:
     return list(arguments)
 
 
+def _run_command() -> None:
+    """Run `mnemon`, and end the process without destroying the imported modules: that would copy their pages.
+
+    Threads, exit handlers, garbage and output end as at every end of Python.
+    """
+    code = 0
+    try:
+        runpy.run_module("mnemon", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     for name in _IMPORTED:
         import_module(name)
     gc.freeze()
     if (arguments := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
         sys.argv = ["mnemon", *arguments]
-        runpy.run_module("mnemon", run_name="__main__", alter_sys=True)
+        _run_command()

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.request import Request, urlopen
 
-from moto.server import ThreadedMotoServer
-
 BUCKET = "backups"
 
 
 @contextmanager
 def serve_bucket() -> Iterator[dict[str, str]]:
     """Run the server for the duration of the block; yield the variables that lead to it."""
+    from moto.server import ThreadedMotoServer
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

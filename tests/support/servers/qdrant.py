@@ -12,12 +12,10 @@ from typing import Final
 
 import pytest
 from nats.aio.client import Client
-from qdrant_client import QdrantClient
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.edge.owner import EdgeOwner
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.server import QdrantServer, alias_of, open_client
 
 URL: Final = os.environ.get("MNEMON_QDRANT_URL") or None
 """Address of the server. It is read on import, because a fixture removes the variable from the tests'
@@ -74,6 +72,8 @@ async def count_live_points(connection: Client, deployment: Deployment) -> dict[
     """Return the points of each collection of a running deployment."""
     if deployment.qdrant_url is None:
         return dict(await EdgeOwner(connection).counts())
+    from mnemon_infra.vectors.server import QdrantServer, open_client
+
     async with open_client(deployment) as client:
         vectors = QdrantServer(client, deployment.database_schema)
         return {each.value: await vectors.count(each) for each in Collection}
@@ -85,6 +85,8 @@ async def lose_collection(deployment: Deployment, collection: Collection) -> Non
         assert deployment.vectors_folder
         shutil.rmtree(deployment.vectors_folder / collection)
         return
+    from mnemon_infra.vectors.server import alias_of, open_client
+
     async with open_client(deployment) as client:
         shown = alias_of(deployment.database_schema, collection)
         aliases = (await client.get_aliases()).aliases
@@ -102,6 +104,8 @@ def drop_reserved(schemas: AbstractSet[str]) -> None:
     dropped = _reserved & schemas
     if not dropped:
         return
+    from qdrant_client import QdrantClient
+
     _reserved.difference_update(dropped)
     client = QdrantClient(url=URL, timeout=60, check_compatibility=False)
     try:

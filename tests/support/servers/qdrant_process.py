@@ -13,7 +13,6 @@ from pydantic import SecretStr
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import VectorsUnavailable
-from mnemon_infra.vectors.server import read_version
 from tests.support.processes.stack import TIMEOUT
 from tests.support.servers.certificate import create_certificate
 from tests.support.servers.ports import free_port
@@ -93,6 +92,8 @@ class QdrantProcess:
 
     async def answers(self) -> None:
         """Wait until it answers."""
+        from mnemon_infra.vectors.server import read_version
+
         async with asyncio.timeout(TIMEOUT):
             while True:
                 assert self._process

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from qdrant_client.common.version_check import is_compatible
 
 from mnemon_consumers.app import CONSUMERS
 from mnemon_infra.broker.connection import MINIMUM_VERSION
@@ -119,6 +118,8 @@ def test_postgresql_has_the_major_version_that_the_tests_have(tmp_path: Path) ->
 
 
 def test_qdrant_has_a_version_that_its_client_takes() -> None:
+    from qdrant_client.common.version_check import is_compatible
+
     tag = tag_of("qdrant")
     assert is_compatible(version("qdrant-client"), ".".join(map(str, tag)))
     documented = re.search(r"Qdrant (\d+)\.(\d+) or newer", (ROOT / "docs" / "operating.md").read_text())

@@ -17,6 +17,9 @@ def list_unknown_names(tree: ast.Module) -> list[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
+        docstring = ast.get_docstring(node) or ""
+        if not re.search(r"^(Args|Attributes):", docstring, re.MULTILINE):
+            continue
         within = [each for part in ast.iter_child_nodes(node) for each in ast.walk(part)]
         functions = (
             [node] if isinstance(node, FUNCTIONS) else [e for e in node.body if isinstance(e, FUNCTIONS)]
@@ -31,7 +34,7 @@ def list_unknown_names(tree: ast.Module) -> list[str]:
         is_class = isinstance(node, ast.ClassDef)
         known = {"Attributes": members, "Args": members | parameters if is_class else parameters}
         for section, names in known.items():
-            text = re.search(rf"^{section}:\n((?: +.*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
+            text = re.search(rf"^{section}:\n((?: +.*\n?|\n)+)", docstring, re.MULTILINE)
             said = re.findall(r"^ {4}\**(\w+(?:, \**\w+)*):(?: |$)", text[1] if text else "", re.MULTILINE)
             unknown += [name for each in said for name in re.findall(r"\w+", each) if name not in names]
     return unknown

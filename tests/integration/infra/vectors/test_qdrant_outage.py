@@ -27,7 +27,6 @@ from mnemon_infra.rebuild.generations import open_exclusive_site, open_site
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
-from mnemon_infra.vectors.server import read_version
 from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.servers.qdrant import count_live_points, lose_collection
@@ -208,6 +207,8 @@ async def test_a_key_that_the_server_refuses_is_named(tmp_path: Path, deployment
 async def test_a_server_is_reached_by_tls_with_an_authority_of_its_own(
     tmp_path: Path, deployment: Deployment, stock: Stock, connection: Client
 ) -> None:
+    from mnemon_infra.vectors.server import read_version
+
     qdrant = QdrantProcess(tmp_path / "encrypted", api_key="correct-key-of-the-server", is_encrypted=True)
     await qdrant.start()
     try:
