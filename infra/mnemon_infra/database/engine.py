@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 import psycopg
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Identifier, Literal
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy import ARRAY, BigInteger, BindParameter, Boolean, DateTime, Select, Text, bindparam
@@ -183,7 +183,7 @@ class Lookup:
         self._clause = clause
 
     @cached_property
-    def compiled(self) -> _Compiled:
+    def compiled(self) -> str:
         compiled = self._clause.compile(dialect=_DIALECT)
         types = {
             name: parameter.type.compile(_DIALECT)
@@ -196,15 +196,17 @@ class Lookup:
 
         each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
         columns = "".join(f", {name} {type_}" for name, type_ in types.items())
-        constants = {name: value for name, value in compiled.params.items() if name not in types}
-        # Numbered parameters: psycopg parses a statement with names each time that it runs, if the statement
-        # is longer than 4096 characters, which takes a third of a read.
-        numbers = {f"%({name})s": f"${number}" for number, name in enumerate(constants, 2)}
-        each = re.sub(r"%\(\w+\)s", lambda constant: numbers[constant[0]], each).replace("%%", "%")
+        # Constants are written into the text: psycopg converts each parameter anew for each run.
+        literals = {
+            f"%({name})s": Literal(value).as_string()
+            for name, value in compiled.params.items()
+            if name not in types
+        }
+        each = re.sub(r"%\(\w+\)s|%%", lambda found: literals.get(found[0], "%"), each)
         sql = f"""
             SELECT w.place, found.* FROM json_to_recordset($1) AS w (place integer{columns})
             CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
-        return _Compiled(" ".join(sql.split()), constants)
+        return " ".join(sql.split())
 
     async def fetch(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a single set of parameters, in no particular order."""
@@ -220,10 +222,11 @@ class Lookup:
         """
         # One JSON parameter for all sets: psycopg takes ten times as long for arrays.
         sets = Json([{"place": place, **each} for place, each in enumerate(keys)], dumps=msgspec.json.encode)
-        sql, constants = self.compiled
-        # In binary format, numbers and times need no parsing.
+        # A numbered parameter: psycopg parses a statement with names each time that it runs, if the statement
+        # is longer than 4096 characters, which takes a third of a read.
         cursor = psycopg.AsyncRawCursor(connection)
-        await cursor.execute(sql, [sets, *constants.values()], binary=True)
+        # In binary format, numbers and times need no parsing.
+        await cursor.execute(self.compiled, [sets], binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in keys]
         for row in await cursor.fetchall():
             found[row[0]].append(row[1:])

@@ -132,10 +132,12 @@ class WordLlama:
         count. Without statistics, the general rarity of tokens applies.
         """
         begins = [text[:MATCHED] for text in texts]
-        distinct = {text: self._distinct[text] for text in begins if text in self._distinct}
-        if unknown := [text for text in dict.fromkeys(begins) if text not in distinct]:
-            distinct |= await _run_or_offload(self._find_distinct_tokens, unknown)
-            self._distinct.update(distinct)
+        cached = {text: self._distinct.get(text) for text in begins}
+        distinct = {text: tokens for text, tokens in cached.items() if tokens is not None}
+        if unknown := [text for text in cached if text not in distinct]:
+            found = await _run_or_offload(self._find_distinct_tokens, unknown)
+            self._distinct.update(found)
+            distinct |= found
         weights = self._usual if statistics is None else statistics.weights
         (asked,) = self._tokens([query])
         compute = partial(self._match_tokens, asked, weights[asked], [distinct[text] for text in begins])

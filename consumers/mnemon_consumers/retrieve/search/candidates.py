@@ -68,7 +68,7 @@ def select_relevant(
         return list(candidates)
     trust = thresholds.trust_for(query)
     return [
-        each._replace(trust=trust)
+        FusedCandidate(*each[:-1], trust)
         for each in candidates
         if each.overlap > 0 or trust * (each.similarity or 0.0) >= thresholds.relevant
     ]

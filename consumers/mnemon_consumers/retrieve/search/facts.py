@@ -1,8 +1,9 @@
 """Scores of facts: relevance to a query, importance and freshness. No I/O, no clock."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -54,7 +55,7 @@ def rank_facts(
         similarity=find_lowest_similarity(candidates.values()),
         trust=min((each.trust for each in candidates.values()), default=1.0),
     )
-    scored = [
+    return _sort_facts(
         _score_fact(
             fact,
             candidates.get(fact.id, unfound),
@@ -65,9 +66,18 @@ def rank_facts(
         )
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
-    ]
-    # Of facts with equal scores, the newer comes first.
-    return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
+    )
+
+
+def merge_rankings(ranked: Iterable[RankedFact], linked: Sequence[RankedFact]) -> list[RankedFact]:
+    """Return both rankings as one, best first; the score in `linked` counts for a fact in both."""
+    linked_ids = {each.fact.id for each in linked}
+    return _sort_facts(chain(linked, (each for each in ranked if each.fact.id not in linked_ids)))
+
+
+def _sort_facts(ranked: Iterable[RankedFact]) -> list[RankedFact]:
+    """Return the facts, best first; of facts with equal scores, the newer comes first."""
+    return sorted(ranked, key=lambda each: (-each.score, -each.fact.seq))
 
 
 def _score_fact(

@@ -47,6 +47,9 @@ class FusedCandidate(NamedTuple):
     trust: float = 1.0
 
 
+_UNFOUND_BY_WORDS = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
+
+
 def fuse_rankings(
     by_words: Sequence[PointHit], by_meaning: Sequence[PointHit] | None, limit: int
 ) -> list[FusedCandidate]:
@@ -67,17 +70,19 @@ def fuse_rankings(
     meaning = _scale_scores(by_meaning or (), LEAST_SPREAD)
     of_words, of_meaning = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
     best = by_words[0].score if by_words else 1.0
-    overlaps = {hit.id.int: hit.score / best for hit in by_words}
     unknown = None if by_meaning is None else 0.0
-    similarities = {hit.id.int: hit.score for hit in by_meaning or ()}
-    candidates = []
-    for point, payload in {hit.id.int: hit.payload for hit in (*by_words, *(by_meaning or ()))}.items():
-        one, other = words.get(point, 0.0), meaning.get(point, 0.0)
-        score = of_words * one + of_meaning * other
-        overlap, similarity = overlaps.get(point, 0.0), similarities.get(point, unknown)
-        candidates.append(FusedCandidate(payload, score, one, other, overlap, similarity))
-    candidates.sort(key=lambda each: -each.score)
-    return candidates
+    # The integer of an id has a faster hash than the id.
+    candidates = {
+        hit.id.int: FusedCandidate(hit.payload, of_words * one, one, 0.0, hit.score / best, unknown)
+        for hit, one in zip(by_words, words, strict=True)
+    }
+    for hit, other in zip(by_meaning or (), meaning, strict=True):
+        known = candidates.get(hit.id.int, _UNFOUND_BY_WORDS)
+        score = known.score + of_meaning * other
+        candidates[hit.id.int] = FusedCandidate(
+            hit.payload, score, known.words, other, known.overlap, hit.score
+        )
+    return sorted(candidates.values(), key=lambda each: -each.score)
 
 
 def compute_relevance(similarity: float | None, overlap: float, trust: float = 1.0) -> float:
@@ -122,11 +127,11 @@ def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:
     return min((each.similarity for each in candidates if each.similarity), default=0.0)
 
 
-def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
+def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> list[float]:
     """Scale scores: 1 for the best, slightly above 0 for the last or for `least_spread` below the best."""
     if not hits:
-        return {}
+        return []
     best = hits[0].score
     lowest = min(hits[-1].score, best - least_spread)
     bottom = lowest - BOTTOM_DISTANCE * (best - lowest)
-    return {hit.id.int: (hit.score - bottom) / (best - bottom) if best > bottom else 1.0 for hit in hits}
+    return [(hit.score - bottom) / (best - bottom) if best > bottom else 1.0 for hit in hits]

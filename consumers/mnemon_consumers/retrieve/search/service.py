@@ -318,12 +318,14 @@ class Search:
         if leading and (named := await self._find_named_facts(question, leading, ids)):
             linked = await self._memory.load_facts_by_id(question.owner, tuple(named), question.min_seq)
             links, seq = score_links(leading, linked.value), min(seq, linked.seq)
-            standing += [
+            changed = [fact for fact in standing if fact.id in links] + [
                 fact
                 for fact in linked.value
                 if fact.id in links and fact.id not in found and fact.tier in tiers
             ]
-            ranked = facts.rank_facts(standing, found, share, question.settings, question.now, links)
+            ranked = facts.merge_rankings(
+                ranked, facts.rank_facts(changed, found, share, question.settings, question.now, links)
+            )
         hits = [
             RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked

@@ -88,10 +88,8 @@ class Edge:
             for query in queries
         ]
         with translate_errors():
-            found = shard.engine.query_batch(QueryBatchRequest(requests))
-        return [
-            [PointHit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found
-        ]
+            found = cast("list[list[Any]]", shard.engine.query_batch(QueryBatchRequest(requests)))
+        return [[PointHit(hit.id, hit.score, hit.payload or {}) for hit in hits] for hits in found]
 
     async def wait_until_optimised(self) -> None:
         for shard in self._shards.values():

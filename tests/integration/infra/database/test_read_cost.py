@@ -43,9 +43,8 @@ async def test_read_touches_only_shown_rows(database: Database, conversation: st
 
     async with database.transaction() as connection:
         await connection.execute("ANALYZE messages")
-        sql, constants = user_memory._NEWEST_MESSAGES.compiled
-        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + sql
-        parameters = [json.dumps([{"place": 0, **wanted}]), *constants.values()]
+        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + user_memory._NEWEST_MESSAGES.compiled
+        parameters = [json.dumps([{"place": 0, **wanted}])]
         ((explained,),) = await (await AsyncRawCursor(connection).execute(statement, parameters)).fetchall()
 
     assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21

@@ -203,8 +203,8 @@ def scans(node: dict[str, Any]) -> set[str]:
 
 
 async def explained(connection: Connection, lookup: Lookup, parameters: dict[str, Any]) -> dict[str, Any]:
-    statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + lookup.compiled.sql
-    wanted = [json.dumps([{"place": 0, **parameters}]), *lookup.compiled.constants.values()]
+    statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + lookup.compiled
+    wanted = [json.dumps([{"place": 0, **parameters}])]
     ((found,),) = await (await AsyncRawCursor(connection).execute(statement, wanted)).fetchall()
     plan: dict[str, Any] = found[0]["Plan"]
     return plan

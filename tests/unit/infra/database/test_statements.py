@@ -24,8 +24,7 @@ LOOKUPS = [
 
 
 @pytest.mark.parametrize("lookup", LOOKUPS)
-def test_psycopg_does_not_parse_a_lookup(lookup: Lookup) -> None:
-    """psycopg parses long statements with names each time, which takes as long as the database's answer."""
-    sql, constants = lookup.compiled
-    assert "%" not in sql
-    assert set(re.findall(r"\$(\d+)", sql)) == {str(number) for number in range(1, len(constants) + 2)}
+def test_psycopg_neither_parses_a_lookup_nor_converts_its_constants(lookup: Lookup) -> None:
+    """Both take psycopg as long as the database's answer, and it does them for each run."""
+    assert "%" not in lookup.compiled
+    assert set(re.findall(r"\$\d+", lookup.compiled)) == {"$1"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.search.facts import compute_freshness, rank_facts
+from mnemon_consumers.retrieve.search.facts import compute_freshness, merge_rankings, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -63,6 +63,17 @@ def test_similarity_of_linked_fact_is_trusted_as_that_of_found_facts() -> None:
 
     assert [each.fact.id for each in shown] == [linked.id, direct.id]
     assert shown[0].parts["relevance"] == pytest.approx(1 - (1 - 0.1 * 0.8) * (1 - 0.02))
+
+
+def test_facts_found_by_links_are_merged_as_if_all_had_been_ranked_at_once() -> None:
+    facts = [fact(number) for number in range(1, 5)]
+    candidates = {each.id: found(0.2 * each.seq) for each in facts[:3]}
+    links = {"ar_001": 0.5, "ar_004": 0.3}
+
+    linked = rank_facts([facts[0], facts[3]], candidates, 0.0, Retrieval(), NOW, links)
+    merged = merge_rankings(rank_facts(facts[:3], candidates, 0.0, Retrieval(), NOW), linked)
+
+    assert merged == rank_facts(facts, candidates, 0.0, Retrieval(), NOW, links)
 
 
 def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
