@@ -53,7 +53,11 @@ async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
         await _wait_for_connection(listening)
         code = await _run_process(process, listening)
         if code:
-            log.error("HTTP process ended, restarting", module=process.module, exit_code=code)
+            log.error(
+                "HTTP process failed, starting again at the next connection",
+                module=process.module,
+                exit_code=code,
+            )
             await asyncio.sleep(_PAUSE)
 
 
