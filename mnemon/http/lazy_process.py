@@ -54,11 +54,13 @@ async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
         try:
             code = await _run_process(process, listening)
         except (OSError, ValueError) as error:  # too many open files, or a printed line without an end
-            log.error("HTTP process failed, restarting", module=process.module, reason=type(error).__name__)
+            log.error(
+                "HTTP process not started", module=process.module, error=type(error).__name__
+            )
         else:
             if not code:
                 continue
-            log.error("HTTP process ended, restarting", module=process.module, exit_code=code)
+            log.error("HTTP process failed", module=process.module, exit_code=code)
         await asyncio.sleep(_PAUSE)
 
 

@@ -217,7 +217,7 @@ class Compactor:
             await _append_events(connection, *paid)
             raise
         if not is_wanted:
-            log.info("summary skipped, messages may be gone", tenant=tenant, is_projected=is_projected)
+            log.info("summary skipped, step not due", tenant=tenant, is_projected=is_projected)
             await _append_events(connection, *paid)
             return
         written = build_summary_event(place, step, text, written_by)

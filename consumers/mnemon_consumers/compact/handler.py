@@ -105,7 +105,7 @@ class CompactConsumer:
             for start in range(0, len(queries), USERS_AT_ONCE):
                 await self._trigger_compactions(queries[start : start + USERS_AT_ONCE])
         except TRANSIENT as error:
-            log.warning("compaction scan failed, retrying", error=repr(error))
+            log.warning("length check failed, retrying", error=repr(error))
             return [Retry() if outcome is ACK else outcome for outcome in outcomes]
         return outcomes
 

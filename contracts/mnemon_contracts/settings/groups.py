@@ -281,7 +281,7 @@ class Retrieval(Settings):
         default=20,
         ge=1,
         le=100,
-        description="Maximum number of hits of a search that the reranker orders, the best hits first.",
+        description="Maximum number of hits that the reranker orders: the best ones of a search.",
     )
 
 
@@ -292,7 +292,7 @@ class Sections(Settings):
         default=250,
         ge=0,
         le=100_000,
-        description="Maximum tokens of key facts, which are the facts of the tier `profile`.",
+        description="Maximum tokens of facts of the tier `profile`.",
     )
     working: int = Field(
         default=150, ge=0, le=100_000, description="Maximum tokens of facts of the tier `working`."
@@ -325,7 +325,7 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of key facts, the most important facts first. Default: no limit.",
+        description="Maximum characters of facts of the tier `profile`. Default: no limit.",
     )
     working: int | None = Field(
         default=None,

@@ -141,6 +141,6 @@ class Spending(Settings):
     usd_per_day: float | None = Field(
         default=None,
         ge=0,
-        description="Maximum cost of a tenant per day, in US dollars. Background work that exceeds "
-        "the budget waits for the next day (UTC). Default: no limit.",
+        description="Maximum cost of a tenant's background work per day (UTC), in US dollars; chats of the "
+        "proxy do not count. Work beyond it waits for the next day. Default: no limit.",
     )

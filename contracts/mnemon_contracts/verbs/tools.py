@@ -490,8 +490,8 @@ class EraseReplyV1(Reply):
     )
     provider_batches: tuple[Text, ...] = Field(
         default=(),
-        description="Ids of batches at model providers that contain text of the user. mnemon drops "
-        "their results; the providers keep the text as long as they keep the batches.",
+        description="The providers' ids of open batches that contain text of the user. mnemon drops the "
+        "answers to this user's requests; the providers keep the text as long as they keep the batches.",
     )
     generations: tuple[Text, ...] = Field(
         default=(),

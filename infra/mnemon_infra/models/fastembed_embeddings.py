@@ -89,4 +89,7 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))
     except Exception as error:  # errors of the download: of requests, huggingface or fastembed itself
-        raise EmbeddingUnavailable(f"fastembed cannot load {name}: {error}") from error
+        raise EmbeddingUnavailable(
+            f"fastembed cannot load {name}: {error}. Check the network, over which the model is downloaded, "
+            "and the disk"
+        ) from error

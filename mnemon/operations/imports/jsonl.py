@@ -170,7 +170,7 @@ def _encode_json(body: dict[str, Any]) -> bytes:
 
 def _check_header(record: dict[str, Any]) -> None:
     if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
-        raise NotReadable("the file is no export of memory; give a file of `mnemon export jsonl`")
+        raise NotReadable("the file is not an export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
             f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"

@@ -78,7 +78,7 @@ class MarkdownReader:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise NotReadable(f"{where} is not text in UTF-8") from error
+                raise NotReadable(f"{where} is not text in UTF-8: save the file as UTF-8") from error
             if owner := parse_owner(text):
                 place = _LineOwner(self.tenant or owner[0], self.user or owner[1], "facts", None)
             elif text.lstrip().startswith("#"):

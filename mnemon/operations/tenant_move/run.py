@@ -391,7 +391,7 @@ class TenantMove:
         if differences:
             raise MoveDiffers(
                 f"{len(differences):,} events of {self._tenant} were not copied correctly; the first: "
-                f"{differences[0]}"
+                f"{differences[0]}. Run the same command again; if it fails again, report the difference"
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
@@ -419,7 +419,8 @@ class TenantMove:
             if different and time.monotonic() > end:
                 raise MoveDiffers(
                     f"the rows of {len(different):,} users of {self._tenant} differ; the first: "
-                    f"{next(iter(different.values()))}"
+                    f"{next(iter(different.values()))}. Run the same command again; if it fails again, "
+                    "report the difference"
                 )
             users = set(different)
             await asyncio.sleep(POLL_SECONDS * bool(users))

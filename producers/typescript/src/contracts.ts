@@ -374,7 +374,7 @@ export interface EraseReplyV1 {
    */
   pending: string[];
   /**
-   * Ids of batches at model providers that contain text of the user. mnemon drops their results; the providers keep the text as long as they keep the batches.
+   * The providers' ids of open batches that contain text of the user. mnemon drops the answers to this user's requests; the providers keep the text as long as they keep the batches.
    */
   provider_batches: string[];
   /**

@@ -22,6 +22,6 @@ async def test_process_that_cannot_be_started_is_tried_again(monkeypatch: pytest
                 while len(said) < 3:
                     await asyncio.sleep(0)
             writer.close()
-    assert {(each["event"], each["reason"]) for each in said} == {
-        ("HTTP process failed, restarting", "FileNotFoundError")
+    assert {(each["event"], each["error"]) for each in said} == {
+        ("HTTP process not started", "FileNotFoundError")
     }
