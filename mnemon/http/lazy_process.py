@@ -53,7 +53,7 @@ async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
         await _wait_for_connection(listening)
         try:
             code = await _run_process(process, listening)
-        except (OSError, ValueError) as error:  # too many open files, or a printed line without an end
+        except (OSError, ValueError) as error:  # too many open files, no memory, or a line without an end
             log.error("HTTP process failed, restarting", module=process.module, reason=type(error).__name__)
         else:
             if not code:
