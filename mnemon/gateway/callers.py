@@ -15,8 +15,8 @@ from mnemon.http.login_attempts import LoginAttempts
 from mnemon_infra.settings.api_keys import ApiKey, ApiKeys, Scope, TooManyLookups
 
 MAX_OPEN_REQUESTS: Final = 512
-"""Maximum number of open requests in a process, whose key is valid or cannot be checked now; further ones are
-refused with 503.
+"""Maximum number of open requests with a valid key, or with a key that cannot be checked now, in a process;
+further ones are refused with 503.
 """
 
 MAX_OPEN_REQUESTS_OF_TENANT: Final = 64

@@ -53,10 +53,8 @@ async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
         await _wait_for_connection(listening)
         try:
             code = await _run_process(process, listening)
-        except (OSError, ValueError) as error:  # too many open files, or a printed line without an end
-            log.error(
-                "HTTP process not started", module=process.module, error=type(error).__name__
-            )
+        except (OSError, ValueError) as error:  # too many open files, no memory, or a line without an end
+            log.error("HTTP process not started", module=process.module, error=type(error).__name__)
         else:
             if not code:
                 continue

@@ -13,17 +13,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 _GRACE = 5
 """Seconds for open requests to finish when the server stops."""
 
-WRITE_SECONDS = 30.0
-"""Seconds for a client to read `LEAST_READ` of what waits for it, before its connection ends."""
+READ_SECONDS = 30.0
+"""Seconds for a client to read `MIN_READ_BYTES` of what waits for it, before its connection ends."""
 
-LEAST_READ = 64 * 1024
-"""Bytes that a client has to read in `WRITE_SECONDS`: 2 KiB/s."""
+MIN_READ_BYTES = 64 * 1024
+"""Bytes that a client has to read in `READ_SECONDS`: 2 KiB/s."""
 
-REQUEST_SECONDS = 30.0
-"""Seconds after which a connection without an open request ends, if it has had none for as long before."""
+IDLE_SECONDS = 30.0
+"""Seconds between two checks of a connection.
+
+A check ends a connection that has no open request and has begun none since the previous check.
+"""
 
 
-class _ConnectionProtocol(H11Protocol):
+class SlowClientProtocol(H11Protocol):
     """HTTP protocol that ends connections whose clients neither read nor send a request.
 
     uvicorn waits for both without a limit: a client that does not read would keep its request open, even
@@ -35,7 +38,7 @@ class _ConnectionProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
+        self._unused = self.loop.call_later(IDLE_SECONDS, self._end_idle_connection, self.cycle)
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._unread, self._unused):
@@ -54,22 +57,22 @@ class _ConnectionProtocol(H11Protocol):
 
     def _watch_reading(self) -> None:
         size = self.transport.get_write_buffer_size()
-        self._unread = self.loop.call_later(WRITE_SECONDS, self._end_unread, size - LEAST_READ)
+        self._unread = self.loop.call_later(READ_SECONDS, self._end_slow_reader, size - MIN_READ_BYTES)
 
-    def _end_unread(self, most: int) -> None:
-        """End the connection if more than `most` bytes wait for its client; else look later."""
-        if self.transport.get_write_buffer_size() > most:
+    def _end_slow_reader(self, limit: int) -> None:
+        """End the connection if more than `limit` bytes wait for its client; else check again later."""
+        if self.transport.get_write_buffer_size() > limit:
             self.transport.abort()
         else:
             self._watch_reading()
 
-    def _end_unused(self, answered: RequestResponseCycle | None) -> None:
-        """End the connection if it has no open request, and had none since `answered`; else look later."""
+    def _end_idle_connection(self, latest: RequestResponseCycle | None) -> None:
+        """End the connection if it has no open request and has begun none since `latest`."""
         is_unused = self.cycle is None or self.cycle.response_complete
-        if is_unused and self.cycle is answered:
+        if is_unused and self.cycle is latest:
             self.transport.abort()
             return
-        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
+        self._unused = self.loop.call_later(IDLE_SECONDS, self._end_idle_connection, self.cycle)
 
 
 class _UvicornServer(uvicorn.Server):
@@ -89,7 +92,7 @@ async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIte
     server = _UvicornServer(
         uvicorn.Config(
             application,
-            http=_ConnectionProtocol,
+            http=SlowClientProtocol,
             ws="none",
             lifespan="on",
             log_config=None,

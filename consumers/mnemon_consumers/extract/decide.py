@@ -145,7 +145,7 @@ def build_proposals(
                 ),
             ).body(),
             _derive_id(window, f"fact {place}"),
-            unless=_derive_id(window, "answered"),
+            omitted_if_known=_derive_id(window, "answered"),
         )
         for place, (fact, mark) in enumerate(zip(extracted.facts, marks, strict=True))
     ]

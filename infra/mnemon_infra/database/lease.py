@@ -26,7 +26,7 @@ RENEWALS: Final = 6
 _NAME_BYTES: Final = 63
 """Maximum bytes of a connection's name in PostgreSQL, which cuts off longer names."""
 
-_NAME_HOLDER: Final = """
+_SET_CONNECTION_NAME: Final = """
     SELECT set_config('application_name', %s, true),
         set_config('idle_in_transaction_session_timeout', %s, true)
 """
@@ -66,20 +66,20 @@ async def hold_lease(database: Database, *of: str) -> AsyncIterator[None]:
     """
     name = database.schema, *of
     async with database.lock_slots, database.transaction() as connection:
-        await connection.execute(_NAME_HOLDER, (_describe_process(), f"{LEASE_SECONDS * 1000:.0f}"))
+        await connection.execute(_SET_CONNECTION_NAME, (_describe_process(), f"{LEASE_SECONDS * 1000:.0f}"))
         (is_mine,) = await try_locks(connection, [name])
         if not is_mine:
             raise LeaseHeld(*await find_lock_holder(connection, name))
-        async with _renewed(connection):
+        async with _keep_lease(connection, " ".join(of)):
             yield
 
 
 @asynccontextmanager
-async def _renewed(connection: Connection) -> AsyncIterator[None]:
+async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
     fault: list[Exception] = []
     try:
         async with asyncio.timeout(None) as limit:
-            renewing = asyncio.create_task(_renew(connection, limit, fault))
+            renewing = asyncio.create_task(_renew_lease(connection, limit, fault))
             try:
                 yield
             finally:
@@ -89,10 +89,13 @@ async def _renewed(connection: Connection) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not fault:
             raise
-        raise LeaseLost(f"the database has ended the lease of this process: {fault[0]}") from error
+        raise LeaseLost(
+            f"this process has lost its lease on {name}, because the database ended its connection"
+            f" ({fault[0]}): run the command again"
+        ) from error
 
 
-async def _renew(connection: Connection, limit: asyncio.Timeout, fault: list[Exception]) -> None:
+async def _renew_lease(connection: Connection, limit: asyncio.Timeout, fault: list[Exception]) -> None:
     while True:
         await asyncio.sleep(LEASE_SECONDS / RENEWALS)
         try:

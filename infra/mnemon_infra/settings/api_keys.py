@@ -36,7 +36,10 @@ CACHE_SECONDS: Final = 5.0
 """Seconds for which a process keeps an accepted key, even if the key is revoked meanwhile."""
 
 ABSENT_SECONDS: Final = 1.0
-"""Seconds for which a process keeps that an id has no key: a new key works after at most this time."""
+"""Seconds for which a process remembers that an id has no key.
+
+A new key whose id was tried before works after at most this time.
+"""
 
 MAX_LOOKUPS: Final = 64
 """Maximum number of ids that a process looks up at once, without those of keys that it has seen before."""

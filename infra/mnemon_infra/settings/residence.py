@@ -46,7 +46,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
         is_confirmed: whether the move can no longer be reverted.
         is_returning: whether the move is being reverted.
-        is_abandoned: whether the move was abandoned, so that only a copy of no use is here.
+        is_abandoned: whether the move was abandoned, so that this deployment holds only its copy.
     """
 
     state: ResidenceState
@@ -128,8 +128,8 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
     return StoredResidence(parse_residence(entry.value), entry.revision or 0)
 
 
-async def has_had_move(connection: Client, tenant: str, move_id: str) -> bool:
-    """Return whether the bucket keeps a present or former residence of the tenant with the id of a move.
+async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
+    """Return whether the history of the tenant's residence has a move with this id.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -146,7 +146,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
     Args:
         connection: connection of an operator.
         tenant: the tenant.
-        residence: the residence; None as if the tenant had never moved.
+        residence: the residence; None removes the entry.
         last: the revision of the present entry; 0 without one.
 
     Raises:

@@ -33,14 +33,18 @@ TargetOption = Annotated[
 ]
 OptionalTargetOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="URL|DIR", help="The other deployment, as for `mnemon tenant move`."),
+    typer.Option(
+        "--to",
+        metavar="URL|DIR",
+        help="The other deployment, as for `mnemon tenant move`. Required unless --target-lost is given.",
+    ),
 ]
 LostOption = Annotated[
     bool,
     typer.Option(
         "--target-lost",
-        help="Abandon without the other deployment, which is lost. If it comes back, repeat the "
-        "command with --to.",
+        help="Abandon in this deployment only, because the other one is lost. If it comes back, repeat the "
+        "command with --to. Default: off.",
     ),
 ]
 TargetDatabaseOption = Annotated[
@@ -83,10 +87,10 @@ def move(
 
     API keys go along, so that the same keys work in the other deployment.
 
-    After a kill, run the same command again; it continues where it stopped. `mnemon tenant abandon` gives up
-    a move that has not switched. After the switch, each run forwards events that bots have published to the
-    former deployment since. `mnemon tenant confirm` ends the move, `mnemon tenant revert` moves the tenant
-    back.
+    After a kill, run the same command again; it continues where it stopped. `mnemon tenant abandon`
+    abandons a move that has not switched. After the switch, each run forwards events that bots have published
+    to the former deployment since. `mnemon tenant confirm` ends the move, `mnemon tenant revert` moves the
+    tenant back.
 
     Example: `mnemon tenant move acme --to ./other --data ./memory`
 
@@ -148,16 +152,21 @@ def abandon(
 
     It works after a kill too, and within the write pause: requests are answered again at once. API keys that
     the move copied are revoked in the other deployment. The events that it copied stay there, marked: nothing
-    is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase` removes users
-    of the copy. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant revert`.
+    is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase TENANT USER
+    --data DIR`, with the folder of the other deployment, erases users of the copy; the tenant can then no
+    longer move there. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant
+    revert`.
 
     Example: `mnemon tenant abandon acme --to ./other --data ./memory`
+
+    Example: `mnemon tenant abandon acme --target-lost --data ./memory`
     """
     if (to is None) != is_lost:
         refuse(
             ExitCode.USAGE_ERROR,
-            "name the other deployment, or say that it is lost",
-            f"mnemon tenant abandon {tenant} --to URL|DIR, or --target-lost",
+            "give one of --to and --target-lost",
+            f"mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon tenant"
+            f" abandon {tenant} --target-lost",
         )
     target = None if to is None else _Target(to, to_database, to_schema, None)
     perform_command(_abandon(tenant, target, data, as_json))
@@ -304,7 +313,11 @@ async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_js
             result = await abandon_move(here, there)
     if as_json:
         show_json(
-            {"reverted": result.is_returning, "revoked_keys": result.keys, "copy_left": result.has_copy}
+            {
+                "abandoned": "revert" if result.is_returning else "move",
+                "revoked_keys": result.keys,
+                "has_copy": result.has_copy,
+            }
         )
         return ExitCode.DONE
     typer.echo(
@@ -314,7 +327,9 @@ async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_js
     if result.has_copy and not result.is_returning:
         typer.echo(
             "The other deployment keeps a copy from which nothing is derived. To continue with it: mnemon"
-            f" tenant move. To remove a user from it: mnemon erase {tenant} USER"
+            f" tenant move {tenant} --to ... To erase a user of the copy, which rules out a later move to"
+            f" that deployment: mnemon erase {tenant} USER --data DIR, with the folder of the other"
+            " deployment"
         )
     return ExitCode.DONE
 

@@ -10,7 +10,7 @@ from mnemon.operations.tenant_move.api_keys import revoke_copied_keys
 from mnemon.operations.tenant_move.deployment import MoveRefused, TenantSite, hold_move_leases
 from mnemon_contracts.subjects import owner_filter
 from mnemon_infra.broker.streams.log_reader import read_last_position
-from mnemon_infra.settings.residence import Residence, has_had_move
+from mnemon_infra.settings.residence import Residence, is_move_known
 
 log = structlog.get_logger("move")
 
@@ -20,7 +20,7 @@ class AbandonResult:
     """Result of an abandonment.
 
     Attributes:
-        is_returning: whether the abandoned move was the return of a tenant.
+        is_returning: whether a revert was abandoned, not a move.
         keys: number of API keys that were revoked in the deployment that the tenant does not move to.
         has_copy: whether copied events stay in that deployment.
     """
@@ -31,7 +31,7 @@ class AbandonResult:
 
 
 async def abandon_move(here: TenantSite, there: TenantSite | None) -> AbandonResult:
-    """Abandon a move, or the return of a tenant, that has not switched.
+    """Abandon a move, or a revert, that has not switched.
 
     The source serves the tenant again first. The copy in the target stays, marked by its residence: no
     consumer derives anything from it, and a later move continues with it.
@@ -48,15 +48,15 @@ async def abandon_move(here: TenantSite, there: TenantSite | None) -> AbandonRes
         ours = await here.load_residence()
         theirs = await there.load_residence() if there is not None else None
         if ours is not None and there is not None and _is_return(ours, theirs):
-            return await _abandon(there, here, is_returning=True)
+            return await _abandon_in_order(there, here, is_returning=True)
         if ours is None or not _is_begun(ours):
-            if there is None or theirs is None or not await _is_unfinished(here, theirs):
-                _refuse(here.tenant, ours)
+            if there is None or theirs is None or not await _has_abandoned(here, theirs):
+                _refuse_abandonment(here.tenant, ours)
         elif there is not None and theirs is not None and theirs.move_id != ours.move_id:
             raise MoveRefused(
                 f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to"
             )
-        return await _abandon(
+        return await _abandon_in_order(
             here, there, is_returning=ours is not None and _is_begun(ours) and ours.is_returning
         )
 
@@ -74,17 +74,17 @@ def _is_return(ours: Residence, theirs: Residence | None) -> bool:
     return (ours.state, theirs.state) == ("moved", "here") and bool(ours.keys) and not ours.is_confirmed
 
 
-async def _is_unfinished(source: TenantSite, target: Residence) -> bool:
+async def _has_abandoned(source: TenantSite, target: Residence) -> bool:
     """Return whether a move of the source was abandoned, perhaps by a command that was killed."""
     if source.residence is not None and source.residence.state != "here":
         return False
     return target.state in ("arriving", "here") and (
-        await has_had_move(source.connection, source.tenant, target.move_id)
+        await is_move_known(source.connection, source.tenant, target.move_id)
         and (source.residence is None or source.residence.move_id != target.move_id)
     )
 
 
-def _refuse(tenant: str, residence: Residence | None) -> NoReturn:
+def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
     if residence is None or residence.state == "here":
         raise MoveRefused(f"no move of the tenant {tenant} has begun here: check --data and --to")
     if residence.state == "arriving":
@@ -93,16 +93,25 @@ def _refuse(tenant: str, residence: Residence | None) -> NoReturn:
             " this one as --to"
         )
     if residence.is_confirmed:
-        raise MoveRefused(f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned")
+        raise MoveRefused(
+            f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned: `mnemon tenant"
+            " move` there can move the tenant to a deployment that has no events of it"
+        )
     raise MoveRefused(
         f"the tenant {tenant} has moved to {residence.peer}: `mnemon tenant revert` moves it back, with all"
         " events since"
     )
 
 
-async def _abandon(source: TenantSite, target: TenantSite | None, *, is_returning: bool) -> AbandonResult:
+async def _abandon_in_order(
+    source: TenantSite, target: TenantSite | None, *, is_returning: bool
+) -> AbandonResult:
     tenant, residence = source.tenant, source.residence
-    if target is not None and target.residence is not None and not await _close(source, target, is_returning):
+    if (
+        target is not None
+        and target.residence is not None
+        and not await _close_target(source, target, is_returning)
+    ):
         raise MoveRefused(
             f"the tenant {tenant} has switched, and the other deployment has new events of it: run the same"
             f" `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the switch"
@@ -114,18 +123,18 @@ async def _abandon(source: TenantSite, target: TenantSite | None, *, is_returnin
             else residence.former
         )
     if target is None or target.residence is None:
-        log.info("tenant move abandoned", tenant=tenant)
+        log.info("tenant move abandoned", tenant=tenant, is_returning=is_returning)
         return AbandonResult(is_returning)
     keys = await revoke_copied_keys(target)
     marked = msgspec.structs.replace(target.residence, keys=(), is_abandoned=not is_returning)
     if marked != target.residence:
         await target.write_residence(marked)
     has_copy = bool(await read_last_position(target.connection, owner_filter(tenant)))
-    log.info("tenant move abandoned", tenant=tenant)
+    log.info("tenant move abandoned", tenant=tenant, is_returning=is_returning)
     return AbandonResult(is_returning, keys, has_copy)
 
 
-async def _close(source: TenantSite, target: TenantSite, is_returning: bool) -> bool:
+async def _close_target(source: TenantSite, target: TenantSite, is_returning: bool) -> bool:
     """Let the target serve the tenant no longer, if a command was killed in the middle of the switch.
 
     Returns:

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from nats.js.errors import KeyWrongLastSequenceError
 
 from mnemon.operations.tenant_move.deployment import MoveRefused, TenantSite
 from mnemon_infra.settings.api_keys import ApiKey, ApiKeys, ApiKeysNotProvisioned, open_api_keys
 
-AT_ONCE: Final = 50
+KEYS_AT_ONCE: Final = 50
 """Maximum number of keys that are written at the same time."""
 
 
@@ -31,21 +32,24 @@ async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
     residence = target.residence
     assert residence is not None
     assert source.residence is not None
-    given = source.residence.keys if residence.state == "moved" else ()
-    if not wanted and not residence.keys and not given:
+    returning_ids = source.residence.keys if residence.state == "moved" else ()
+    if not wanted and not residence.keys and not returning_ids:
         return
     try:
         keys = await open_api_keys(target.connection)
     except ApiKeysNotProvisioned as error:
-        raise MoveRefused(f"the deployment at --to cannot take the API keys: {error} there") from error
+        raise MoveRefused(
+            f"the deployment to which the tenant {target.tenant} moves cannot store its API keys. Next step"
+            f" there: {error}"
+        ) from error
     present = {each.id: each for each in await _list_keys(keys, target)}
-    absent = [key for key_id, key in wanted.items() if key_id not in present and key_id not in given]
+    absent = [key for key_id, key in wanted.items() if key_id not in present and key_id not in returning_ids]
     listed = tuple(sorted({*residence.keys, *(each.id for each in absent)}))
     if listed != residence.keys:
         await target.write_residence(msgspec.structs.replace(residence, keys=listed))
-    for start in range(0, len(absent), AT_ONCE):
-        await asyncio.gather(*(keys.add(each) for each in absent[start : start + AT_ONCE]))
-    await _revoke_all(keys, ({*listed, *given} & present.keys()) - wanted.keys())
+    for start in range(0, len(absent), KEYS_AT_ONCE):
+        await asyncio.gather(*(_add_key(keys, each) for each in absent[start : start + KEYS_AT_ONCE]))
+    await _revoke_all(keys, ({*listed, *returning_ids} & present.keys()) - wanted.keys())
 
 
 async def revoke_copied_keys(target: TenantSite) -> int:
@@ -56,7 +60,20 @@ async def revoke_copied_keys(target: TenantSite) -> int:
     """
     if target.residence is None or not target.residence.keys:
         return 0
-    return await _revoke_all(await open_api_keys(target.connection), target.residence.keys)
+    keys = await open_api_keys(target.connection)
+    # A key of another tenant, with the id of a key that was refused, is in the list too.
+    present = {each.id for each in await _list_keys(keys, target)}
+    return await _revoke_all(keys, present.intersection(target.residence.keys))
+
+
+async def _add_key(keys: ApiKeys, key: ApiKey) -> None:
+    try:
+        await keys.add(key)
+    except KeyWrongLastSequenceError as error:
+        raise MoveRefused(
+            f"the other deployment has another API key with the id {key.id}: revoke it there with `mnemon"
+            f" auth key revoke {key.id}`"
+        ) from error
 
 
 async def _list_keys(keys: ApiKeys, site: TenantSite) -> list[ApiKey]:

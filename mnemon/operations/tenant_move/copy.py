@@ -67,7 +67,7 @@ class TenantCopy:
         self._origin = f"{move_id}:" if is_returning else None
         """Beginning of the message ids of events in the source's log that came from the target's."""
         self._returned = f"{move_id}{'' if is_returning else 'r'}:"
-        """The same also for events of an abandoned return."""
+        """The same also for events of an abandoned revert."""
         self.reached = 0
 
     async def load_positions(self) -> None:

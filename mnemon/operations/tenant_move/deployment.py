@@ -98,15 +98,16 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
             except LeaseHeld as held:
                 since = f" since {held.since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if held.since else ""
                 raise MoveRefused(
-                    f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'},"
-                    f" working{since}): wait until it has ended, or stop it"
+                    f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'}"
+                    f"{since}): wait until it has ended, or stop it"
                 ) from held
         try:
             yield
         except KeyWrongLastSequenceError as error:
             tenant = next(site.tenant for site in sites if site)
             raise MoveRefused(
-                f"another process has changed the state of the move of {tenant}: run it again"
+                f"another process has changed the state of the move of the tenant {tenant}: run the same"
+                " command again"
             ) from error
 
 

@@ -28,8 +28,8 @@ from mnemon.operations.tenant_move.deployment import (
 )
 from mnemon.operations.tenant_move.events import SourceEvent
 from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, is_removal
-from mnemon.operations.tenant_move.lost_calls import remove_lost_calls
 from mnemon.operations.tenant_move.proposals import repeat_undecided
+from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
 from mnemon_contracts.settings.groups import settings_key
 from mnemon_contracts.streams import LOG
@@ -43,7 +43,7 @@ from mnemon_infra.database.tenant_rows import (
     list_tenant_users,
 )
 from mnemon_infra.settings.bucket import open_bucket, read_newest_of_tenant
-from mnemon_infra.settings.residence import Residence, has_had_move
+from mnemon_infra.settings.residence import Residence, is_move_known
 from mnemon_infra.settings.store import change_settings
 
 log = structlog.get_logger("move")
@@ -163,7 +163,7 @@ class TenantMove:
             else:
                 if not self._is_returning:
                     require_no_foreign(copy, self._tenant)
-                    await remove_lost_calls(copy, self._source, self._target)
+                    await remove_stale_calls(copy, self._source, self._target)
                 await self._prepare(copy)
                 await self._switch(copy)
             await self._forward(copy)
@@ -194,7 +194,7 @@ class TenantMove:
         """Return the id of an abandoned move of this source, whose copy the target has; None without one."""
         if target is None or target.state != "arriving":
             return None
-        is_known = await has_had_move(self._source.connection, self._tenant, target.move_id)
+        is_known = await is_move_known(self._source.connection, self._tenant, target.move_id)
         return target.move_id if is_known else None
 
     async def _begin_return(self, live: Residence | None, former: Residence | None) -> Residence:

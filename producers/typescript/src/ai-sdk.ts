@@ -125,7 +125,10 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
   };
 }
 
-/** Returns the id of the last message, from conversation, content and place: sent again, it is the same message. */
+/**
+ * Returns the id of the last message: a digest of the conversation, the content, the message before, and the number of
+ * such pairs so far.
+ */
 async function identifyLast(history: PromptMessage[], conversation = ""): Promise<string> {
   const contents = history.filter(({ role }) => role !== "system").map(describeContent);
   const pairs = contents.map((content, at) => `${contents[at - 1] ?? ""}\n${content}`);
@@ -135,7 +138,7 @@ async function identifyLast(history: PromptMessage[], conversation = ""): Promis
   return `ai-sdk-${[...digest.slice(0, 20)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Returns what tells a message from others. Thoughts do not count, because clients leave them out. */
+/** Returns the content that identifies a message. Reasoning parts do not count, because clients leave them out. */
 function describeContent({ role, content }: PromptMessage): string {
   const others = typeof content === "string" ? [] : content.filter(({ type }) => !/^(text|reasoning)$/.test(type));
   const shorten = (data: unknown) => (data instanceof Uint8Array ? data.length : data);

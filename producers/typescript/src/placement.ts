@@ -10,7 +10,7 @@ export interface ContextParts {
   found: string;
 }
 
-/** A message of a prompt of the AI SDK, with the fields that memory reads. */
+/** A message of a prompt of the AI SDK, with the fields that this package reads. */
 export interface PromptMessage {
   role: string;
   content: string | { type: string; text?: string; toolCallId?: string; data?: unknown }[];
@@ -41,7 +41,7 @@ export function splitContext(
   return { stable: frame(stable), found: frame(found) };
 }
 
-/** Puts the stable part behind the system prompt, and what was found before the user's message. */
+/** Puts the stable part after the system prompt, and the found part before the text of the user's message. */
 export function placeContext(prompt: PromptMessage[], at: number, { stable, found }: ContextParts): PromptMessage[] {
   const placed = [...prompt];
   const asked = placed[at]?.content;

@@ -57,8 +57,11 @@ function check(schemas: object[], body: object): CheckedBody {
   const invalid = given.find(([, value]) => value instanceof Date && Number.isNaN(value.getTime()));
   if (invalid) throw new InvalidBody(invalid[0], "is an invalid date");
   // JSON has no such number: it would be written as null, which means the default.
-  const endless = given.find(([, value]) => hasInfiniteNumber(value));
-  if (endless) throw new InvalidBody(endless[0], "holds a number that JSON cannot write: NaN or an infinity");
+  const nonFinite = given.find(([, value]) => hasNonFiniteNumber(value));
+  if (nonFinite) {
+    const problem = "holds NaN or an infinity, which JSON cannot write; send a finite number or leave the field out";
+    throw new InvalidBody(nonFinite[0], problem);
+  }
   const json = JSON.stringify(Object.fromEntries(given));
   const size = utf8.encode(json).length;
   if (size > BODY_LIMIT) throw new InvalidBody("body", `has ${size} bytes, and the limit is ${BODY_LIMIT}`);
@@ -86,9 +89,9 @@ function describeFailure({ keyword, instanceLocation, error }: OutputUnit): Inva
   return new InvalidBody(path.join(".") || "body", keyword === "false" ? "is not a field of this contract" : error);
 }
 
-function hasInfiniteNumber(value: unknown): boolean {
+function hasNonFiniteNumber(value: unknown): boolean {
   if (typeof value === "number") return !Number.isFinite(value);
-  return typeof value === "object" && value !== null && Object.values(value).some(hasInfiniteNumber);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasNonFiniteNumber);
 }
 
 function checkTexts(value: unknown, path: string[]): void {

@@ -40,15 +40,15 @@ class LogEvent:
 
     Attributes:
         traceparent: the trace that the event belongs to; None takes the trace of the writer.
-        unless: id of another event of its group: `append_groups` leaves this event out if the log has that
-            one already.
+        omitted_if_known: id of another event of its group: `append_groups` leaves this event out if the log
+            has that event already.
     """
 
     subject: str
     body: bytes
     id: str
     traceparent: str | None = None
-    unless: str | None = None
+    omitted_if_known: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,36 +114,36 @@ async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]
     Raises:
         nats.errors.Error: it is unknown which groups are stored.
     """
-    together: list[Sequence[LogEvent]] = []
+    batch: list[Sequence[LogEvent]] = []
     for group in groups:
-        if together and sum(map(len, together)) + len(group) > BATCH:
-            await _append_together(connection, together)
-            together = []
-        together.append(group)
-    if together:
-        await _append_together(connection, together)
+        if batch and sum(map(len, batch)) + len(group) > BATCH:
+            await _append_group_batch(connection, batch)
+            batch = []
+        batch.append(group)
+    if batch:
+        await _append_group_batch(connection, batch)
 
 
-async def _append_together(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     if len(groups) > 1:
-        events = _drop_repeated([event for group in groups for event in group])
-        if await _try_atomically(connection, events):
+        events = _drop_repeated_events([event for group in groups for event in group])
+        if await _try_append_batch(connection, events):
             return
     for group in groups:
-        await _append_group(connection, group)
+        await _append_one_group(connection, group)
 
 
-async def _append_group(connection: Client, group: Sequence[LogEvent]) -> None:
-    events = _drop_repeated(group)
+async def _append_one_group(connection: Client, group: Sequence[LogEvent]) -> None:
+    events = _drop_repeated_events(group)
     for _ in range(TRIES):
-        if await _try_atomically(connection, events):
+        if await _try_append_batch(connection, events):
             return
-        known = await _find_known(connection, events)
-        events = [each for each in events if each.id not in known and each.unless not in known]
+        known = await _find_known_ids(connection, events)
+        events = [each for each in events if each.id not in known and each.omitted_if_known not in known]
     raise nats.errors.TimeoutError  # other processes keep storing events of the group
 
 
-def _drop_repeated(events: Sequence[LogEvent]) -> list[LogEvent]:
+def _drop_repeated_events(events: Sequence[LogEvent]) -> list[LogEvent]:
     """Return the first event of each id: the server takes no batch with the same id twice."""
     first: dict[str, LogEvent] = {}
     for event in events:
@@ -151,7 +151,7 @@ def _drop_repeated(events: Sequence[LogEvent]) -> list[LogEvent]:
     return list(first.values())
 
 
-async def _try_atomically(connection: Client, events: Sequence[LogEvent]) -> bool:
+async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> bool:
     """Append events as a whole; return False if the log has one of several already."""
     if not events:
         return True
@@ -167,7 +167,7 @@ async def _try_atomically(connection: Client, events: Sequence[LogEvent]) -> boo
     return True
 
 
-async def _find_known(connection: Client, events: Iterable[LogEvent]) -> set[str]:
+async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set[str]:
     """Return the ids that the log has received in its duplicate window, on the subjects of some events."""
     stream_context = connection.jetstream()
     window = (await stream_context.stream_info(LOG)).config.duplicate_window or 0

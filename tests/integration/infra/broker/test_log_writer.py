@@ -59,16 +59,16 @@ async def test_empty_groups_append_nothing(connection: Client) -> None:
     assert await batches(connection) == []
 
 
-def answer(window: str, facts: int, *others: LogEvent) -> list[LogEvent]:
+def build_answer(window: str, facts: int, *others: LogEvent) -> list[LogEvent]:
     """Return the group of an answered window of one user, with further events."""
     end = f"{window}:answered"
-    proposed = [replace(each, unless=end) for each in group("u1", facts)]
+    proposed = [replace(each, omitted_if_known=end) for each in group("u1", facts)]
     proposed = [replace(each, id=f"{window}:{place}") for place, each in enumerate(proposed)]
     subject = "memory.acme.u1.window.answered.v1"
-    return [*proposed, LogEvent(subject, b"{}", end), *others, paid(f"{window}:paid")]
+    return [*proposed, LogEvent(subject, b"{}", end), *others, build_call(f"{window}:paid")]
 
 
-def paid(event_id: str) -> LogEvent:
+def build_call(event_id: str) -> LogEvent:
     return LogEvent("memory.acme.u1.model.called.v1", b"{}", event_id)
 
 
@@ -77,8 +77,8 @@ COMPARED = LogEvent("memory.acme.u1.fact.compared.v1", b"{}", "compared")
 
 
 async def test_group_whose_comparison_is_known_is_stored_as_a_whole(connection: Client) -> None:
-    await append_groups(connection, [answer("w1", 2, COMPARED)])
-    await append_groups(connection, [answer("w2", 2, COMPARED)])
+    await append_groups(connection, [build_answer("w1", 2, COMPARED)])
+    await append_groups(connection, [build_answer("w2", 2, COMPARED)])
     assert await batches(connection) == [
         ["w1:0", "w1:1", "w1:answered", "compared", "w1:paid"],
         ["w2:0", "w2:1", "w2:answered", "w2:paid"],
@@ -89,7 +89,7 @@ async def test_lost_connection_leaves_no_part_of_a_group_whose_comparison_is_kno
     connection: Client, nats_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Close the connection after the first write of a single event."""
-    await append_groups(connection, [answer("w1", 2, COMPARED)])
+    await append_groups(connection, [build_answer("w1", 2, COMPARED)])
     append_event, one_by_one = log_writer._append_event, asyncio.Lock()
 
     async def append_and_close(writer: Client, event: LogEvent) -> Appended:
@@ -102,22 +102,22 @@ async def test_lost_connection_leaves_no_part_of_a_group_whose_comparison_is_kno
     monkeypatch.setattr(log_writer, "_append_event", append_and_close)
     writer = await connect(nats_url, name="test")
     with suppress(nats.errors.Error):
-        await append_groups(writer, [answer("w2", 2, COMPARED)])
+        await append_groups(writer, [build_answer("w2", 2, COMPARED)])
     await writer.close()
     stored = [each for batch in await batches(connection) for each in batch if each.startswith("w2")]
     assert stored in ([], ["w2:0", "w2:1", "w2:answered", "w2:paid"])
 
 
 async def test_two_groups_of_one_batch_share_a_comparison(connection: Client) -> None:
-    await append_groups(connection, [answer("w1", 1, COMPARED), answer("w2", 1, COMPARED)])
+    await append_groups(connection, [build_answer("w1", 1, COMPARED), build_answer("w2", 1, COMPARED)])
     assert await batches(connection) == [
         ["w1:0", "w1:answered", "compared", "w1:paid", "w2:0", "w2:answered", "w2:paid"]
     ]
 
 
 async def test_second_answer_of_a_window_adds_no_facts_to_the_first(connection: Client) -> None:
-    await append_groups(connection, [answer("w1", 1)])
-    second = [*answer("w1", 3), paid("w1:paid again"), COMPARED]
+    await append_groups(connection, [build_answer("w1", 1)])
+    second = [*build_answer("w1", 3), build_call("w1:paid again"), COMPARED]
     await append_groups(connection, [second])
     assert await batches(connection) == [
         ["w1:0", "w1:answered", "w1:paid"],

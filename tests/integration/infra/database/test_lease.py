@@ -16,7 +16,7 @@ from mnemon_infra.database.lease import LeaseHeld, LeaseLost, hold_lease
 
 
 @asynccontextmanager
-async def opened(url: str, schema: str = "public") -> AsyncIterator[Database]:
+async def open_database(url: str, schema: str = "public") -> AsyncIterator[Database]:
     database = Database(Deployment(database_dsn=url, database_schema=schema, pg_pool_max=4))
     await database._pool.open()
     try:
@@ -26,7 +26,7 @@ async def opened(url: str, schema: str = "public") -> AsyncIterator[Database]:
 
 
 async def test_second_holder_learns_who_holds_the_lease_and_since_when(database_url: str) -> None:
-    async with opened(database_url) as first, opened(database_url) as second:
+    async with open_database(database_url) as first, open_database(database_url) as second:
         begun = datetime.now(UTC)
         async with hold_lease(first, "move", "t1"):
             with pytest.raises(LeaseHeld) as held:
@@ -43,8 +43,8 @@ async def test_second_holder_learns_who_holds_the_lease_and_since_when(database_
 
 async def test_leases_in_two_schemas_do_not_exclude_each_other(database_url: str) -> None:
     async with (
-        opened(database_url, "one") as first,
-        opened(database_url, "two") as second,
+        open_database(database_url, "one") as first,
+        open_database(database_url, "two") as second,
         hold_lease(first, "move", "t3"),
         hold_lease(second, "move", "t3"),
     ):
@@ -63,14 +63,14 @@ async def test_block_is_cancelled_when_the_lease_is_lost(
             (lease._describe_process(),),
         )
 
-    async with opened(database_url) as first, opened(database_url) as second:
+    async with open_database(database_url) as first, open_database(database_url) as second:
 
         async def hold_until_cancelled() -> None:
             async with hold_lease(first, "move", "t4"):
                 await second.run_query(end_holder)
                 await asyncio.Event().wait()
 
-        with pytest.raises(LeaseLost):
+        with pytest.raises(LeaseLost, match=r"lost its lease on move t4, .*: run the command again"):
             await hold_until_cancelled()
         async with hold_lease(first, "move", "t4"):
             pass
@@ -79,7 +79,7 @@ async def test_block_is_cancelled_when_the_lease_is_lost(
 async def test_lease_of_a_holder_that_does_not_renew_it_ends(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(database_url) as first, opened(database_url) as second:
+    async with open_database(database_url) as first, open_database(database_url) as second:
         monkeypatch.setattr(lease, "LEASE_SECONDS", 0.1)
         monkeypatch.setattr(lease, "RENEWALS", 1e-6)
 

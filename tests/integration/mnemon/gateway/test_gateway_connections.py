@@ -48,7 +48,7 @@ class LocalGateway:
 
 
 @dataclass
-class OddProvider:
+class RawProvider:
     """A provider that answers each request with the same bytes, and has the requests."""
 
     response: bytes = b""
@@ -56,7 +56,7 @@ class OddProvider:
     received: list[bytes] = field(default_factory=list)
 
     @asynccontextmanager
-    async def serve(self) -> AsyncIterator["OddProvider"]:
+    async def serve(self) -> AsyncIterator["RawProvider"]:
         listening = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         async with listening:
             self.url = "http://{}:{}".format(*listening.sockets[0].getsockname())
@@ -70,13 +70,13 @@ class OddProvider:
 
 
 @pytest_asyncio.fixture
-async def provider() -> AsyncIterator[OddProvider]:
-    async with OddProvider().serve() as provider:
+async def provider() -> AsyncIterator[RawProvider]:
+    async with RawProvider().serve() as provider:
         yield provider
 
 
 @pytest_asyncio.fixture
-async def gateway(connection: Client, nats_url: str, provider: OddProvider) -> AsyncIterator[LocalGateway]:
+async def gateway(connection: Client, nats_url: str, provider: RawProvider) -> AsyncIterator[LocalGateway]:
     keys = await open_api_keys(connection)
     issued = issue_key("acme")
     await keys.add(issued.stored)
@@ -96,7 +96,7 @@ def is_open(client: socket.socket) -> bool:
 async def test_stream_of_a_client_that_does_not_read_ends(
     gateway: LocalGateway, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "WRITE_SECONDS", 0.2)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.2)
     bot = MemoryClient(connection, tenant="acme")
     for _ in range(12):
         await bot.publish("anna", "user", "x" * 900_000)
@@ -115,7 +115,7 @@ async def test_stream_of_a_client_that_does_not_read_ends(
 async def test_client_that_sends_no_request_is_disconnected(
     gateway: LocalGateway, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(server, "IDLE_SECONDS", 0.2)
     with await gateway.connect() as client:
         await until(lambda: is_open(client))
         await asyncio.get_running_loop().sock_sendall(client, sent)
@@ -126,7 +126,7 @@ async def test_client_that_sends_no_request_is_disconnected(
     "location", ["http:abc", "http://[", "https://h:port/"], ids=["no host", "no address", "no port"]
 )
 async def test_odd_answer_of_the_provider_leaves_no_request_open(
-    gateway: LocalGateway, provider: OddProvider, location: str
+    gateway: LocalGateway, provider: RawProvider, location: str
 ) -> None:
     provider.response = (
         f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n"
@@ -140,7 +140,7 @@ async def test_odd_answer_of_the_provider_leaves_no_request_open(
 
 
 async def test_cookies_of_the_provider_reach_no_other_client(
-    gateway: LocalGateway, provider: OddProvider
+    gateway: LocalGateway, provider: RawProvider
 ) -> None:
     provider.response = (
         b"HTTP/1.1 200 OK\r\nSet-Cookie: session=of-the-first; Path=/\r\nContent-Length: 2\r\n"

@@ -453,46 +453,69 @@ async def test_different_rows_keep_the_tenant_where_it_is(
     assert reply["error"]["code"] == "unavailable"
 
 
-async def issue(connection: Client, name: str) -> IssuedKey:
+async def issue_test_key(connection: Client, name: str) -> IssuedKey:
     """Create an API key of the tenant in a deployment."""
     issued = issue_key(TENANT, name=name)
     await (await open_api_keys(connection)).add(issued.stored)
     return issued
 
 
-async def accepts(connection: Client, issued: IssuedKey) -> bool:
+async def accepts_key(connection: Client, issued: IssuedKey) -> bool:
     found = await (await open_api_keys(connection)).find(issued.text)
     return found == issued.stored
 
 
-async def revoke(connection: Client, issued: IssuedKey) -> None:
+async def revoke_test_key(connection: Client, issued: IssuedKey) -> None:
     assert await (await open_api_keys(connection)).revoke(issued.stored.id)
 
 
 async def test_api_keys_move_and_return_and_revoked_ones_stay_revoked(pair: Pair) -> None:
     await Stock(pair.old).say("before", f"{TENANT}.u1.-")
-    kept, revoked_before = await issue(pair.old, "kept"), await issue(pair.old, "revoked before")
-    revoked_there, revoked_here = await issue(pair.old, "there"), await issue(pair.old, "here")
-    native = await issue(pair.new, "native")
+    kept, revoked_before = (
+        await issue_test_key(pair.old, "kept"),
+        await issue_test_key(pair.old, "revoked before"),
+    )
+    revoked_there, revoked_here = (
+        await issue_test_key(pair.old, "there"),
+        await issue_test_key(pair.old, "here"),
+    )
+    native = await issue_test_key(pair.new, "native")
     other = issue_key("globex")
     await (await open_api_keys(pair.old)).add(other.stored)
-    await revoke(pair.old, revoked_before)
+    await revoke_test_key(pair.old, revoked_before)
     await pair.move()
     moved = [kept, revoked_there, revoked_here, native]
-    assert [await accepts(pair.new, each) for each in moved] == [True] * 4
-    assert not await accepts(pair.new, revoked_before)
-    assert not await accepts(pair.new, other)
-    await revoke(pair.new, revoked_there)
-    await revoke(pair.old, revoked_here)
+    assert [await accepts_key(pair.new, each) for each in moved] == [True] * 4
+    assert not await accepts_key(pair.new, revoked_before)
+    assert not await accepts_key(pair.new, other)
+    await revoke_test_key(pair.new, revoked_there)
+    await revoke_test_key(pair.old, revoked_here)
     await pair.move()  # forwards late events, and gives back no key
-    assert not await accepts(pair.new, revoked_there)
-    since = await issue(pair.new, "since")
+    assert not await accepts_key(pair.new, revoked_there)
+    since = await issue_test_key(pair.new, "since")
     await pair.move(is_returning=True)
     here = [kept, since, native, revoked_there, revoked_here, revoked_before]
-    assert [await accepts(pair.old, each) for each in here] == [True] * 3 + [False] * 3
+    assert [await accepts_key(pair.old, each) for each in here] == [True] * 3 + [False] * 3
 
 
-class Stopped(Exception):
+async def test_key_id_of_another_tenant_refuses_the_move_and_its_key_stays(pair: Pair) -> None:
+    await Stock(pair.old).say("before", f"{TENANT}.u1.-")
+    moving = await issue_test_key(pair.old, "moves")
+    key_id = moving.stored.id
+    taken = issue_key("globex").stored.model_copy(update={"id": key_id})
+    keys = await open_api_keys(pair.new)
+    await keys.add(taken)
+    with pytest.raises(MoveRefused, match=f"has another API key with the id {key_id}: revoke it there"):
+        await pair.move()
+    await answers_again(Stock(pair.old))
+    assert (await pair.abandon()).keys == 0
+    assert await keys.list_keys() == [taken]
+    await keys.revoke(key_id)
+    await pair.move()
+    assert await accepts_key(pair.new, moving)
+
+
+class StepReached(Exception):
     """The end of a run at a chosen step; unlike a kill, the run can still react to it."""
 
 
@@ -553,22 +576,22 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     old = Stock(pair.old)
     await tell_story(old)
     await old.publish(f"memory.{TENANT}.u1.model.called.v1", called(), Nats_Msg_Id="removed")
-    key, native = await issue(pair.old, "moves"), await issue(pair.new, "native")
+    key, native = await issue_test_key(pair.old, "moves"), await issue_test_key(pair.new, "native")
 
     async def stop_in_pause(*arguments: Any) -> int:
         if (await read_residence(pair.old, TENANT)).residence.state == "leaving":  # type: ignore[union-attr]
-            raise Stopped
+            raise StepReached
         return await raise_last_position(*arguments)
 
     monkeypatch.setattr(run, "raise_last_position", stop_in_pause)
-    with pytest.raises(Stopped):
+    with pytest.raises(StepReached):
         await pair.move()
     monkeypatch.setattr(run, "raise_last_position", raise_last_position)
-    assert await accepts(pair.new, key)
+    assert await accepts_key(pair.new, key)
     result = await pair.abandon()
     assert (result.keys, result.has_copy) == (1, True)
-    assert [await accepts(pair.new, each) for each in (key, native)] == [False, True]
-    assert await accepts(pair.old, key)
+    assert [await accepts_key(pair.new, each) for each in (key, native)] == [False, True]
+    assert await accepts_key(pair.old, key)
 
     await answers_again(old)
     await old.say("since", f"{TENANT}.u5.-")
@@ -578,7 +601,7 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     moved = await pair.move()
     assert moved.events > copied - 1
     assert await read_memory(pair.new, pair.new_database) == before
-    assert await accepts(pair.new, key)
+    assert await accepts_key(pair.new, key)
 
 
 async def remove_call(pair: Pair, event_id: str) -> None:
@@ -693,7 +716,7 @@ async def test_second_command_is_refused_with_the_process_that_moves_the_tenant(
     async with hold_move_leases(holder):
         for call in (pair.move, pair.abandon):
             with pytest.raises(
-                MoveRefused, match=rf"another command moves .* \(process {os.getpid()} on .*, working since 2"
+                MoveRefused, match=rf"another command moves .* \(process {os.getpid()} on .* since 2"
             ):
                 await call()
     assert (await read_residence(pair.old, TENANT)).residence is None
@@ -922,9 +945,9 @@ async def test_move_that_was_killed_is_abandoned_by_command(
         out.seek(0)
         said = out.read().decode()
     assert "The move of acme is abandoned: the tenant stays where it is." in said
-    assert "mnemon erase acme USER" in said
+    assert "mnemon erase acme USER --data DIR" in said
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         assert await (await start_command(pair, "abandon", out, errors, "--json")).wait() == 0
         out.seek(0)
-        assert json.loads(out.read()) == {"reverted": False, "revoked_keys": 0, "copy_left": True}
+        assert json.loads(out.read()) == {"abandoned": "move", "revoked_keys": 0, "has_copy": True}
     await answers_again(Stock(pair.old))

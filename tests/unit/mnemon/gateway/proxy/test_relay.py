@@ -14,7 +14,7 @@ async def send(message: Message) -> None:
     raise AssertionError(message)
 
 
-async def stay() -> Message:
+async def wait_forever() -> Message:
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -27,5 +27,5 @@ async def test_error_of_another_kind_frees_the_place_of_the_request() -> None:
     ends = ExitStack()
     ends.callback(ended.append, "place")
     with pytest.raises(RuntimeError, match="closed"):
-        await Relay(client, request, ends)({"type": "http"}, stay, send)
+        await Relay(client, request, ends)({"type": "http"}, wait_forever, send)
     assert ended == ["place"]

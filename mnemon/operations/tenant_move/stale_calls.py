@@ -1,4 +1,4 @@
-"""Copies of model calls that the source has removed since: retention works while no move has begun."""
+"""Copies of model calls that retention has removed from the source."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -16,7 +16,7 @@ from mnemon_infra.database.tenant_rows import delete_call_rows
 from mnemon_infra.delivery import parse_moved
 
 
-async def remove_lost_calls(copy: TenantCopy, source: TenantSite, target: TenantSite) -> int:
+async def remove_stale_calls(copy: TenantCopy, source: TenantSite, target: TenantSite) -> int:
     """Remove copies of model calls that the source no longer has; return their number.
 
     An abandoned move leaves copies behind. Without this step, a later move would find different rows.
@@ -25,17 +25,17 @@ async def remove_lost_calls(copy: TenantCopy, source: TenantSite, target: Tenant
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
     """
     kept = {delivery.sequence async for _, delivery in _stream_calls(source.connection, source.tenant)}
-    lost = [
+    stale = [
         delivery.sequence
         async for message, delivery in _stream_calls(target.connection, target.tenant)
         if copy.is_copy(message.headers)
         and (moved := parse_moved(message.headers)) is not None
         and moved.position not in kept
     ]
-    await delete_call_rows(target.database, target.tenant, lost)
-    for position in lost:
+    await delete_call_rows(target.database, target.tenant, stale)
+    for position in stale:
         await remove_message(target.connection, LOG, position)
-    return len(lost)
+    return len(stale)
 
 
 async def _stream_calls(connection: Client, tenant: str) -> AsyncIterator[StreamMessage]:
