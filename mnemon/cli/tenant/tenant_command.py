@@ -309,8 +309,8 @@ async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_js
         async with _open_site(tenant, require_deployment(data, "broker", "database")) as here:
             result = await abandon_move(here, None)
     else:
-        async with _open_sites(tenant, target, data) as (here, there, _):
-            result = await abandon_move(here, there)
+        async with _open_sites(tenant, target, data) as (here, there, addresses):
+            result = await abandon_move(here, there, addresses[1])
     if as_json:
         show_json(
             {

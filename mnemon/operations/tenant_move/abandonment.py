@@ -30,7 +30,7 @@ class AbandonResult:
     has_copy: bool = False
 
 
-async def abandon_move(here: TenantSite, there: TenantSite | None) -> AbandonResult:
+async def abandon_move(here: TenantSite, there: TenantSite | None, address: str = "") -> AbandonResult:
     """Abandon a move, or a revert, that has not switched.
 
     The source serves the tenant again first. The copy in the target stays, marked by its residence: no
@@ -39,9 +39,11 @@ async def abandon_move(here: TenantSite, there: TenantSite | None) -> AbandonRes
     Args:
         here: the tenant in the deployment where the move began.
         there: the tenant in the other deployment; None if that is lost.
+        address: the address of `there`.
 
     Raises:
-        MoveRefused: no move has begun, the tenant has moved, or a command moves it now.
+        MoveRefused: no move has begun, the tenant has moved, a command moves it now, or `there` is not the
+            other deployment.
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
     """
     async with hold_move_leases(here, there):
@@ -52,13 +54,22 @@ async def abandon_move(here: TenantSite, there: TenantSite | None) -> AbandonRes
         if ours is None or not _is_begun(ours):
             if there is None or theirs is None or not await _has_abandoned(here, theirs):
                 _refuse_abandonment(here.tenant, ours)
-        elif there is not None and theirs is not None and theirs.move_id != ours.move_id:
+        elif there is not None and not _is_other_deployment(ours, theirs, address):
             raise MoveRefused(
-                f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to"
+                f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to, or"
+                " give --target-lost if it is lost"
             )
         return await _abandon_in_order(
             here, there, is_returning=ours is not None and _is_begun(ours) and ours.is_returning
         )
+
+
+def _is_other_deployment(ours: Residence, theirs: Residence | None, address: str) -> bool:
+    """Return whether a begun move leads to the deployment at an address, where the tenant has `theirs`."""
+    if theirs is not None:
+        return theirs.move_id == ours.move_id
+    # The target gets its residence while the source copies.
+    return ours.state == "copying" and ours.peer == address
 
 
 def _is_begun(residence: Residence) -> bool:

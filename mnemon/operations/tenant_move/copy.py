@@ -134,7 +134,9 @@ class TenantCopy:
                     batch, size = [], 0
                     progress(event.position, up_to)
                 batch.append((event.position, message))
-                holder = message
+                if event.name != "model.called":
+                    # A copy of a model call is removed once retention has removed the call at the source.
+                    holder = message
                 if origin := find_origin(event.delivery.subject):
                     self.changed.add(origin.owner[1])
                 size += length

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,6 +26,9 @@ StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
 """Maximum number of attempts to store an event that a paid model call has produced."""
+
+MOST_SUBJECTS: Final = 8
+"""Maximum number of subjects that are read one by one to find known ids; for more, the whole log is read."""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
@@ -129,6 +133,10 @@ async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogE
         events = _drop_repeated_events([event for group in groups for event in group])
         if await _try_append_batch(connection, events):
             return
+        known = await _find_known_ids(connection, events)
+        groups = [_drop_known_events(group, known) for group in groups]
+        if await _try_append_batch(connection, [event for group in groups for event in group]):
+            return
     for group in groups:
         await _append_one_group(connection, group)
 
@@ -138,8 +146,12 @@ async def _append_one_group(connection: Client, group: Sequence[LogEvent]) -> No
     for _ in range(TRIES):
         if await _try_append_batch(connection, events):
             return
-        known = await _find_known_ids(connection, events)
-        events = [each for each in events if each.id not in known and each.omitted_if_known not in known]
+        rest = _drop_known_events(events, await _find_known_ids(connection, events))
+        if rest == events:
+            # The server remembers ids of messages that an erasure has removed. It stores the other events.
+            await append_events(connection, events)
+            return
+        events = rest
     raise nats.errors.TimeoutError  # other processes keep storing events of the group
 
 
@@ -149,6 +161,10 @@ def _drop_repeated_events(events: Sequence[LogEvent]) -> list[LogEvent]:
     for event in events:
         first.setdefault(event.id, event)
     return list(first.values())
+
+
+def _drop_known_events(events: Sequence[LogEvent], known: AbstractSet[str]) -> list[LogEvent]:
+    return [each for each in events if each.id not in known and each.omitted_if_known not in known]
 
 
 async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> bool:
@@ -175,7 +191,8 @@ async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set
     # The time of the last message instead of this machine's clock, which may differ from the server's.
     after = await find_position(connection, last.time - timedelta(seconds=window)) if last.time else 0
     known: set[str] = set()
-    for subject in {each.subject for each in events}:
+    subjects: set[str | None] = {each.subject for each in events}
+    for subject in subjects if len(subjects) <= MOST_SUBJECTS else {None}:
         pages = read_stream(
             connection, LOG, after=after, up_to=last.seq or 0, subject=subject, headers_only=True
         )

@@ -49,8 +49,27 @@ async def test_duplicate_group_harms_no_other_group(connection: Client) -> None:
     await append_groups(connection, [group("u2", 2), group("u1", 2), group("u3", 3)])
     assert await batches(connection) == [
         ["u1:0", "u1:1"],
-        ["u2:0", "u2:1"],
-        ["u3:0", "u3:1", "u3:2"],
+        ["u2:0", "u2:1", "u3:0", "u3:1", "u3:2"],
+    ]
+
+
+async def test_group_is_completed_after_an_erasure_removed_a_part(connection: Client) -> None:
+    await append_events(connection, group("u1", 2))
+    await connection.jetstream().delete_msg(LOG, 1)
+    await append_groups(connection, [group("u1", 3), group("u2", 1)])
+    jetstream = connection.jetstream()
+    stored = [((await jetstream.get_msg(LOG, seq)).headers or {})["Nats-Msg-Id"] for seq in range(2, 5)]
+    assert (stored[0], sorted(stored[1:])) == ("u1:1", ["u1:2", "u2:0"])
+    assert (await jetstream.stream_info(LOG)).state.last_seq == 4
+
+
+async def test_known_ids_are_found_among_many_subjects(connection: Client) -> None:
+    users = [f"u{number}" for number in range(log_writer.MOST_SUBJECTS + 2)]
+    await append_events(connection, group("u0", 1))
+    await append_groups(connection, [group(user, 2) for user in users])
+    assert await batches(connection) == [
+        ["u0:0"],
+        ["u0:1", *(f"{user}:{number}" for user in users[1:] for number in range(2))],
     ]
 
 

@@ -84,9 +84,11 @@ class Pair:
             sites[0], sites[1], (addresses[0], addresses[1]), lambda *_: None, is_returning=is_returning
         ).perform()
 
-    async def abandon(self) -> AbandonResult:
+    async def abandon(self, address: str = ADDRESSES[1]) -> AbandonResult:
         return await abandon_move(
-            TenantSite(self.old, self.old_database, TENANT), TenantSite(self.new, self.new_database, TENANT)
+            TenantSite(self.old, self.old_database, TENANT),
+            TenantSite(self.new, self.new_database, TENANT),
+            address,
         )
 
     async def confirm(self) -> None:
@@ -708,6 +710,27 @@ async def test_move_is_abandoned_without_the_other_deployment(
     assert there.is_abandoned
     with pytest.raises(MoveRefused, match="no move of the tenant acme has begun here"):
         await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
+
+
+async def test_move_is_abandoned_only_with_the_deployment_to_which_it_leads(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Stock(pair.old)
+    await old.say("before", f"{TENANT}.u1.-")
+
+    async def die_before_arriving(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+        if residence.state == "arriving":
+            raise Killed
+        return await write_residence(connection, tenant, residence, last)
+
+    monkeypatch.setattr(deployment_module, "write_residence", die_before_arriving)
+    with pytest.raises(Killed):
+        await pair.move()
+    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+    with pytest.raises(MoveRefused, match=f"is being moved to {ADDRESSES[1]}: name that deployment as --to"):
+        await pair.abandon("nats://elsewhere")
+    assert not (await pair.abandon()).has_copy
+    await answers_again(old)
 
 
 async def test_second_command_is_refused_with_the_process_that_moves_the_tenant(pair: Pair) -> None:
