@@ -292,7 +292,7 @@ class Sections(Settings):
         default=250,
         ge=0,
         le=100_000,
-        description="Maximum tokens of key facts, which are the facts of the tier `profile`.",
+        description="Maximum tokens of facts of the tier `profile`.",
     )
     working: int = Field(
         default=150, ge=0, le=100_000, description="Maximum tokens of facts of the tier `working`."
@@ -325,7 +325,8 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of key facts, the most important facts first. Default: no limit.",
+        description="Maximum characters of facts of the tier `profile`, the most important facts first. "
+        "Default: no limit.",
     )
     working: int | None = Field(
         default=None,

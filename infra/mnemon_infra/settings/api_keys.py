@@ -48,7 +48,7 @@ _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
 class ApiKey(Contract):
     """A key as it is stored, without its secret."""
 
-    id: Identifier = Field(description="Id of the key: its part that is no secret.")
+    id: Identifier = Field(description="Id of the key: its part that is not a secret.")
     tenant: Identifier = Field(description="Tenant of the key.")
     scopes: tuple[Scope, ...] = Field(description="Permissions of the key.")
     user: Identifier | None = Field(

@@ -107,7 +107,7 @@ class JsonLinesReader:
             conversation, event = self._rename_conversations(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
-            raise _InvalidLine("n", "must be a whole number, 1 or more")
+            raise _InvalidLine("n", "must be a whole number from 1 to 2^40 - 1")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
     def _create_id(self, record: dict[str, Any]) -> str:
@@ -170,7 +170,7 @@ def _encode_json(body: dict[str, Any]) -> bytes:
 
 def _check_header(record: dict[str, Any]) -> None:
     if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
-        raise NotReadable("the file is no export of memory; give a file of `mnemon export jsonl`")
+        raise NotReadable("the file is not an export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
             f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"
