@@ -36,8 +36,8 @@ class Deployment(BaseSettings):
     log_key: SecretStr | None = Field(
         default=None,
         description="Key with which the embedded NATS server encrypts its streams, such as "
-        "`openssl rand -base64 32` gives. A folder keeps its first key, or stays without one; if the key is lost, so "
-        "is the log. Default: none, the streams are not encrypted.",
+        "`openssl rand -base64 32` gives. A folder keeps its first key, or stays without one; if the key is "
+        "lost, so is the log. Default: none, the streams are not encrypted.",
     )
     replicas: int = Field(
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."

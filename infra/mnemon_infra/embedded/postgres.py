@@ -154,8 +154,8 @@ class Postgres(ServerProcess):
             raise
         if process.returncode:
             raise ServerFailed(
-                f"{program} failed: {output.decode(errors='replace').strip()}. Check the space and the rights of "
-                f"the folder {self._home.parent}"
+                f"{program} failed: {output.decode(errors='replace').strip()}. Check the space and "
+                f"the rights of the folder {self._home.parent}"
             )
 
     def _postmaster(self) -> list[str]:

@@ -302,7 +302,8 @@ def _parse_rows(answer: CreateEmbeddingResponse, count: int) -> NDArray[np.float
     """Return the vectors in the order of the texts.
 
     Raises:
-        AttributeError, TypeError, ValueError: the answer does not have a vector of finite numbers for each text.
+        AttributeError, TypeError, ValueError: the answer does not have a vector of finite numbers for
+            each text.
     """
     by_index = {item.index: _parse_vector(item.embedding) for item in answer.data}
     if len(answer.data) != count or by_index.keys() != set(range(count)):

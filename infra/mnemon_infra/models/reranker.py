@@ -107,8 +107,8 @@ class RerankerEndpoint:
             outcome = "answered"
         except TimeoutError:
             raise RerankerUnavailable(
-                f"{self._at} did not answer within {seconds:.3g} s. Check the server at MNEMON_RERANKER_URL, or "
-                "raise retrieval.reranker_timeout_ms"
+                f"{self._at} did not answer within {seconds:.3g} s. Check the server at MNEMON_RERANKER_URL, "
+                "or raise retrieval.reranker_timeout_ms"
             ) from None
         except RerankerRefused:
             outcome = "refused"

@@ -123,7 +123,8 @@ class AnthropicEndpoint:
             raise self._refused(error) from None
         except (APIConnectionError, httpx2.TransportError) as error:
             raise ModelUnavailable(
-                f"{self.at} does not answer: {type(error).__name__}. Check the server, and MNEMON_ANTHROPIC_URL"
+                f"{self.at} does not answer: {type(error).__name__}. Check the server, and "
+                "MNEMON_ANTHROPIC_URL"
             ) from None
         except (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError) as error:
             raise ModelUnavailable(
