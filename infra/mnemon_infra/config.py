@@ -28,18 +28,31 @@ class Deployment(BaseSettings):
         env_ignore_empty=True,  # an env file may name variables without a value
     )
 
-    nats_url: str | None = Field(default=None, description="Addresses of the NATS servers, comma-separated.")
+    nats_url: str | None = Field(
+        default=None,
+        description="Addresses of the NATS servers, comma-separated, such as nats://name:password@host:4222. "
+        "Default: the embedded server of `mnemon up`.",
+    )
     log_key: SecretStr | None = Field(
-        default=None, description="Key with which the embedded NATS server encrypts its streams."
+        default=None,
+        description="Key with which the embedded NATS server encrypts its streams, such as "
+        "`openssl rand -base64 32` gives. A folder keeps its first key, or stays without one; if the key is "
+        "lost, so is the log. Default: none, the streams are not encrypted.",
     )
     replicas: int = Field(
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
     )
-    qdrant_url: str | None = Field(default=None, description="Address of the Qdrant server.")
+    qdrant_url: str | None = Field(
+        default=None,
+        description="Address of the Qdrant server, such as http://host:6333. "
+        "Default: the embedded vector engine of `mnemon up`.",
+    )
     qdrant_grpc_port: int = Field(
         default=6334, ge=1, le=65_535, description="Port of the Qdrant server for gRPC."
     )
-    qdrant_api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server.")
+    qdrant_api_key: SecretStr | None = Field(
+        default=None, description="API key of the Qdrant server. Default: none, no key is sent."
+    )
     qdrant_ca: Path | None = Field(
         default=None,
         description="File with the certificate of the authority that signed the Qdrant server's certificate. "
@@ -60,9 +73,12 @@ class Deployment(BaseSettings):
     )
     reranker_url: str | None = Field(
         default=None,
-        description="Address to which requests to a reranker are posted, such as http://host:8080/rerank.",
+        description="Address to which requests to a reranker are posted, such as http://host:8080/rerank. "
+        "Default: none, no reranker is asked.",
     )
-    reranker_api_key: SecretStr | None = Field(default=None, description="API key of the reranker.")
+    reranker_api_key: SecretStr | None = Field(
+        default=None, description="API key of the reranker. Default: none, no key is sent."
+    )
 
     model_url: str | None = Field(
         default=None,
@@ -197,7 +213,8 @@ class Deployment(BaseSettings):
         default=None,
         ge=1,
         le=65_535,
-        description="Port of `/metrics`, `/healthz` and `/readyz`. Default: none, the paths are not served.",
+        description="Port of `/metrics`, `/healthz` and `/readyz`, such as 9100. "
+        "By default, the paths are not served.",
     )
     metrics_host: str = Field(
         default="127.0.0.1", description="Address on which `/metrics`, `/healthz` and `/readyz` listen."

@@ -85,7 +85,7 @@ class _TokenGuard:
         if given is not None and hmac.compare_digest(given, self._expected_header):
             self._attempts.record_success(address)
             return None
-        if given is not None:  # a request without a token is no attempt to guess it
+        if given is not None:  # a request without a token is not an attempt to guess it
             self._attempts.record_failure(address)
         said = "Send the header: Authorization: Bearer TOKEN\n"
         return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

@@ -217,7 +217,12 @@ class Compactor:
             await _append_events(connection, *paid)
             raise
         if not is_wanted:
-            log.info("summary skipped, step not due", tenant=tenant, is_projected=is_projected)
+            log.info(
+                "summary skipped, step not due",
+                tenant=tenant,
+                is_projected=is_projected,
+                is_moving=is_moving,
+            )
             await _append_events(connection, *paid)
             return
         written = build_summary_event(place, step, text, written_by)

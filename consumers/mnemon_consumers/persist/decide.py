@@ -15,7 +15,7 @@ from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, build_
 from mnemon_infra.delivery import Delivery
 
 NOT_PROJECTED: Final = Ack("no projection reads the event yet")
-IS_FILLER: Final = Ack("a filler of a restore or a move is no event")
+IS_FILLER: Final = Ack("a filler of a restore or a move is not an event")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,12 @@ class FactProposedV1(Event):
     tier: Tier | None = Field(
         default=None, description="Tier of the fact. Default: derived from the words of the text."
     )
-    importance: int | None = Field(default=None, ge=1, le=10, description="Importance, 1 to 10.")
+    importance: int | None = Field(
+        default=None,
+        ge=1,
+        le=10,
+        description="Importance, 1 to 10. Default: derived from the words of the text.",
+    )
     expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
     supersedes: Identifier | None = Field(
         default=None, description="Id of the fact that the proposal replaces."

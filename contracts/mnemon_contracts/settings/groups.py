@@ -325,7 +325,8 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of facts of the tier `profile`. Default: no limit.",
+        description="Maximum characters of facts of the tier `profile`, the most important facts first. "
+        "Default: no limit.",
     )
     working: int | None = Field(
         default=None,

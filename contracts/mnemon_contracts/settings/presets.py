@@ -56,7 +56,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "002": Preset(
-            "Ten messages, three summaries and key facts in a context of fixed size",
+            "Ten messages, three summaries and facts of the tier `profile` in a context of fixed size",
             {
                 "recent_messages": 10,
                 "time_stamps.enabled": False,

@@ -40,7 +40,12 @@ class SearchRequest(Contract):
     """Search memory for a query."""
 
     query: Text = Field(description="Query, in any language.")
-    limit: int = Field(default=5, ge=1, le=100, description="Maximum number of hits.")
+    limit: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="Maximum number of hits. Default: the setting `retrieval.limit`, 5 unless changed.",
+    )
     threshold: float | None = Field(
         default=None,
         ge=0,
@@ -162,7 +167,9 @@ class SaveV1(Contract):
         default=None, description="Tier of the fact. Default: derived from the words of the text."
     )
     importance: Weight | None = Field(
-        default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
+        default=None,
+        description="Importance: 1 to 10, or `high`, `normal`, `low`. Default: derived from the words of "
+        "the text.",
     )
     expires_at: MomentOrDay | None = Field(
         default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."

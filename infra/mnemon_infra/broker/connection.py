@@ -186,8 +186,8 @@ def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachab
         # The server's message is sometimes lost with the connection.
         how = "rejects" if refused else "closed the connection, as it does when it rejects"
         return BrokerRefused(
-            f"the NATS server at {redact_address(url)} {how} the credentials: check user and password in "
-            f"MNEMON_NATS_URL, such as nats://user:password@host:4222, or check {CREDENTIALS} or {NKEY_SEED}"
+            f"the NATS server at {redact_address(url)} {how} the credentials: check name and password in "
+            f"MNEMON_NATS_URL, such as nats://name:password@host:4222, or check {CREDENTIALS} or {NKEY_SEED}"
         )
     if any(isinstance(each, ssl.SSLError) for each in failures):
         return BrokerRefused(

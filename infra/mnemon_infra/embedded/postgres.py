@@ -153,7 +153,10 @@ class Postgres(ServerProcess):
             await process.wait()
             raise
         if process.returncode:
-            raise ServerFailed(f"{program} failed: {output.decode(errors='replace').strip()}")
+            raise ServerFailed(
+                f"{program} failed: {output.decode(errors='replace').strip()}. Check the space and "
+                f"the rights of the folder {self._home.parent}"
+            )
 
     def _postmaster(self) -> list[str]:
         """Return the lines of postmaster.pid: the first is the process id, the eighth the status.

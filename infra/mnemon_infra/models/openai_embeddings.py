@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import structlog
 from numpy.typing import NDArray
-from openai import APIStatusError, AsyncOpenAI, OpenAIError
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 from openai.types import CreateEmbeddingResponse
 
 from mnemon_infra.config import Deployment
@@ -47,6 +47,8 @@ NO_KEY = "none"
 
 SHORTEST = 200
 """A refused text is halved until it has at most this many characters; if refused again, it gets no vector."""
+
+_CHECK = "Check the server, and MNEMON_EMBEDDING_URL"
 
 log = structlog.get_logger("embeddings")
 
@@ -95,12 +97,20 @@ class _EmbeddingEndpoint:
             )
         except APIStatusError as error:
             raise self._refused(error.status_code) from None
+        except APIConnectionError as error:
+            raise EmbeddingUnavailable(
+                f"{self._at} does not answer: {type(error).__name__}. {_CHECK}"
+            ) from None
         except (OpenAIError, ValueError) as error:
-            raise EmbeddingUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
+            raise EmbeddingUnavailable(
+                f"{self._at} gave an unusable answer: {type(error).__name__}. {_CHECK}"
+            ) from None
         try:
             return _parse_rows(answer, len(texts))
         except (AttributeError, TypeError, ValueError):
-            raise EmbeddingUnavailable(f"{self._at} did not return a vector for each text") from None
+            raise EmbeddingUnavailable(
+                f"{self._at} did not return a vector of finite numbers for each text. {_CHECK}"
+            ) from None
 
     def refused(self, why: str) -> EmbeddingRefused:
         """Return the error for a refusal; its message is the address of the endpoint, followed by `why`."""
@@ -123,8 +133,10 @@ class _EmbeddingEndpoint:
                     f"has no model {self._model}, or no /embeddings (HTTP 404): check the setting "
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
-            case 408 | 409 | 429:
-                return EmbeddingUnavailable(f"{self._at} is overloaded (HTTP {status})")
+            case 429:
+                return EmbeddingUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
+            case 408 | 409:
+                return EmbeddingUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
@@ -290,7 +302,8 @@ def _parse_rows(answer: CreateEmbeddingResponse, count: int) -> NDArray[np.float
     """Return the vectors in the order of the texts.
 
     Raises:
-        AttributeError, TypeError, ValueError: the answer does not have a vector for each text.
+        AttributeError, TypeError, ValueError: the answer does not have a vector of finite numbers for
+            each text.
     """
     by_index = {item.index: _parse_vector(item.embedding) for item in answer.data}
     if len(answer.data) != count or by_index.keys() != set(range(count)):

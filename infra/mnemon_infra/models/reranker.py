@@ -27,6 +27,8 @@ ANSWER_BYTES: Final = 2 * 1024 * 1024
 LONGEST: Final = 10.0
 """Maximum seconds of each step of a request, such as the connection; callers limit the request as a whole."""
 
+_CHECK: Final = "Check the server, and MNEMON_RERANKER_URL"
+
 _Format: TypeAlias = Literal["documents", "texts"]
 
 
@@ -104,7 +106,10 @@ class RerankerEndpoint:
                 scores = await self._request_scores(model, query, texts)
             outcome = "answered"
         except TimeoutError:
-            raise RerankerUnavailable(f"{self._at} did not answer within {seconds:.3g} s") from None
+            raise RerankerUnavailable(
+                f"{self._at} did not answer within {seconds:.3g} s. Check the server at MNEMON_RERANKER_URL, "
+                "or raise retrieval.reranker_timeout_ms"
+            ) from None
         except RerankerRefused:
             outcome = "refused"
             raise
@@ -125,7 +130,7 @@ class RerankerEndpoint:
         try:
             return parse_scores(body, len(texts))
         except ValueError as error:
-            raise RerankerUnavailable(f"{self._at} gave an unusable answer: {error}") from None
+            raise RerankerUnavailable(f"{self._at} gave an unusable answer: {error}. {_CHECK}") from None
 
     async def _post(self, request: bytes) -> tuple[int, bytes]:
         """Return the status of the answer, and its body if the status is 200."""
@@ -142,7 +147,7 @@ class RerankerEndpoint:
                     body += piece
                     if len(body) > ANSWER_BYTES:
                         raise RerankerUnavailable(
-                            f"{self._at} gave an answer of more than {ANSWER_BYTES:,} bytes"
+                            f"{self._at} gave an answer of more than {ANSWER_BYTES:,} bytes. {_CHECK}"
                         )
                 return 200, bytes(body)
         except httpx.InvalidURL:
@@ -151,8 +156,7 @@ class RerankerEndpoint:
             ) from None
         except (httpx.HTTPError, OSError) as error:
             raise RerankerUnavailable(
-                f"{self._at} does not answer: {type(error).__name__}. Check the server, "
-                "and MNEMON_RERANKER_URL"
+                f"{self._at} does not answer: {type(error).__name__}. {_CHECK}"
             ) from None
 
     @property
@@ -170,8 +174,10 @@ class RerankerEndpoint:
                     f"has no model {model}, or another path (HTTP 404): check the setting "
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
-            case 408 | 409 | 429:
-                return RerankerUnavailable(f"{self._at} is overloaded (HTTP {status})")
+            case 429:
+                return RerankerUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
+            case 408 | 409:
+                return RerankerUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
             case _ if status < 500:
                 why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
             case _:

@@ -172,7 +172,7 @@ class LiveSettings:
                 if isinstance(error, NotFoundError):
                     problem = f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set again"
                 if problem != said:
-                    log.error("settings read failed, former settings stay", problem=problem)
+                    log.error("settings read failed, former settings stay", error=problem)
                 said = problem
                 await asyncio.sleep(PAUSE)
 

@@ -45,7 +45,7 @@ async def recover_lost_vectors(
     """
 
     async def recover(lost: VectorsLost) -> None:
-        log.error("vectors lost, opening the folder again", problem=str(lost))
+        log.error("vectors lost, opening the folder again", error=str(lost))
         try:
             await gate.close()
             # Reset the position before the folder is opened: after a kill in between, the next start opens an
@@ -75,7 +75,7 @@ async def recover_lost_collections(
     """
 
     async def try_recovery(lost: VectorsLost) -> None:
-        log.error("collections lost, creating them again", problem=str(lost))
+        log.error("collections lost, creating them again", error=str(lost))
         try:
             await recover()
         except (VectorsUnavailable, VectorsOutdated, nats.errors.Error, OSError) as error:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import grpc
 from qdrant_client import AsyncQdrantClient
-from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.models import (
     FieldCondition,
@@ -57,11 +57,12 @@ _PASSING = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.UNKNOWN,
 }
-_BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
-
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, CONFLICT, _UNPROCESSABLE, _TOO_MANY = 400, 401, 403, 409, 422, 429
 
 _NEXT_STEP = "Start the server, or check MNEMON_QDRANT_URL"
+_CHECK_SERVER = "Check the log of the server, and MNEMON_QDRANT_URL"
 _REFUSED = {grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED}
+_NO_ANSWER = {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
 
 
 @contextmanager
@@ -76,7 +77,9 @@ def translate_errors() -> Iterator[None]:
     except UnexpectedResponse as error:
         if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
             raise
-        raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
+        raise VectorsUnavailable(_describe_status(error)) from error
+    except ResourceExhaustedResponse as error:
+        raise VectorsUnavailable(_describe_rate_limit(str(error))) from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
         raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
 
@@ -84,13 +87,35 @@ def translate_errors() -> Iterator[None]:
 def _describe_fault(code: grpc.StatusCode, details: str) -> str:
     """Return a message for an error of gRPC, with the next step."""
     if code in _REFUSED:
-        return f"Qdrant refuses the API key: {details}. Check MNEMON_QDRANT_API_KEY"
+        return _describe_refused_key(details)
     if code is grpc.StatusCode.NOT_FOUND:
         return (
             f"Qdrant has lost a collection: {details}. A running `index` creates it and indexes the log "
             "again; after a change of the embedding model, stop the consumers and run `mnemon reindex`"
         )
-    return f"Qdrant does not answer: {code.name}: {details}. {_NEXT_STEP}"
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return _describe_rate_limit(details)
+    if code in _NO_ANSWER:
+        return f"Qdrant does not answer: {code.name}: {details}. {_NEXT_STEP}"
+    return f"Qdrant failed: {code.name}: {details}. {_CHECK_SERVER}"
+
+
+def _describe_status(error: UnexpectedResponse) -> str:
+    """Return a message for an answer with an unexpected HTTP status, with the next step."""
+    status = f"HTTP {error.status_code} {error.reason_phrase}".strip()
+    if error.status_code in (_UNAUTHORIZED, _FORBIDDEN):
+        return _describe_refused_key(status)
+    if error.status_code == _TOO_MANY:
+        return _describe_rate_limit(status)
+    return f"Qdrant failed: {status}. {_CHECK_SERVER}"
+
+
+def _describe_refused_key(why: str) -> str:
+    return f"Qdrant refuses the API key: {why}. Check MNEMON_QDRANT_API_KEY"
+
+
+def _describe_rate_limit(why: str) -> str:
+    return f"Qdrant has reached a limit: {why}. Repeat later, or raise the limits of the server"
 
 
 def alias_of(schema: str, collection: Collection) -> str:

@@ -236,7 +236,7 @@ def _is_changed(control: SettingControl, form: Mapping[str, str]) -> bool:
         try:
             return _drop_empty_parts(control.read_value(form)) != _drop_empty_parts(json.loads(was))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidBody(f"was.{control.name}", "is not a list of prices") from error
+            raise InvalidBody(f"was.{control.name}", "is not a list of prices; reload the page") from error
     return control.name in form and form[control.name] != was
 
 

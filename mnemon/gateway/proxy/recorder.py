@@ -196,13 +196,13 @@ class ConversationRecorder:
                     )  # one that is too large keeps no other out
                     events.append(chat_event)
             except (InvalidBody, ValueError) as error:
-                log.warning("message not stored", tenant=thread.tenant, reason=type(error).__name__)
+                log.warning("message not stored", tenant=thread.tenant, error=type(error).__name__)
         try:
             if events:
                 await self._memory.get_publisher(thread.tenant).publish_many(events)
         except (PublishFailed, InvalidBody, InvalidId, BrokerError) as error:
             log.warning(
-                "messages not stored", tenant=thread.tenant, messages=len(events), reason=type(error).__name__
+                "messages not stored", tenant=thread.tenant, messages=len(events), error=type(error).__name__
             )
             return False
         for each in messages:

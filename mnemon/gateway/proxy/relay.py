@@ -129,7 +129,7 @@ class Relay(Response):
             await _refuse(HTTPStatus.GATEWAY_TIMEOUT, "timeout").to_response()(scope, receive, send)
             return
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the address of a redirect may be invalid
-            log.warning("provider not reached", host=self._request.url.host, reason=type(error).__name__)
+            log.warning("provider not reached", host=self._request.url.host, error=type(error).__name__)
             await _refuse(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(scope, receive, send)
             return
         try:
@@ -149,7 +149,7 @@ class Relay(Response):
         except httpx.HTTPError as error:
             # The server closes a connection whose response is not whole, as the provider did.
             log.warning(
-                "provider ended response early", host=self._request.url.host, reason=type(error).__name__
+                "provider ended response early", host=self._request.url.host, error=type(error).__name__
             )
             return
         finally:

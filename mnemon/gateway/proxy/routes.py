@@ -156,7 +156,7 @@ class Proxy:
                     thread.user, "context", request, ContextReplyV1
                 )
         except (AskFailed, InvalidBody, BrokerError, TimeoutError) as error:
-            log.warning("request passed without memory", tenant=thread.tenant, reason=type(error).__name__)
+            log.warning("request passed without memory", tenant=thread.tenant, error=type(error).__name__)
             return PlacedContext()
         return split_context(reply, texts)
 

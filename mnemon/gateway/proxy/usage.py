@@ -58,7 +58,7 @@ class UsageRecorder:
 
             await retry_store(store, PAUSE)
         except (InvalidBody, BrokerError) as error:
-            log.warning("tokens of a chat not counted", tenant=owner[0], reason=type(error).__name__)
+            log.warning("tokens of a chat not counted", tenant=owner[0], error=type(error).__name__)
 
     async def _read_spending(self, tenant: str) -> Spending:
         """Return the prices of a tenant; no prices if the settings cannot be read."""

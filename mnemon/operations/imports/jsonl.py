@@ -107,7 +107,7 @@ class JsonLinesReader:
             conversation, event = self._rename_conversations(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
-            raise _InvalidLine("n", "must be a whole number, 1 or more")
+            raise _InvalidLine("n", "must be a whole number from 1 to 2^40 - 1")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
     def _create_id(self, record: dict[str, Any]) -> str:

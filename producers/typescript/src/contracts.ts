@@ -462,7 +462,7 @@ export interface SaveV1 {
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
-   * Importance: 1 to 10, or `high`, `normal`, `low`.
+   * Importance: 1 to 10, or `high`, `normal`, `low`. Default: derived from the words of the text.
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
@@ -1074,7 +1074,7 @@ export interface SearchV1 {
    */
   query: string;
   /**
-   * Maximum number of hits.
+   * Maximum number of hits. Default: the setting `retrieval.limit`, 5 unless changed.
    */
   limit?: number;
   /**
@@ -1176,7 +1176,7 @@ export interface SearchV2 {
    */
   query: string;
   /**
-   * Maximum number of hits.
+   * Maximum number of hits. Default: the setting `retrieval.limit`, 5 unless changed.
    */
   limit?: number;
   /**
@@ -1996,7 +1996,7 @@ export interface FactProposedV1 {
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
-   * Importance, 1 to 10.
+   * Importance, 1 to 10. Default: derived from the words of the text.
    */
   importance?: number | null;
   /**

@@ -41,7 +41,10 @@ async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
         saved, missing = (message for message in second if isinstance(message, ToolMessage))
         assert '"decision":"saved"' in saved.text
         assert missing.status == "error"
-        assert missing.text == "not_found: there is no fact, message, document or summary 'pf_404'"
+        assert (
+            missing.text
+            == "not_found: there is no fact, message, document or summary 'pf_404'; find the id with `search`"
+        )
         assert {tool.name for tool in model._tools} == {tool["name"] for tool in list_definitions("mcp")}
 
         done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)

@@ -91,7 +91,10 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
             (
                 "memory_get",
                 {"id": saved["id"]},
-                f"not_found: there is no fact, message, document or summary '{saved['id']}'.",
+                (
+                    f"not_found: there is no fact, message, document or summary '{saved['id']}'; "
+                    "find the id with `search`."
+                ),
             ),
             ("memory_save", {}, "bad_request: text: Field required"),
             ("memory_search", {"query": "tea", "limit": 1000}, "bad_request: limit: "),

@@ -253,7 +253,7 @@ async def test_process_ends_at_an_older_log_and_runs_with_the_newest_again(
     failure, reason = await faulty.readiness.measure_failure("ends at position 1, and had events up to")
     assert "`mnemon restore`" in reason
     await faulty.wait()
-    assert "log stream recreated, ending this process" in faulty.log
+    assert "log stream replaced, ending this process" in faulty.log
     await faulty.start()
     await faulty.wait()
     assert "LogLost: the log ends at position 1" in faulty.log

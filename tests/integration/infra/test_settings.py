@@ -283,7 +283,7 @@ async def test_a_bucket_lost_and_created_again_is_followed(
             assert (live.value.recent_messages, live.get_settings("acme").recent_messages) == (5, 6)
             await provision(connection)
             await until(lambda: live.value == live.get_settings("acme") == SettingsV1())
-        (said,) = [line["problem"] for line in lines if line["log_level"] == "error"]
+        (said,) = [line["error"] for line in lines if line["log_level"] == "error"]
         assert "`mnemon provision`" in said
         await change_settings(connection, setting(recent_messages=7))
         await until(lambda: live.value.recent_messages == 7)

@@ -79,7 +79,7 @@ class SnapshotResolver:
         """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
-                raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future")
+                raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future; give a past time")
             position = await find_position(self._broker.connection, moment)
             residence = self._settings.get_residence(tenant)
             if residence is not None and residence.first and position < residence.last:
@@ -106,7 +106,8 @@ class SnapshotResolver:
         if erased > position:
             raise Refusal(
                 "refused",
-                f"as_of: content of the user was erased at position {erased}; give a later position",
+                f"as_of: content of the user was erased at position {erased}; give this position, a later "
+                "one, or a later time",
             )
 
     async def _find_snapshot(self, position: int) -> int:

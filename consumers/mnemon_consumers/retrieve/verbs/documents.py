@@ -96,6 +96,9 @@ class DocumentVerb:
             raise InvalidBody("document_id", "the field is missing; name the document to remove")
         seen = await self._memory.load_documents(address.owner, await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
-            raise Refusal("not_found", f"there is no document {request.document_id!r}")
+            raise Refusal(
+                "not_found",
+                f"there is no document {request.document_id!r}; list the documents with `document`",
+            )
         position = await self._log.publish_event(address, DocumentRemovedV1(document_id=request.document_id))
         return await self._list_documents(address, request, position, request.document_id)

@@ -59,7 +59,7 @@ class TaskVerb:
         seen = await self._memory.load_tasks(address.owner, await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
-            raise Refusal("not_found", f"there is no task {request.task_id!r}")
+            raise Refusal("not_found", f"there is no task {request.task_id!r}; list the tasks with `tasks`")
         position = seen.seq
         if request.action == "remove":
             position = await self._log.publish_event(address, TaskRemovedV1(task_id=known.id))

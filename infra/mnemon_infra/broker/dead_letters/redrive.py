@@ -120,7 +120,10 @@ async def _redrive_event(
         return AlreadyApplied()
     headers = _build_headers(original, letter)
     if _measure_message(headers, original.data) > connection.max_payload:
-        return Kept("the event with its headers exceeds the maximum size of a message at the server")
+        return Kept(
+            "the event with its headers exceeds the maximum size of a message at the server: raise "
+            "`max_payload` of the server, then redrive again"
+        )
     acknowledged = await connection.jetstream().publish(
         letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
     )

@@ -114,7 +114,7 @@ async def watch_durables(
                         "log stream deleted, nothing is stored", consumers=consumers, next_step=_NEXT_STEP
                     )
             elif change or (is_gone and former is None):
-                log.critical("log stream recreated, ending this process", consumers=consumers)
+                log.critical("log stream replaced, ending this process", consumers=consumers)
                 end_process(f"{change or _RECREATED}. {LOG_CHANGE_STEP}")
                 return
             else:

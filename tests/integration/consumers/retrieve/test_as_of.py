@@ -163,7 +163,10 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
             "as_of: position 4 is not in the log, which goes from 1 to 3",
         )
         code, _, said = await problem(stock, verb, as_of="2200-01-01T00:00:00Z", **request)
-        assert (code, said) == ("bad_request", "as_of: 2200-01-01T00:00:00Z is in the future")
+        assert (code, said) == (
+            "bad_request",
+            "as_of: 2200-01-01T00:00:00Z is in the future; give a past time",
+        )
         code, _, said = await problem(stock, verb, as_of=2, min_seq=3, **request)
         assert (code, said) == ("bad_request", "min_seq: 3 is later than `as_of`, which is position 2")
     assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]

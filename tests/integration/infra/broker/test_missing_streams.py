@@ -127,7 +127,7 @@ async def test_deleted_log_is_reported_once_and_not_recreated(
     said = [line for line in lines if line["log_level"] in ("error", "critical")]
     assert [line["event"] for line in said] == [
         "log stream deleted, nothing is stored",
-        "log stream recreated, ending this process",
+        "log stream replaced, ending this process",
     ]
     assert said[0]["next_step"].startswith("if the stream was deleted, first restore")
 

@@ -79,7 +79,7 @@ async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path,
     await server.start()
     place = server.url.removeprefix("nats://")
     try:
-        with pytest.raises(BrokerRefused, match="credentials: check user and password") as refused:
+        with pytest.raises(BrokerRefused, match="credentials: check name and password") as refused:
             await connect(f"nats://{who}{place}", name="test")
         await (await connect(f"nats://bot:secret@{place}", name="test")).close()
     finally:

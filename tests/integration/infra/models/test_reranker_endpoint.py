@@ -82,7 +82,7 @@ async def test_server_that_takes_texts_is_asked_for_texts(
         (403, RerankerRefused, "refuses the key"),
         (404, RerankerRefused, f"has no model {MODEL}, or another path"),
         (422, RerankerRefused, "refuses requests"),
-        (429, RerankerUnavailable, "is overloaded"),
+        (429, RerankerUnavailable, "limits the rate"),
         (503, RerankerUnavailable, r"127\.0\.0\.1 failed \(HTTP 503\)"),
     ],
 )

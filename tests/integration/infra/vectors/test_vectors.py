@@ -5,9 +5,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import grpc
+import httpx
 import pytest
 import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
+from qdrant_client.http.exceptions import UnexpectedResponse
 from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from mnemon_infra.config import Deployment
@@ -180,12 +182,29 @@ async def test_unreachable_vector_server_is_named() -> None:
     [
         (grpc.StatusCode.UNAUTHENTICATED, "MNEMON_QDRANT_API_KEY"),
         (grpc.StatusCode.NOT_FOUND, "mnemon reindex"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "raise the limits"),
+        (grpc.StatusCode.INTERNAL, "Check the log of the server"),
         (grpc.StatusCode.UNAVAILABLE, "MNEMON_QDRANT_URL"),
     ],
 )
 def test_faults_of_the_server_name_the_next_step(code: grpc.StatusCode, named: str) -> None:
     fault = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details="told by Qdrant")
     with pytest.raises(VectorsUnavailable, match=rf"told by Qdrant\..*{named}"), translate_errors():
+        raise fault
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, "Qdrant refuses the API key: HTTP 401.*MNEMON_QDRANT_API_KEY"),
+        (403, "Qdrant refuses the API key: HTTP 403.*MNEMON_QDRANT_API_KEY"),
+        (429, "Qdrant has reached a limit: HTTP 429"),
+        (500, "Qdrant failed: HTTP 500.*log of the server"),
+    ],
+)
+def test_unexpected_statuses_of_the_server_are_told_apart(status: int, message: str) -> None:
+    fault = UnexpectedResponse(status, "", b"", httpx.Headers())
+    with pytest.raises(VectorsUnavailable, match=message), translate_errors():
         raise fault
 
 

@@ -62,7 +62,7 @@ class ForgetVerb:
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             if seen.value is None:
-                raise Refusal("not_found", f"there is no fact {fact_id!r}")
+                raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
             return await self._remove_fact(address, seen.value.fact)
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:

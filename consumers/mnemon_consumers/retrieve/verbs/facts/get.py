@@ -38,6 +38,14 @@ _NAMED: Final[Mapping[FoundScope | None, str]] = {
     None: "fact, message, document or summary",
 }
 
+_NEXT_STEPS: Final[Mapping[FoundScope | None, str]] = {
+    "memories": "list the facts with `read`",
+    "messages": "list the messages with `history`",
+    "documents": "list the documents with `document`",
+    "summaries": "find the summary with `search`",
+    None: "find the id with `search`",
+}
+
 
 class GetVerb:
     """Answers `get`: a whole fact, message or summary, or a document of which each reply has up to
@@ -65,7 +73,10 @@ class GetVerb:
         for scope, read in readers.items():
             if request.scope in (None, scope) and (reply := await read(owner, request)):
                 return reply
-        raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
+        raise Refusal(
+            "not_found",
+            f"there is no {_NAMED[request.scope]} {request.id!r}; {_NEXT_STEPS[request.scope]}",
+        )
 
     async def _get_fact(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)

@@ -187,5 +187,5 @@ def _build_fact(fact: FactRecord) -> Fact:
 
 def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not select_unexpired([history.fact], now()):
-        raise Refusal("not_found", f"there is no fact {fact_id!r}")
+        raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
     return history

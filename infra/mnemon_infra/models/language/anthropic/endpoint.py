@@ -8,6 +8,7 @@ from typing import Any, Literal
 import httpx2
 from anthropic import (
     AnthropicError,
+    APIConnectionError,
     APIRequest,
     APIStatusError,
     AsyncAnthropic,
@@ -120,8 +121,16 @@ class AnthropicEndpoint:
             yield
         except APIStatusError as error:
             raise self._refused(error) from None
+        except (APIConnectionError, httpx2.TransportError) as error:
+            raise ModelUnavailable(
+                f"{self.at} does not answer: {type(error).__name__}. Check the server, and "
+                "MNEMON_ANTHROPIC_URL"
+            ) from None
         except (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError) as error:
-            raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
+            raise ModelUnavailable(
+                f"{self.at} gave an unusable answer: {type(error).__name__}. Check the server, and "
+                "MNEMON_ANTHROPIC_URL"
+            ) from None
 
     def _refused(self, error: APIStatusError) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
@@ -142,9 +151,9 @@ class AnthropicEndpoint:
                     "check the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
             case 400 | 413 | 422:
                 return RequestRefused(
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
@@ -156,6 +165,16 @@ class AnthropicEndpoint:
                 )
             case _:
                 return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
+
+
+def describe_pause(status: int) -> str:
+    """Return why the provider asks for a pause, as a phrase that follows its name."""
+    match status:
+        case 429:
+            return "limits the rate of requests"
+        case 529:
+            return "is overloaded"
+    return "could not handle a request now"
 
 
 def build_params(
@@ -228,7 +247,8 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        raise of(f"Anthropic is overloaded (HTTP {response.status_code})", wait)
+        why = describe_pause(response.status_code)
+        raise of(f"Anthropic {why} (HTTP {response.status_code})", wait)
     return response
 
 

@@ -29,8 +29,11 @@ LONGEST_WAIT = 60.0
 
 T = TypeVar("T")
 
-_NO_ANSWERS = (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError, AttributeError)
-"""Errors that calls of the SDK raise without a readable answer of the server."""
+_NO_ANSWER = (httpx2.TransportError, httpx2.InvalidURL)
+"""Errors that calls of the SDK raise without an answer of the server."""
+
+_UNUSABLE_ANSWER = (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError)
+"""Errors that calls of the SDK raise for an answer that is unreadable."""
 
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
@@ -74,8 +77,15 @@ class GoogleEndpoint:
             return await trying(call)
         except APIError as error:
             raise self._refused(error) from None
-        except _NO_ANSWERS as error:
-            raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
+        except _NO_ANSWER as error:
+            raise ModelUnavailable(
+                f"{self._at} does not answer: {type(error).__name__}. Check the server, and MNEMON_GOOGLE_URL"
+            ) from None
+        except _UNUSABLE_ANSWER as error:
+            raise ModelUnavailable(
+                f"{self._at} gave an unusable answer: {type(error).__name__}. Check the server, and "
+                "MNEMON_GOOGLE_URL"
+            ) from None
 
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
         """Return a resource with all its fields, of which the SDK drops those that it does not know.
@@ -120,9 +130,12 @@ class GoogleEndpoint:
                     "check the setting of the model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
-                return ModelBusy(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
+                why = "limits the rate of requests" if status == 429 else "is overloaded"
+                return ModelBusy(f"{self._at} {why} (HTTP {status})", _read_retry_after(error))
             case 408 | 409 | 499:
-                return ModelUnavailable(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
+                return ModelUnavailable(
+                    f"{self._at} could not handle a request now (HTTP {status})", _read_retry_after(error)
+                )
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import httpx
 import structlog
-from openai import APIStatusError, AsyncOpenAI, OpenAIError
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 
 from mnemon_infra.models.language.port import (
     NO_KEY,
@@ -144,8 +144,15 @@ class OpenAIEndpoint:
             yield
         except APIStatusError as error:
             raise self._refused(error, of) from None
+        except (APIConnectionError, httpx.TransportError) as error:
+            raise ModelUnavailable(
+                f"{self.at} does not answer: {type(error).__name__}. Check the server, and MNEMON_MODEL_URL"
+            ) from None
         except (OpenAIError, httpx.HTTPError, LookupError, AttributeError, TypeError, ValueError) as error:
-            raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
+            raise ModelUnavailable(
+                f"{self.at} gave an unusable answer: {type(error).__name__}. Check the server, and "
+                "MNEMON_MODEL_URL"
+            ) from None
 
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
@@ -170,9 +177,9 @@ class OpenAIEndpoint:
                     "check the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} limits the rate of requests (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} could not handle a request now (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(

@@ -123,7 +123,7 @@ async def test_hit_is_read_whole_by_its_id(
     assert (whole.from_seq, whole.to_seq, whole.at) == (said, said, hit.at)
     assert (await memory_client.get("u1", "s1")).summary == whole
     absent = await ask(stock, "get", 2, id="s2", scope="summaries")
-    assert absent["error"]["message"] == "there is no summary 's2'"
+    assert absent["error"]["message"] == "there is no summary 's2'; find the summary with `search`"
     refused = await ask(stock, "get", 1, id="s1", scope="summaries")
     assert refused["error"]["code"] == "bad_request"
 
