@@ -20,7 +20,7 @@ LEAST_READ = 64 * 1024
 """Bytes that a client has to read in `WRITE_SECONDS`: 2 KiB/s."""
 
 REQUEST_SECONDS = 30.0
-"""Seconds after which a connection without an open request ends, if it has had none for as long before."""
+"""Seconds after which a connection ends that has no open request, and whose client reads no answer."""
 
 
 class _ConnectionProtocol(H11Protocol):
@@ -35,7 +35,7 @@ class _ConnectionProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
+        self._watch_use()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._unread, self._unused):
@@ -63,13 +63,24 @@ class _ConnectionProtocol(H11Protocol):
         else:
             self._watch_reading()
 
-    def _end_unused(self, answered: RequestResponseCycle | None) -> None:
-        """End the connection if it has no open request, and had none since `answered`; else look later."""
-        is_unused = self.cycle is None or self.cycle.response_complete
-        if is_unused and self.cycle is answered:
+    def _watch_use(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            waiting = self.transport.get_write_buffer_size()
+            self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle, waiting)
+        else:
+            self._unused = self.loop.call_later(REQUEST_SECONDS, self._watch_use)
+
+    def _end_unused(self, answered: RequestResponseCycle | None, waiting: int) -> None:
+        """End the connection if it has had no request since `answered`; else look later.
+
+        A complete answer may still be in the buffer: the connection is in use while its client reads
+        `LEAST_READ` of the bytes that were `waiting`, or the rest of them.
+        """
+        is_read = waiting > 0 and self.transport.get_write_buffer_size() <= max(waiting - LEAST_READ, 0)
+        if self.cycle is answered and not is_read:
             self.transport.abort()
-            return
-        self._unused = self.loop.call_later(REQUEST_SECONDS, self._end_unused, self.cycle)
+        else:
+            self._watch_use()
 
 
 class _UvicornServer(uvicorn.Server):
