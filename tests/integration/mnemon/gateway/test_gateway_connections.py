@@ -26,6 +26,7 @@ from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
 from mnemon.http import server
 from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_infra.config import Deployment
+from mnemon_infra.settings import api_keys
 from mnemon_infra.settings.api_keys import ApiKeys, IssuedKey, issue_key, open_api_keys
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import TIMEOUT, until
@@ -240,6 +241,30 @@ async def test_connection_is_in_use_until_after_its_answer(monkeypatch: pytest.M
         connection.pass_time()
         await connection.request()
         assert b"last" in await connection.read(lambda part: part.endswith(b"0\r\n\r\n"))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_key_that_cannot_be_looked_up(
+    gateway: LocalGateway, provider: OddProvider, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    provider.response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    key = {"Authorization": f"Bearer {gateway.issued.text}"}
+    own = {"Mnemon-Key": gateway.issued.text, "Authorization": "Bearer of-the-client"}
+    async with httpx.AsyncClient(base_url=gateway.url, timeout=TIMEOUT) as client:
+        if is_known:
+            assert (await client.get("/openai/v1/models", headers=key)).status_code == 200
+        forget_keys(gateway.keys, monkeypatch)
+        for _ in range(2):
+            assert (await client.get("/openai/v1/models", headers=own)).status_code == 200
+            answer = await client.get("/openai/v1/models", headers=key)
+            assert answer.status_code == (200 if is_known else 503)
+
+
+def forget_keys(keys: ApiKeys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the process look up no key, as if it had seen none and looked up too many others."""
+    keys._present.clear()
+    keys._known.clear()
+    monkeypatch.setattr(api_keys, "MAX_LOOKUPS", 0)
 
 
 @pytest.mark.parametrize(
