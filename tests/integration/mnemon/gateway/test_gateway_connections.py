@@ -23,6 +23,7 @@ from mnemon.gateway.callers import Callers
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.proxy.messages import ChatMessage
 from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
+from mnemon.gateway.routes import changes
 from mnemon.http import server
 from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_infra.config import Deployment
@@ -258,6 +259,35 @@ async def test_key_that_cannot_be_looked_up(
             assert (await client.get("/openai/v1/models", headers=own)).status_code == 200
             answer = await client.get("/openai/v1/models", headers=key)
             assert answer.status_code == (200 if is_known else 503)
+
+
+async def test_stream_continues_while_the_key_cannot_be_checked(
+    gateway: LocalGateway, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = MemoryClient(connection, tenant="acme")
+    headers = {"Authorization": f"Bearer {gateway.issued.text}"}
+    async with (
+        asyncio.timeout(TIMEOUT),
+        httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client,
+        client.stream("GET", "/v1/changes") as answer,
+    ):
+        lines = answer.aiter_lines()
+        await bot.publish("anna", "user", "First")
+        await read_event(lines, "First")
+        forget_keys(gateway.keys, monkeypatch)
+        for text in ("Second", "Third"):
+            await bot.publish("anna", "user", text)
+            await read_event(lines, text)
+        monkeypatch.setattr(changes, "TAIL_TIMEOUT", 0)
+        await bot.publish("anna", "user", "Fourth")
+        assert not [line async for line in lines if "Fourth" in line]
+
+
+async def read_event(lines: AsyncIterator[str], text: str) -> None:
+    async for line in lines:
+        if text in line:
+            return
+    pytest.fail(f"the stream ended before {text!r}")
 
 
 def forget_keys(keys: ApiKeys, monkeypatch: pytest.MonkeyPatch) -> None:
