@@ -12,10 +12,11 @@ const baseURL = MNEMON_MODEL_URL ?? "http://127.0.0.1:11434/v1";
 const provider = createOpenAICompatible({ name: "local", baseURL, apiKey: OPENAI_API_KEY });
 const model = wrapLanguageModel({
   model: provider(MNEMON_MODEL ?? "qwen3:8b"),
-  middleware: memoryMiddleware(memory, { user: process.argv[2] ?? "me" }),
+  // Each run begins with an empty history, and therefore a new conversation; the memory has the earlier ones.
+  middleware: memoryMiddleware(memory, { user: process.argv[2] ?? "me", conversation: crypto.randomUUID() }),
 });
 
-const messages = []; // of this run; the memory has those of earlier ones
+const messages = [];
 for await (const content of createInterface({ input: process.stdin })) {
   messages.push({ role: "user", content });
   let answer = "";

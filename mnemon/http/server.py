@@ -20,10 +20,7 @@ MIN_READ_BYTES = 64 * 1024
 """Bytes that a client has to read in `READ_SECONDS`: 2 KiB/s."""
 
 IDLE_SECONDS = 30.0
-"""Seconds between two checks of a connection.
-
-A check ends a connection that has no open request and has begun none since the previous check.
-"""
+"""Seconds after which a connection ends that has no open request, and whose client reads no answer."""
 
 
 class SlowClientProtocol(H11Protocol):
@@ -38,7 +35,7 @@ class SlowClientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._unused = self.loop.call_later(IDLE_SECONDS, self._end_idle_connection, self.cycle)
+        self._watch_use()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._unread, self._unused):
@@ -66,13 +63,24 @@ class SlowClientProtocol(H11Protocol):
         else:
             self._watch_reading()
 
-    def _end_idle_connection(self, latest: RequestResponseCycle | None) -> None:
-        """End the connection if it has no open request and has begun none since `latest`."""
-        is_unused = self.cycle is None or self.cycle.response_complete
-        if is_unused and self.cycle is latest:
+    def _watch_use(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            waiting = self.transport.get_write_buffer_size()
+            self._unused = self.loop.call_later(IDLE_SECONDS, self._end_idle_connection, self.cycle, waiting)
+        else:
+            self._unused = self.loop.call_later(IDLE_SECONDS, self._watch_use)
+
+    def _end_idle_connection(self, answered: RequestResponseCycle | None, waiting: int) -> None:
+        """End the connection if it has had no request since `answered`; else look later.
+
+        A complete answer may still be in the buffer: the connection is in use while its client reads
+        `MIN_READ_BYTES` of the bytes that were `waiting`, or the rest of them.
+        """
+        is_read = waiting > 0 and self.transport.get_write_buffer_size() <= max(waiting - MIN_READ_BYTES, 0)
+        if self.cycle is answered and not is_read:
             self.transport.abort()
-            return
-        self._unused = self.loop.call_later(IDLE_SECONDS, self._end_idle_connection, self.cycle)
+        else:
+            self._watch_use()
 
 
 class _UvicornServer(uvicorn.Server):

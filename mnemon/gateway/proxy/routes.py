@@ -35,7 +35,7 @@ from mnemon_producers.events import check_id
 log = structlog.get_logger("proxy")
 
 ACCEPTED_SECONDS: Final = 300.0
-"""Seconds after its last check for which a key is accepted while NATS does not answer."""
+"""Seconds after its last check for which a key is accepted while it cannot be checked."""
 
 _PRECEDING_CHARACTERS: Final = 400
 _CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64, keepalive_expiry=60.0)
@@ -87,7 +87,7 @@ class Proxy:
             yield
 
     async def identify(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if NATS does not answer and the client sends the provider's key itself.
+        """Return the caller; None if the key cannot be checked and the client has the provider's key.
 
         Raises:
             Problem: the key is missing or wrong, lacks a scope, or cannot be checked.
@@ -100,21 +100,23 @@ class Proxy:
                 caller = await self._callers.identify(
                     request.client.host if request.client else "", credentials
                 )
-        except (BrokerError, TimeoutError) as error:
+            caller.require_scopes("read", "write")
+        except (BrokerError, TimeoutError, Problem) as error:
+            if isinstance(error, Problem) and error.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+                self._accepted.pop(keys.key or "", None)
+                raise
             if keys.key and (known := self._accepted.get(keys.key)):
                 return known
             if keys.has_own_key:
                 return None
+            if isinstance(error, Problem):
+                raise
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "unavailable",
                 "the NATS server does not answer, so the key cannot be checked; repeat the request later",
                 retryable=True,
             ) from error
-        except Problem:
-            self._accepted.pop(keys.key or "", None)
-            raise
-        caller.require_scopes("read", "write")
         if keys.key:
             self._accepted[keys.key] = caller
         return caller

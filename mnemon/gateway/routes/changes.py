@@ -17,7 +17,7 @@ from mnemon.gateway.problems import Problem
 from mnemon.gateway.routes.parameters import Memory
 from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
 from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
-from mnemon_infra.broker.streams.log_tail import log_tail
+from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.api_keys import CACHE_SECONDS
 
@@ -83,18 +83,39 @@ async def _stream_changes(
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them, until the key is revoked. The `id` of each is its log position."""
-    callers: Callers = request.app.state.callers
+    check = _KeyCheck(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
     async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as tail:
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
-        async for page in _take_while(tail, lambda: callers.is_accepted(selected.caller)):
+        async for page in _take_while(tail, check.is_permitted):
             for delivery in page:
-                if not await callers.is_accepted(selected.caller):
+                if not await check.is_permitted():
                     return  # a client that reads slowly is at a page for long
                 if change := _describe(delivery):
                     yield ServerSentEvent(
                         id=str(change.seq), event=change.event, raw_data=change.body().decode()
                     )
+
+
+class _KeyCheck:
+    """Repeated check of the key of a stream."""
+
+    def __init__(self, callers: Callers, caller: Caller) -> None:
+        self._callers = callers
+        self._caller = caller
+        self._failing_since: float | None = None
+
+    async def is_permitted(self) -> bool:
+        """Return whether the key is valid, or could not be checked for less than `TAIL_TIMEOUT` seconds."""
+        try:
+            is_accepted = await self._callers.is_accepted(self._caller)
+        except (BrokerError, Problem):
+            now = asyncio.get_running_loop().time()
+            if self._failing_since is None:
+                self._failing_since = now
+            return now - self._failing_since < TAIL_TIMEOUT
+        self._failing_since = None
+        return is_accepted
 
 
 async def _take_while(
@@ -105,9 +126,8 @@ async def _take_while(
         coming = asyncio.ensure_future(anext(tail))
         try:
             while not (await asyncio.wait({coming}, timeout=CACHE_SECONDS))[0]:
-                with suppress(BrokerError, Problem):  # the tail raises if that lasts
-                    if not await is_permitted():
-                        return
+                if not await is_permitted():
+                    return
             page = await coming
         finally:
             coming.cancel()

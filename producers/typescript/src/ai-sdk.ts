@@ -130,18 +130,22 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
  * such pairs so far.
  */
 async function identifyLast(history: PromptMessage[], conversation = ""): Promise<string> {
-  const contents = history.filter(({ role }) => role !== "system").map(describeContent);
+  const contents = await Promise.all(history.filter(({ role }) => role !== "system").map(describeContent));
   const pairs = contents.map((content, at) => `${contents[at - 1] ?? ""}\n${content}`);
   const pair = pairs.at(-1);
   const place = JSON.stringify([conversation, pair, pairs.filter((each) => each === pair).length]);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(place)));
-  return `ai-sdk-${[...digest.slice(0, 20)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `ai-sdk-${await digest(new TextEncoder().encode(place))}`;
 }
 
 /** Returns the content that identifies a message. Reasoning parts do not count, because clients leave them out. */
-function describeContent({ role, content }: PromptMessage): string {
+async function describeContent({ role, content }: PromptMessage): Promise<string> {
   const others = typeof content === "string" ? [] : content.filter(({ type }) => !/^(text|reasoning)$/.test(type));
-  const shorten = (data: unknown) => (data instanceof Uint8Array ? data.length : data);
-  const parts = others.map(({ type, toolCallId, data }) => [type, toolCallId, shorten(data)]);
-  return JSON.stringify([role, readText({ role, content }).trim(), parts]);
+  const shorten = (data: unknown) => (data instanceof Uint8Array ? digest(data) : data);
+  const parts = others.map(async ({ type, toolCallId, data }) => [type, toolCallId, await shorten(data)]);
+  return JSON.stringify([role, readText({ role, content }).trim(), await Promise.all(parts)]);
+}
+
+async function digest(bytes: Uint8Array): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return [...hash.slice(0, 20)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

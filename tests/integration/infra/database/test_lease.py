@@ -58,8 +58,8 @@ async def test_block_is_cancelled_when_the_lease_is_lost(
 
     async def end_holder(connection: Connection) -> None:
         await connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name = %s AND pid <> pg_backend_pid() AND state = 'idle in transaction'",
+            "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+            " WHERE locktype = 'advisory' AND granted AND application_name = %s",
             (lease._describe_process(),),
         )
 
@@ -80,16 +80,20 @@ async def test_lease_of_a_holder_that_does_not_renew_it_ends(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_database(database_url) as first, open_database(database_url) as second:
-        monkeypatch.setattr(lease, "LEASE_SECONDS", 0.1)
+        has_ended = False
+        monkeypatch.setattr(lease, "LEASE_SECONDS", 0.5)
         monkeypatch.setattr(lease, "RENEWALS", 1e-6)
 
         async def hold_without_renewal() -> None:
+            nonlocal has_ended
             async with hold_lease(first, "move", "t5"):
                 monkeypatch.undo()
                 await wait_for_lease(second, "move", "t5")
+                has_ended = True
 
         with pytest.raises(DatabaseUnavailable):  # nothing is left to commit
             await hold_without_renewal()
+        assert has_ended, "the block begins, and its lease ends"
 
 
 async def wait_for_lease(database: Database, *of: str) -> None:

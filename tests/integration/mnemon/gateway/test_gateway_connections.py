@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -11,6 +11,11 @@ import psutil
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from mnemon.gateway import request_limits
 from mnemon.gateway.application import create_application
@@ -18,12 +23,23 @@ from mnemon.gateway.callers import Callers
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.proxy.messages import ChatMessage
 from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
+from mnemon.gateway.routes import changes
 from mnemon.http import server
 from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_infra.config import Deployment
+from mnemon_infra.settings import api_keys
 from mnemon_infra.settings.api_keys import ApiKeys, IssuedKey, issue_key, open_api_keys
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import TIMEOUT, until
+
+
+async def connect_client(url: httpx.URL) -> socket.socket:
+    """Return a connection whose client can hold little that it has not read."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, (url.host, url.port))
+    return client
 
 
 @dataclass
@@ -36,12 +52,7 @@ class LocalGateway:
     issued: IssuedKey
 
     async def connect(self) -> socket.socket:
-        """Return a connection whose client can hold little that it has not read."""
-        client = socket.socket()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(client, (self.url.host, self.url.port))
-        return client
+        return await connect_client(self.url)
 
     def has_open_requests(self) -> bool:
         return bool(self.callers._open)
@@ -87,6 +98,61 @@ async def gateway(connection: Client, nats_url: str, provider: RawProvider) -> A
         yield LocalGateway(httpx.URL(format_address(listening)), application.state.callers, keys, issued)
 
 
+@dataclass
+class WatchedConnection:
+    """Both ends of a connection to a server in this process."""
+
+    client: socket.socket
+    protocol: server._ConnectionProtocol
+
+    async def request(self) -> None:
+        await asyncio.get_running_loop().sock_sendall(self.client, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    def pass_time(self) -> None:
+        """Let the server look for unused connections, as it does every `IDLE_SECONDS`."""
+        timer = self.protocol._unused
+        assert timer
+        timer._run()
+        timer.cancel()
+
+    def count_waiting(self) -> int:
+        return self.protocol.transport.get_write_buffer_size()
+
+    async def read_waiting(self, most: int) -> bytes:
+        """Read until at most so many bytes wait in the server."""
+        return await self.read(lambda _: self.count_waiting() <= max(most, 0))
+
+    async def read(self, is_enough: Callable[[bytes], bool]) -> bytes:
+        """Read until it is enough, or the connection ends."""
+        loop, content = asyncio.get_running_loop(), b""
+        async with asyncio.timeout(TIMEOUT):
+            while not is_enough(content) and (part := await loop.sock_recv(self.client, 2**16)):
+                content += part
+        return content
+
+
+@asynccontextmanager
+async def connected(
+    application: ASGIApp, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[WatchedConnection]:
+    """Serve an application, and connect to it."""
+    accepted: list[server._ConnectionProtocol] = []
+
+    class RecordedProtocol(server._ConnectionProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            accepted.append(self)
+
+    monkeypatch.setattr(server, "_ConnectionProtocol", RecordedProtocol)
+    listening = open_listening_socket("127.0.0.1", 0)
+    # Connections inherit it; else the system takes whole megabytes out of the server's own buffer.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    async with serve_http(application, listening):
+        with await connect_client(httpx.URL(format_address(listening))) as client:
+            await until(lambda: bool(accepted))
+            yield WatchedConnection(client, accepted[0])
+
+
 def is_open(client: socket.socket) -> bool:
     """Return whether the gateway has its side of a connection open."""
     address = client.getsockname()
@@ -120,6 +186,115 @@ async def test_client_that_sends_no_request_is_disconnected(
         await until(lambda: is_open(client))
         await asyncio.get_running_loop().sock_sendall(client, sent)
         await until(lambda: not is_open(client))
+
+
+async def test_large_answer_that_is_read_slowly_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 2**22
+
+    async def answer(request: Request) -> Response:
+        return PlainTextResponse(b"x" * size)
+
+    async with connected(Starlette(routes=[Route("/", answer)]), monkeypatch) as connection:
+        await connection.request()
+        await until(lambda: connection.count_waiting() > 0)
+        content, looks = b"", 0
+        while waiting := connection.count_waiting():
+            connection.pass_time()
+            content += await connection.read_waiting(waiting - server.MIN_READ_BYTES)
+            looks += 1
+        body = content.partition(b"\r\n\r\n")[2]
+        body += await connection.read(lambda part: len(body) + len(part) >= size)
+        assert body == b"x" * size
+        assert looks > 2
+
+
+async def test_answer_of_a_client_that_reads_too_slowly_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(request: Request) -> Response:
+        return PlainTextResponse(b"x" * 2**22)
+
+    async with connected(Starlette(routes=[Route("/", answer)]), monkeypatch) as connection:
+        await connection.request()
+        await until(lambda: connection.count_waiting() > 0)
+        connection.pass_time()
+        assert is_open(connection.client)
+        connection.pass_time()
+        await until(lambda: not is_open(connection.client))
+
+
+async def test_connection_is_in_use_until_after_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_due = asyncio.Event()
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"first"
+        await is_due.wait()
+        yield b"last"
+
+    async def answer(request: Request) -> Response:
+        return StreamingResponse(parts())
+
+    async with connected(Starlette(routes=[Route("/", answer)]), monkeypatch) as connection:
+        await connection.request()
+        await connection.read(lambda part: b"first" in part)
+        connection.pass_time()
+        is_due.set()
+        assert (await connection.read(lambda part: part.endswith(b"0\r\n\r\n"))).startswith(b"4\r\nlast")
+        await until(lambda: connection.protocol.cycle.response_complete)
+        connection.pass_time()
+        await connection.request()
+        assert b"last" in await connection.read(lambda part: part.endswith(b"0\r\n\r\n"))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_key_that_cannot_be_looked_up(
+    gateway: LocalGateway, provider: OddProvider, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    provider.response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    key = {"Authorization": f"Bearer {gateway.issued.text}"}
+    own = {"Mnemon-Key": gateway.issued.text, "Authorization": "Bearer of-the-client"}
+    async with httpx.AsyncClient(base_url=gateway.url, timeout=TIMEOUT) as client:
+        if is_known:
+            assert (await client.get("/openai/v1/models", headers=key)).status_code == 200
+        forget_keys(gateway.keys, monkeypatch)
+        for _ in range(2):
+            assert (await client.get("/openai/v1/models", headers=own)).status_code == 200
+            answer = await client.get("/openai/v1/models", headers=key)
+            assert answer.status_code == (200 if is_known else 503)
+
+
+async def test_stream_continues_while_the_key_cannot_be_checked(
+    gateway: LocalGateway, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = MemoryClient(connection, tenant="acme")
+    headers = {"Authorization": f"Bearer {gateway.issued.text}"}
+    async with (
+        asyncio.timeout(TIMEOUT),
+        httpx.AsyncClient(base_url=gateway.url, headers=headers, timeout=TIMEOUT) as client,
+        client.stream("GET", "/v1/changes") as answer,
+    ):
+        lines = answer.aiter_lines()
+        await bot.publish("anna", "user", "First")
+        await read_event(lines, "First")
+        forget_keys(gateway.keys, monkeypatch)
+        for text in ("Second", "Third"):
+            await bot.publish("anna", "user", text)
+            await read_event(lines, text)
+        monkeypatch.setattr(changes, "TAIL_TIMEOUT", 0)
+        await bot.publish("anna", "user", "Fourth")
+        assert not [line async for line in lines if "Fourth" in line]
+
+
+async def read_event(lines: AsyncIterator[str], text: str) -> None:
+    async for line in lines:
+        if text in line:
+            return
+    pytest.fail(f"the stream ended before {text!r}")
+
+
+def forget_keys(keys: ApiKeys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the process look up no key, as if it had seen none and looked up too many others."""
+    keys._present.clear()
+    keys._known.clear()
+    monkeypatch.setattr(api_keys, "MAX_LOOKUPS", 0)
 
 
 @pytest.mark.parametrize(
