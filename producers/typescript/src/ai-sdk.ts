@@ -125,10 +125,7 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
   };
 }
 
-/**
- * Returns the id of the last message: a digest of the conversation, the content, the message before, and the number of
- * such pairs so far.
- */
+/** Returns the last message's id: a digest of conversation, content, the message before, and the number of such pairs. */
 async function identifyLast(history: PromptMessage[], conversation = ""): Promise<string> {
   const contents = await Promise.all(history.filter(({ role }) => role !== "system").map(describeContent));
   const pairs = contents.map((content, at) => `${contents[at - 1] ?? ""}\n${content}`);

@@ -103,7 +103,7 @@ class WatchedConnection:
     """Both ends of a connection to a server in this process."""
 
     client: socket.socket
-    protocol: server._ConnectionProtocol
+    protocol: server.SlowClientProtocol
 
     async def request(self) -> None:
         await asyncio.get_running_loop().sock_sendall(self.client, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -136,14 +136,14 @@ async def connected(
     application: ASGIApp, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WatchedConnection]:
     """Serve an application, and connect to it."""
-    accepted: list[server._ConnectionProtocol] = []
+    accepted: list[server.SlowClientProtocol] = []
 
-    class RecordedProtocol(server._ConnectionProtocol):
+    class RecordedProtocol(server.SlowClientProtocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             accepted.append(self)
 
-    monkeypatch.setattr(server, "_ConnectionProtocol", RecordedProtocol)
+    monkeypatch.setattr(server, "SlowClientProtocol", RecordedProtocol)
     listening = open_listening_socket("127.0.0.1", 0)
     # Connections inherit it; else the system takes whole megabytes out of the server's own buffer.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -246,7 +246,7 @@ async def test_connection_is_in_use_until_after_its_answer(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("is_known", [True, False])
 async def test_key_that_cannot_be_looked_up(
-    gateway: LocalGateway, provider: OddProvider, monkeypatch: pytest.MonkeyPatch, is_known: bool
+    gateway: LocalGateway, provider: RawProvider, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
     provider.response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
     key = {"Authorization": f"Bearer {gateway.issued.text}"}
