@@ -27,7 +27,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"is in the future",
             r"is not the `next` of a reply",
             r"is later than `as_of`",
-            r"there is no event at",
+            r"the log has no event at position",
         )
     )
 )

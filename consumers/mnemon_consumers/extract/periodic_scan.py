@@ -32,7 +32,7 @@ class PeriodicScan:
         self._cutter = cutting
 
     async def continue_scans(self, connection: Client) -> None:
-        """Continue due scans for a few seconds, unless another process does.
+        """Start or continue due scans for a few seconds, unless another process does.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

@@ -137,7 +137,8 @@ async def read_unsummarised(
 ) -> ContextParts:
     """Return the parts with the messages after the newest summary, and with counts of older messages.
 
-    At most as many messages are read as the budget may show, see `TOKENS_PER_MESSAGE` and `MOST_READ`.
+    The budget limits the number of messages that are read, see `TOKENS_PER_MESSAGE`: to `LOADED` at least,
+    and to `MOST_READ` at most.
     """
     messages, memory = parts.messages, turn.memory
     if messages is None:
@@ -160,7 +161,7 @@ async def read_unsummarised(
 async def _count_unread(
     turn: ContextTurn, seen: PositionedValue[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
-    """Return counts of the messages that the view lacks, from the cache or the projections."""
+    """Return counts of older messages, from the cache or the projections; the view may have some of them."""
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find(owner, view, edges)
     if counted is None:

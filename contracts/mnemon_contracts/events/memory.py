@@ -125,7 +125,11 @@ class FactProposedV1(Event):
         le=10,
         description="Importance, 1 to 10. Default: derived from the words of the text.",
     )
-    expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
+    expires_at: Moment | None = Field(
+        default=None,
+        description="Time from which the fact is not shown. Default: for a working fact, the end that the "
+        "text names, else the setting `limits.working_days`; for other facts, never.",
+    )
     supersedes: Identifier | None = Field(
         default=None, description="Id of the fact that the proposal replaces."
     )

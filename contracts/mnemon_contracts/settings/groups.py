@@ -133,9 +133,9 @@ class Dedupe(Settings):
     )
     require_similarity: bool = Field(
         default=False,
-        description="Replace an old value by a new value only if the similarity of both facts is "
-        "also above `update_threshold`. If off, or without an embedding model, "
-        "alignment alone decides.",
+        description="Replace an old value with a new value only if the similarity of both facts is "
+        "also above `update_threshold`. If off, or without an embedding model, an update "
+        "that alignment finds needs no similarity.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",

@@ -181,7 +181,7 @@ class ContextReplyV1(Reply):
         description="Coverage of the messages of the conversation; absent if the messages could not "
         "be counted.",
     )
-    profile: JsonObject = Field(default={}, description="The user's data.")
+    profile: JsonObject = Field(default={}, description="The user's profile: names with values.")
     degraded: tuple[Text, ...] = Field(
         default=(), description="Parts that are missing because a server failed or did not answer in time."
     )

@@ -239,7 +239,9 @@ class LiveSettings:
                 self._of[tenant] = resolve_settings(self._default, own)
         except InvalidBody as error:
             log.error(
-                "tenant settings rejected as invalid, using the default", tenant=tenant, error=str(error)
+                "tenant settings rejected as invalid, using the general settings",
+                tenant=tenant,
+                error=str(error),
             )
 
 

@@ -30,7 +30,9 @@ app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
 ExportTenantOption = Annotated[
     str | None, typer.Option(help="Export this tenant. Default without --user: all users of the tenant.")
 ]
-ExportUserOption = Annotated[str | None, typer.Option(help="Export this user.")]
+ExportUserOption = Annotated[
+    str | None, typer.Option(help="Export only this user of --tenant. Default: all users of the tenant.")
+]
 AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all tenants and users.")]
 OutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write, or - for standard output.")

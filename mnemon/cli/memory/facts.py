@@ -188,7 +188,9 @@ def update(
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
     query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
-    text: Annotated[str | None, typer.Option(help="Text of the fact, one sentence.")] = None,
+    text: Annotated[
+        str | None, typer.Option(help="New text of the fact, one sentence. Default: unchanged.")
+    ] = None,
     kind: KindOption = None,
     tier: TierOption = None,
     importance: ImportanceOption = None,

@@ -74,10 +74,11 @@ def rebuild(
         list[str] | None,
         typer.Option(
             metavar="[NAME=VALUE]",
-            help="Repeat the decisions on all proposed facts: show the changes, and make them "
-            "after confirmation. Without a value, use the rules of this version and the "
-            "settings in force. With a setting such as dedupe.update_threshold=0.8, also "
-            "change that setting. Repeat the option for several settings.",
+            help="Decide again which of the kept facts are the same: show the changes, and make "
+            "them after confirmation. Without a value, use the rules of this version and the "
+            "settings in force. With a setting of the group `dedupe`, such as "
+            "dedupe.update_threshold=0.8, also change that setting. Repeat the option for "
+            "several settings.",
         ),
     ] = None,
     yes: Annotated[

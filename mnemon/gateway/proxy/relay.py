@@ -149,7 +149,7 @@ class Relay(Response):
         except httpx.HTTPError as error:
             # The server closes a connection whose response is not whole, as the provider did.
             log.warning(
-                "provider ended response early", host=self._request.url.host, error=type(error).__name__
+                "provider response interrupted", host=self._request.url.host, error=type(error).__name__
             )
             return
         finally:

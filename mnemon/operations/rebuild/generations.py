@@ -27,7 +27,7 @@ class GenerationProgress(RebuildProgress, Protocol):
 
 
 class GenerationReplay(NamedTuple):
-    """A generation to fill. `vectors` is None if the deployment has no vectors."""
+    """Replay of the log into the rows and vectors of a new generation; `vectors` is None without vectors."""
 
     rows: Replay
     vectors: VectorReplay | None

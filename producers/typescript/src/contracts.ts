@@ -111,7 +111,7 @@ export interface ContextReplyV1 {
    */
   coverage?: ContextCoverage;
   /**
-   * The user's data.
+   * The user's profile: names with values.
    */
   profile: {
     [k: string]: JsonValue;
@@ -2000,7 +2000,7 @@ export interface FactProposedV1 {
    */
   importance?: number | null;
   /**
-   * Time from which the fact is not shown.
+   * Time from which the fact is not shown. Default: for a working fact, the end that the text names, else the setting `limits.working_days`; for other facts, never.
    */
   expires_at?: string | Date | null;
   /**

@@ -140,7 +140,7 @@ class Budgets:
         self._today(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:
-        """Return the used share of the budget of each tenant that has a budget and asked a model today."""
+        """Return the used share of each budget whose tenant asked a model in this process today (UTC)."""
         self._begin_day()
         limits = {
             tenant: self._settings.get_settings(tenant).spending.usd_per_day for tenant in self._tenants

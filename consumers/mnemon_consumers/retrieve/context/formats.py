@@ -83,7 +83,10 @@ def _format_typed_item(wording: Wording, item: Item) -> str:
 
 
 def _format_list_line(item: Item, line: str, *, is_typed: bool) -> str:
-    """Return a fact as a line of a list, optionally with its kind: `- [preference] Likes tea`."""
+    """Return a fact as a line of a list, optionally with its kind: `- [preference] Likes tea`.
+
+    The line of another item is returned unchanged.
+    """
     if not isinstance(item, ContextFact):
         return line
     return f"- [{item.kind}] {line}" if is_typed else f"- {line}"

@@ -62,7 +62,9 @@ class ConversationVerbs:
             end = await self._log.read_end()
             if request.event_seq is not None and request.event_seq > end:
                 raise InvalidBody(
-                    "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
+                    "event_seq",
+                    f"the log has no event at position {request.event_seq}: it ends at {end}. Give the"
+                    " position that the publish returned",
                 )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None
             seen = await self._memory.load_counts(address.owner, wanted)

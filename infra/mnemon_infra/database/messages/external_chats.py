@@ -90,6 +90,8 @@ async def stream_messages(
 ) -> AsyncGenerator[ExternalMessageRow, None]:
     """Yield the messages of the layout `conversations`, by user and conversation, oldest first.
 
+    An empty conversation yields one row without a message.
+
     Raises:
         ExternalChatsUnavailable: a table or a column is missing.
     """

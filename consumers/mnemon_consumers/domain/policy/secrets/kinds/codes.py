@@ -357,7 +357,10 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
 
 
 def _is_told(match: re.Match[str]) -> bool:
-    """Return whether a number stands where a code would, after a sign or "with", and is not a quantity."""
+    """Return whether a number stands where a code would: after a sign, a phrase, or a word such as "with".
+
+    Quantities, dates, prices and most years do not count.
+    """
     before, number, rest = match["before"].strip().lower(), match["number"], match.string[match.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
         return False
