@@ -15,6 +15,7 @@ import pytest
 from tests.support.processes.stack import Up
 from tests.support.repository.code_blocks import Block, blocks
 from tests.support.repository.command_lines import invocations, parse
+from tests.support.servers.qdrant import stack_environment
 
 ROOT = Path(__file__).parents[3]
 README, QUICK_START = PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")
@@ -70,11 +71,11 @@ def without_times(text: str) -> list[str]:
     return [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", line) for line in text.splitlines()]
 
 
-async def run(*command: str | Path, cwd: Path, path: Path) -> str:
+async def run(*command: str | Path, cwd: Path, path: Path, data: Path) -> str:
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
-        env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"},
+        env={**os.environ, **stack_environment(data), "PATH": f"{path}:{os.environ['PATH']}"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -122,7 +123,7 @@ async def test_every_block_does_what_the_page_says(
         text = text.replace("./memory", str(shared.data)).replace("u42", user)
         command = ("sh", "-ec", text) if block.language == "sh" else (sys.executable, "-c", text)
         try:
-            out = await run(*command, cwd=tmp_path, path=programs)
+            out = await run(*command, cwd=tmp_path, path=programs, data=shared.data)
         except AssertionError as error:
             raise AssertionError(f"{block}: {error}") from error
         if (expected := shown_after(block)) is not None:

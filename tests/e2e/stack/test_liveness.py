@@ -32,6 +32,7 @@ from tests.support.processes.readiness import Readiness, ask_endpoint
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 from tests.support.servers.disk import Disk
 from tests.support.servers.ports import free_port
+from tests.support.servers.qdrant import stack_schema
 from tests.support.servers.schemas import create_schema
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
@@ -84,7 +85,7 @@ async def test_deleted_paused_and_blocked_durable_makes_the_process_unready(
         record_property("paused", (failure, await readiness.measure_recovery()))
 
         with psycopg.connect(up.endpoints.database) as database:
-            database.execute(f"LOCK TABLE {Deployment().database_schema}.messages IN EXCLUSIVE MODE")
+            database.execute(f"LOCK TABLE {stack_schema(up.data)}.messages IN EXCLUSIVE MODE")
             seq = await Stock(connection).say("waits for a lock")
             failure, reason = await readiness.measure_failure("persist has stood still at position 0")
             assert "find the cause in the log messages of persist" in reason
