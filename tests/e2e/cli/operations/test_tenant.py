@@ -13,6 +13,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import TenantMoved
 from mnemon_producers.timeouts import Timeouts
 from tests.support.processes.stack import CommandResult, Up, mnemon
+from tests.support.servers.qdrant import stack_schema
 from tests.support.stock_client import Stock, indexed
 
 TIMEOUTS = Timeouts(publish=20, ask=60)
@@ -50,7 +51,7 @@ async def test_tenant_moves_while_its_bot_talks_and_moves_back(shared: Up, stack
     assert shared.endpoints
     assert stack.endpoints
     there = stack.endpoints.nats
-    where = ("--to", stack.data, "--data", shared.data)
+    where = ("--to", stack.data, "--to-schema", stack_schema(stack.data), "--data", shared.data)
     async with (
         MemoryClient.connect(shared.endpoints.nats, tenant=tenant, timeouts=TIMEOUTS) as old,
         MemoryClient.connect(there, tenant=tenant, timeouts=TIMEOUTS) as new,
