@@ -1,8 +1,8 @@
 """How many examples the tests with hypothesis try: a profile for all of them, and less of it for slow tests.
 
-`pytest --hypothesis-profile complete` tries as many as the long runs of `.ci/run`, and `--hypothesis-profile thorough
---timeout 0` twenty times as many as that. Only `thorough` draws others each time: a failure of the other two
-comes from a change, and comes again.
+`pytest --hypothesis-profile complete` tries as many as the long runs of `.ci/run`, and
+`--hypothesis-profile thorough --timeout 0` twenty times as many as that. Only `thorough` draws others each
+time: a failure of the other two comes from a change, and comes again.
 """
 
 from typing import Final

@@ -45,10 +45,10 @@ DEFAULT_SECTIONS = frozenset(name for name in SECTIONS if getattr(SettingsV1().c
 
 SUMMARIES = 3
 UNCOVERED = SettingsV1().compaction.after_messages
+"""Number of newest messages of a long conversation that no summary covers."""
+
 TRIES = 5
 """Maximum number of requests for one context."""
-
-"""Number of newest messages of a long conversation that no summary covers."""
 
 
 async def run(
