@@ -54,7 +54,9 @@ async def test_shared_batch_separates_users_and_tenants(
 async def test_young_windows_are_not_submitted(batch_extraction: ExtractionHarness) -> None:
     await batch_extraction.set(pool_seconds=3600)
     async with batch_extraction.running():
-        await batch_extraction.cut_of(3)
+        for user in ("u1", "u2", "u3"):
+            await batch_extraction.stock.say("I like tea", f"acme.{user}.-")
+        await batch_extraction.becomes(WAITING, (3,))
         for _ in range(3):
             await batch_extraction.tick()
             await asyncio.sleep(0.3)
