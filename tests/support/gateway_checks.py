@@ -25,6 +25,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             # The log decides.
             r"is not in the log",
             r"is in the future",
+            r"is in the past",
             r"is not the `next` of a reply",
             r"is later than `as_of`",
             r"the log has no event at position",
