@@ -10,6 +10,7 @@ BEYOND_SCHEMAS: Final = re.compile(
         (
             # JSON Schema counts characters, and permits any of them.
             r"has \d+ bytes, and the limit is",
+            r"has at most \d+ bytes, this one has",
             r"holds U\+0000",
             r"holds a lone surrogate",
             r"must not begin or end with white space",
