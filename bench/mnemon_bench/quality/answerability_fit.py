@@ -35,7 +35,7 @@ from mnemon_consumers.retrieve.search.messages.answerability import (
 from mnemon_consumers.retrieve.search.messages.rerank import list_best
 from mnemon_infra.models.wordllama import THRESHOLDS
 
-Kind = Literal["answered", "elsewhere", "adversarial"]
+Kind = Literal["answered", "other_conversation", "adversarial"]
 
 DEPTH: Final = 10
 """Number of best turns over which recall is measured."""
@@ -52,7 +52,7 @@ A question whose hits hold the answer has more weight, because a search that lea
 SET_WEIGHT: Final = 400.0
 """Sum of the weights of the answered questions of each data set in the loss."""
 
-SHARES: Final[dict[Kind, float]] = {"answered": 1.0, "elsewhere": 0.75, "adversarial": 0.4}
+SHARES: Final[dict[Kind, float]] = {"answered": 1.0, "other_conversation": 0.75, "adversarial": 0.4}
 """Weights of the kinds of questions, as shares of `SET_WEIGHT`.
 
 Adversarial questions are rarer than other questions without an answer, and harder to detect. On LoCoMo
@@ -75,8 +75,8 @@ class Judged(NamedTuple):
     Attributes:
         data_set: name of the data set.
         owner: the user whose conversation the question is about.
-        kind: `answered`: the searched conversation has the answer; `elsewhere`: another conversation has it;
-            `adversarial`: no conversation has it.
+        kind: `answered`: the searched conversation has the answer; `other_conversation`: another conversation has it;
+            has it; `adversarial`: no conversation has it.
         recall: share of the turns with the answer that are among the hits, 0 to 1.
         has_hits: whether the search finds anything.
         features: features for the regressions; None if the search does not estimate answerability for the
@@ -102,7 +102,7 @@ def judge_questions(name: str, data: Data) -> Iterator[Judged]:
         place = users.index(question.user)
         yield _judge_question(name, search, question, question.user, "answered")
         for user in (users[place + 1 :] + users[:place])[:2]:
-            yield _judge_question(name, search, question, user, "elsewhere")
+            yield _judge_question(name, search, question, user, "other_conversation")
 
 
 def _judge_question(
@@ -126,7 +126,7 @@ def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
         [
             (each, each.features.speaker)
             for each in questions
-            if each.features and each.features.speaker and each.kind != "elsewhere"
+            if each.features and each.features.speaker and each.kind != "other_conversation"
         ]
     )
     return AnswerabilityWeights(

@@ -58,11 +58,11 @@ DIALOGUE_TARGETS: Final = {
 ADVERSARIAL: Final = 5
 """The category of questions without an answer, which are counted separately."""
 
-ELSEWHERE: Final = 200
+REASSIGNED: Final = 200
 """Maximum number of questions that are asked in a conversation without their answer."""
 
 SEED: Final = 1
-"""Seed of the random choice in `choose_elsewhere`."""
+"""Seed of the random choice in `reassign_questions`."""
 
 WARM_UP_SECONDS: Final = 3.0
 """Duration of the searches before the measurement, in seconds."""
@@ -140,9 +140,9 @@ async def run(
                 "full": await _ask_all(questions, by_default),
                 "threshold_0": await _ask_all(questions, unfiltered),
             }
-            others = choose_elsewhere(data)
-            elsewhere = await _ask_all(others, by_default)
-            elsewhere_unfiltered = await _ask_all(others, unfiltered)
+            others = reassign_questions(data)
+            reassigned = await _ask_all(others, by_default)
+            reassigned_unfiltered = await _ask_all(others, unfiltered)
         finally:
             await connection.close()
     report(f"{len(questions) + len(others):,} questions asked")
@@ -158,8 +158,10 @@ async def run(
         "recall@5": full["recall@5"],
         "recall@10": full["recall@10"],
         "recall@10_threshold_0": methods["threshold_0"]["recall@10"],
-        "unanswerable_hit_rate": compute_hit_rates(answered["full"], elsewhere),
-        "unanswerable_hit_rate_threshold_0": compute_hit_rates(answered["threshold_0"], elsewhere_unfiltered),
+        "unanswerable_hit_rate": compute_hit_rates(answered["full"], reassigned),
+        "unanswerable_hit_rate_threshold_0": compute_hit_rates(
+            answered["threshold_0"], reassigned_unfiltered
+        ),
         **{f"recall@5_{language}": part["recall@5"] for language, part in full["languages"].items()},
         "search_p50_ms": full["milliseconds"]["p50"],
         "methods": methods,
@@ -230,8 +232,8 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
     return answered
 
 
-def choose_elsewhere(data: Data) -> list[LabelledQuestion]:
-    """Return at most `ELSEWHERE` questions, each with the user of another conversation without the answer.
+def reassign_questions(data: Data) -> list[LabelledQuestion]:
+    """Return at most `REASSIGNED` questions, each with the user of another conversation without the answer.
 
     The result is empty if the data has only one conversation.
     """
@@ -240,7 +242,7 @@ def choose_elsewhere(data: Data) -> list[LabelledQuestion]:
     if len(users) < 2:
         return []
     draw = random.Random(SEED)
-    chosen = draw.sample(answerable, min(ELSEWHERE, len(answerable)))
+    chosen = draw.sample(answerable, min(REASSIGNED, len(answerable)))
     return [each._replace(user=draw.choice([user for user in users if user != each.user])) for each in chosen]
 
 
@@ -335,18 +337,18 @@ def summarise(
 
 
 def compute_hit_rates(
-    answered: Sequence[RankedTurns], elsewhere: Sequence[RankedTurns] = ()
+    answered: Sequence[RankedTurns], reassigned: Sequence[RankedTurns] = ()
 ) -> dict[str, float]:
     """Return the share of questions that get hits, for each kind of questions without an answer.
 
     Args:
         answered: all questions; those of the category `ADVERSARIAL` have the kind `adversarial`.
-        elsewhere: questions that were asked in another conversation, of the kind `elsewhere`.
+        reassigned: questions that were asked in another conversation, of the kind `other_conversation`.
     """
     adversarial = [each for each in answered if each.question.category == ADVERSARIAL]
     return {
         kind: round(fmean(bool(each.turns) for each in asked), 4)
-        for kind, asked in (("adversarial", adversarial), ("elsewhere", elsewhere))
+        for kind, asked in (("adversarial", adversarial), ("other_conversation", reassigned))
         if asked
     }
 

@@ -10,7 +10,7 @@ from mnemon_bench.quality.recall import (
     Data,
     LabelledQuestion,
     RankedTurns,
-    choose_elsewhere,
+    reassign_questions,
     compute_hit_rates,
     load_data,
     recall,
@@ -100,11 +100,11 @@ def test_questions_are_asked_in_another_conversation_unless_there_is_only_one() 
         for user in ("u1", "u2", "u3")
         for number, category in enumerate((1, 4, 5))
     ]
-    chosen = choose_elsewhere(Data([], questions))
+    chosen = reassign_questions(Data([], questions))
     assert len({each.text for each in chosen}) == len(chosen) == 6, "the adversarial ones are left out"
     assert all(each.user not in each.text for each in chosen)
-    assert chosen == choose_elsewhere(Data([], questions)), "each run asks the same"
-    assert choose_elsewhere(Data([], questions[:3])) == []
+    assert chosen == reassign_questions(Data([], questions)), "each run asks the same"
+    assert reassign_questions(Data([], questions[:3])) == []
 
 
 def test_hit_rates_of_unanswerable_questions_have_the_kinds_that_were_asked() -> None:
@@ -113,5 +113,5 @@ def test_hit_rates_of_unanswerable_questions_have_the_kinds_that_were_asked() ->
 
     answered = [ask(1, "D1:1"), ask(5, "D1:2"), ask(5), ask(5), ask(5)]
     assert compute_hit_rates(answered) == {"adversarial": 0.25}
-    assert compute_hit_rates(answered[:1], [ask(1, "D1:3"), ask(2)]) == {"elsewhere": 0.5}
+    assert compute_hit_rates(answered[:1], [ask(1, "D1:3"), ask(2)]) == {"other_conversation": 0.5}
     assert compute_hit_rates(answered[:1]) == {}
