@@ -75,8 +75,8 @@ class Judged(NamedTuple):
     Attributes:
         data_set: name of the data set.
         owner: the user whose conversation the question is about.
-        kind: `answered`: the searched conversation has the answer; `other_conversation`: another conversation has it;
-            has it; `adversarial`: no conversation has it.
+        kind: `answered`: the searched conversation has the answer; `other_conversation`: another one has it;
+            `adversarial`: no conversation has it.
         recall: share of the turns with the answer that are among the hits, 0 to 1.
         has_hits: whether the search finds anything.
         features: features for the regressions; None if the search does not estimate answerability for the

@@ -57,6 +57,11 @@ class Labelled(NamedTuple):
     is_evidence: NDArray[np.bool_]
     evidence: frozenset[str]
 
+    @property
+    def conversation(self) -> tuple[str, str]:
+        """Data set and user, which together name a conversation: two sets may use the same name of a user."""
+        return self.data_set, self.user
+
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
     """Yield the questions of a data set with the features of their candidates."""
@@ -138,9 +143,9 @@ def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, di
 def cross_validate(questions: Sequence[Labelled], penalty: float = PENALTY) -> dict[str, dict[str, float]]:
     """Return the recall with weights that were fitted without the question's conversation."""
     judged: list[tuple[Labelled, Vector]] = []
-    for user in sorted({each.user for each in questions}):
-        weights = fit_weights([each for each in questions if each.user != user], penalty)
-        judged += [(each, weights) for each in questions if each.user == user]
+    for left_out in sorted({each.conversation for each in questions}):
+        weights = fit_weights([each for each in questions if each.conversation != left_out], penalty)
+        judged += [(each, weights) for each in questions if each.conversation == left_out]
     return measure_recall(judged)
 
 
