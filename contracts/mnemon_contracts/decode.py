@@ -25,8 +25,8 @@ def find_contract(address: Address) -> EventContract:
         raise UnknownEvent(f"event {address.name!r} is not known in {address.space}; known are {known}")
     if address.version > len(event.versions):
         raise UnknownEvent(
-            f"version v{address.version} of {address.name} is not known; the latest is "
-            f"v{len(event.versions)}: upgrade mnemon"
+            f"{address.name} v{address.version} is not known; the newest version that this mnemon knows is "
+            f"v{len(event.versions)}. Upgrade mnemon"
         )
     return event
 

@@ -219,7 +219,12 @@ def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
 def main() -> None:
     """Fit the weights, and print figures for present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of answerability.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="+",
+        help="Conversations in the LoCoMo format: files, or folders of JSON files. Each path is a data set.",
+    )
     parser.add_argument(
         "--write", action="store_true", help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}."
     )

@@ -52,14 +52,18 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     """Read the pairs of a file, one JSON object per line.
 
     Raises:
-        InvalidPairs: the file cannot be read, a line is not a pair, or a language lacks pairs that are
-            labelled `different` or pairs with another label.
+        InvalidPairs: the file cannot be read, has no pairs, or has a line that is not a pair; or a
+            language lacks pairs that are labelled `different` or pairs with another label.
     """
     pairs = read_lines(path, LabelledPair, InvalidPairs)
-    for language in {pair.language for pair in pairs} or {"any language"}:
+    if not pairs:
+        raise InvalidPairs(f"{path} has no pairs; write one JSON object a line")
+    for language in {pair.language for pair in pairs}:
         labels = {pair.label for pair in pairs if pair.language == language}
-        if "different" not in labels or labels == {"different"}:
-            raise InvalidPairs(f"{path}: {language} lacks a label; add pairs labelled `different` and `same`")
+        if labels == {"different"}:
+            raise InvalidPairs(f"{path}: {language} lacks pairs labelled `same` or `update`; add some")
+        if "different" not in labels:
+            raise InvalidPairs(f"{path}: {language} lacks pairs labelled `different`; add some")
     return pairs
 
 

@@ -80,7 +80,12 @@ def _convert_message(message: VisibleMessage) -> FactRecord:
 def main() -> None:
     """Print recall without and with links, for all questions of each data set and for each category."""
     parser = argparse.ArgumentParser(description="Measure recall of the ranking of facts with links.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="+",
+        help="Conversations in the LoCoMo format: files, or folders of JSON files. Each path is a data set.",
+    )
     for path in parser.parse_args().data:
         groups: dict[str, list[LinkedQuestion]] = defaultdict(list)
         for each in rank_questions(load_data(path)):

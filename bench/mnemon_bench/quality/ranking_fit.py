@@ -164,7 +164,12 @@ def write_weights(weights: Vector) -> None:
 def main() -> None:
     """Fit the weights, and print them and the recall with present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(description="Fit the weights of the ranking of messages.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="+",
+        help="Conversations in the LoCoMo format: files, or folders of JSON files. Each path is a data set.",
+    )
     parser.add_argument(
         "--write", action="store_true", help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}."
     )

@@ -44,10 +44,8 @@ def read_sentences(path: Path) -> list[LabelledSentence]:
         raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
     for language in {sentence.language for sentence in sentences}:
         labels = {sentence.label for sentence in sentences if sentence.language == language}
-        if labels != {"secret", "harmless"}:
-            raise InvalidSentences(
-                f"{path}: {language} lacks a label; add sentences labelled `secret` and `harmless`"
-            )
+        for absent in {"secret", "harmless"} - labels:
+            raise InvalidSentences(f"{path}: {language} lacks sentences labelled `{absent}`; add some")
     return sentences
 
 

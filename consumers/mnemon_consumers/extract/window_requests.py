@@ -43,7 +43,10 @@ class WindowRequest:
 
     @property
     def may_have_pairs(self) -> bool:
-        """Return whether the request may ask about pairs: a model is asked, and no earlier attempt failed."""
+        """Return whether the request may ask about pairs.
+
+        It may if a model is asked, the settings allow pairs, and no earlier attempt failed.
+        """
         extraction = self.settings.extraction
         is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0

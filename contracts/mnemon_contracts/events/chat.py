@@ -25,7 +25,9 @@ class MessageV1(Event):
     """A message of a conversation."""
 
     role: Role = Field(description="Role of the speaker.")
-    content: Text = Field(description="Text of the message; can be empty if `tool_calls` is given.")
+    content: Text = Field(
+        description="Text of the message; can be empty, for example if the assistant only called tools."
+    )
     sent_at: Moment | None = Field(
         default=None,
         description="Time of the message. Default: the time at which the log received the message.",

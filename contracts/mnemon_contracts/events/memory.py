@@ -74,7 +74,9 @@ class Decision(Contract):
         default=None, description="Cosine similarity of the proposal and the `nearest` fact, -1 to 1."
     )
     duplicate_threshold: float | None = Field(
-        default=None, description="Similarity above which the proposal and the fact say the same."
+        default=None,
+        description="Similarity above which the proposal and the fact say the same, if alignment leaves the "
+        "pair undecided.",
     )
     update_threshold: float | None = Field(
         default=None, description="Similarity above which the proposal updates the fact."

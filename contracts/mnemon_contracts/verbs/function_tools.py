@@ -65,7 +65,7 @@ class FunctionTool:
                 raise InvalidBody(name, f"{self.name} has no such argument")
         for name in self.required:
             if arguments.get(name) is None:
-                raise InvalidBody(name, "Field required")
+                raise InvalidBody(name, f"is missing; {self.name} needs it")
         given = {name: value for name, value in arguments.items() if value is not None}
         return self.request.parse(json.dumps(given | dict(self.fixed)).encode())
 

@@ -172,7 +172,10 @@ class SaveV1(Contract):
         "the text.",
     )
     expires_at: MomentOrDay | None = Field(
-        default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
+        default=None,
+        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: for a "
+        "working fact, the end that the text names, else the setting `limits.working_days`; for other facts, "
+        "never.",
     )
 
 
@@ -443,7 +446,9 @@ class DocumentV1(Contract):
     text: Text | None = Field(default=None, description="Whole text of the document, for `add`.")
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
-        default=None, description="Collection of the document, such as a repository."
+        default=None,
+        description="Collection of the document to add, such as a repository; after every action, the reply "
+        "lists only documents of this collection. Default: all documents.",
     )
     min_seq: Sequence | None = Field(
         default=None, description="Wait until the reply reflects the log up to this position."

@@ -272,7 +272,8 @@ def _read_key(deployment: Deployment) -> str:
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.embedding_url is None:
         raise EmbeddingNotConfigured(
-            "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
+            "no key is set for embedding.provider=openai: set MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY, or "
+            "MNEMON_EMBEDDING_URL for a server without a key"
         )
     if not (key.isascii() and key.isprintable()):
         raise EmbeddingNotConfigured(

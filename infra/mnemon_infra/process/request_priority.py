@@ -9,7 +9,10 @@ LONGEST_WAIT = 0.02
 """Maximum seconds that a piece of background work waits for requests, once it is the next piece."""
 
 REST = 0.003
-"""Seconds after an answer in which no background work begins, because the client may ask again at once."""
+"""Seconds after an answer for which background work waits, because the client may ask again at once.
+
+`LONGEST_WAIT` bounds the wait.
+"""
 
 
 class _Front:

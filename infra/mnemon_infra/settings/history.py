@@ -136,9 +136,10 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     try:
         entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
     except (KeyNotFoundError, BadRequestError) as error:
-        whose = "" if tenant is None else f" --tenant {tenant}"
+        whose, option = ("", "") if tenant is None else (f" of tenant {tenant}", f" --tenant {tenant}")
         raise NoSuchRevision(
-            f"revision {revision} does not exist; list the revisions: mnemon settings history{whose}"
+            f"revision {revision} has no settings{whose} that can be set again; list the revisions: mnemon "
+            f"settings history{option}"
         ) from error
     document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)

@@ -38,7 +38,7 @@ class Fields(dict[str, str]):
         """Return the whole number in a field; None if the field is empty.
 
         Raises:
-            InvalidBody: the field has no whole number.
+            InvalidBody: the text is not a whole number of at most `_DIGITS` digits.
         """
         if not (text := self.get(name, "").strip()):
             return None

@@ -28,8 +28,8 @@ def erase(
         bool,
         typer.Option(
             "--verify",
-            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item "
-            "remains.",
+            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item, "
+            "or a word of --text, remains, or if a store cannot be checked.",
         ),
     ] = False,
     text: Annotated[

@@ -188,7 +188,8 @@ class _BackupRun:
         if end < former.position:
             raise BackupUnusable(
                 f"the log ends at position {end:,}, and the backup in {location} has events up to "
-                f"{former.position:,}: it is a backup of another log. Name another destination"
+                f"{former.position:,}: the log has lost events, or the backup is of another log. If events "
+                "are lost, restore this backup (`mnemon restore`); else name another destination"
             )
         for segment in reversed(former.segments):
             page = read_records(self._connection, after=segment.last - 1, up_to=segment.last)

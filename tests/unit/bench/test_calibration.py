@@ -109,8 +109,8 @@ def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "any language lacks a label"),
-        ('{"a": "x", "b": "y", "label": "same", "language": "en"}', "en lacks a label"),
+        ("", "has no pairs"),
+        ('{"a": "x", "b": "y", "label": "same", "language": "en"}', "en lacks pairs labelled `different`"),
         ('\n{"a": "x"}', ":2: b: Field required"),
         ('{"a": "x", "b": " ", "label": "same", "language": "en"}', ":1: b: "),
         ('{"a": "x", "b": "y", "label": "alike", "language": "en"}', ":1: label: "),

@@ -118,8 +118,8 @@ def test_the_command_ends_with_1_when_a_target_is_missed(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "any language lacks a label"),
-        (SAME.model_dump_json(), "en lacks a label"),
+        ("", "has no pairs"),
+        (SAME.model_dump_json(), "en lacks pairs labelled `different`"),
         ('{"a": "x", "b": "y", "label": "alike", "language": "en"}', ":1: label: "),
     ],
 )

@@ -48,7 +48,7 @@ def test_misses_are_counted_and_named() -> None:
     [
         ("", "has no sentences"),
         ('{"text": "a", "label": "perhaps", "language": "en"}', ":1: label:"),
-        (SECRET.model_dump_json(), "en lacks a label"),
+        (SECRET.model_dump_json(), "en lacks sentences labelled `harmless`"),
     ],
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, lines: str, said: str) -> None:

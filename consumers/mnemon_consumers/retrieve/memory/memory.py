@@ -195,13 +195,13 @@ class Memory:
     async def load_documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[StoredDocument]]:
-        """Return some documents with their texts; raises as `load_messages` does."""
+        """Return the documents with these ids, and their texts; raises as `load_messages` does."""
         return await self._load_hits(owner, HitDocuments, self._reader.documents_by_id, (owner, ids), min_seq)
 
     async def load_summaries_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[ConversationSummary]]:
-        """Return some live summaries of any conversation; raises as `load_messages` does."""
+        """Return the current summaries with these ids, of all conversations; raises as `load_messages`."""
         return await self._load(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_surroundings(

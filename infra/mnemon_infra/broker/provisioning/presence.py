@@ -123,7 +123,7 @@ async def watch_durables(
                 await _repair_stalled(durables, progress, resubscribe)
             former, is_gone = now or former, now is None
         except (nats.errors.Error, OSError) as error:
-            log.warning("server check failed, retrying", error=repr(error))
+            log.warning("stream check failed, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
 

@@ -130,7 +130,10 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.anthropic_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.anthropic_url is None:
-        raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
+        raise ModelNotConfigured(
+            "no key is set for the provider anthropic: set ANTHROPIC_API_KEY, or MNEMON_ANTHROPIC_URL "
+            "for a server without a key"
+        )
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
             "ANTHROPIC_API_KEY has characters other than printable ASCII: set the key again, without "

@@ -160,7 +160,10 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.google_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.google_url is None:
-        raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
+        raise ModelNotConfigured(
+            "no key is set for the provider google: set GEMINI_API_KEY or GOOGLE_API_KEY, or "
+            "MNEMON_GOOGLE_URL for a server without a key"
+        )
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
             "GEMINI_API_KEY has characters other than printable ASCII: set the key again, without "

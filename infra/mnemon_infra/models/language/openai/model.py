@@ -151,7 +151,10 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.model_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.model_url is None:
-        raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
+        raise ModelNotConfigured(
+            "no key is set for the provider openai: set MNEMON_MODEL_API_KEY or OPENAI_API_KEY, or "
+            "MNEMON_MODEL_URL for a server without a key"
+        )
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
             "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
