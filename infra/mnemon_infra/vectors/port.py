@@ -124,11 +124,12 @@ class VectorStore(Protocol):
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
+        *,
+        has_tenant_rarity: bool = True,
     ) -> list[list[PointHit]]:
         """Return the nearest points for each query, best first, at most `limit` each.
 
-        Term rarity is computed within the owner's tenant. A point without any term of a sparse query is not a
-        hit of this query.
+        A point without any term of a sparse query is not a hit of this query.
 
         Args:
             collection: the collection to search.
@@ -137,6 +138,8 @@ class VectorStore(Protocol):
             limit: maximum number of hits of each query.
             where: values that fields of the payload must have.
             ids: filter of the points by id; None takes all points.
+            has_tenant_rarity: whether the rarity of terms is that within the owner's tenant, for which each
+                sparse query visits all points of the tenant; else it is that within the collection.
         """
 
     async def wait_until_optimised(self) -> None:

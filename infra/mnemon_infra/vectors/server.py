@@ -147,6 +147,8 @@ class QdrantServer:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
+        *,
+        has_tenant_rarity: bool = True,
     ) -> list[list[PointHit]]:
         # A server before 1.19 ignores `idf` and counts the terms of all tenants.
         corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
@@ -155,7 +157,7 @@ class QdrantServer:
             QueryRequest(
                 query=_sparse(query) if isinstance(query, Sparse) else query.tolist(),
                 using=SPARSE if isinstance(query, Sparse) else DENSE,
-                params=corpus if isinstance(query, Sparse) else None,
+                params=corpus if has_tenant_rarity and isinstance(query, Sparse) else None,
                 filter=within,
                 limit=limit,
                 with_payload=_PAYLOAD,

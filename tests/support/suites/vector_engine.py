@@ -184,6 +184,10 @@ class WordySuite:
         elsewhere = [point(f"{n}", OTHER_ANNA, terms=(RARE,)) for n in range(200)]
         await wordy.upsert(Collection.MEMORIES, elsewhere)
         assert await scores() == pytest.approx(alone)
+        (hits,) = await wordy.search(
+            Collection.MEMORIES, ANNA, [words(RARE, OFTEN)], 10, has_tenant_rarity=False
+        )
+        assert names(hits) == ["often", "rare"], "`RARE` is common in the collection"
 
     async def test_where_narrows(self, wordy: VectorStore) -> None:
         points = [

@@ -316,13 +316,13 @@ class Search:
         seq = seen.seq
         leading = find_leading_facts(question.intent.text, ranked)
         if leading and (named := await self._find_named_facts(question, leading, ids)):
-            linked = await self._memory.load_facts_by_id(question.owner, tuple(named), question.min_seq)
-            links, seq = score_links(leading, linked.value), min(seq, linked.seq)
-            changed = [fact for fact in standing if fact.id in links] + [
-                fact
-                for fact in linked.value
-                if fact.id in links and fact.id not in found and fact.tier in tiers
-            ]
+            linked = {fact.id: fact for fact in seen.value if fact.id in named}
+            if missing := tuple(each for each in named if each not in found):
+                further = await self._memory.load_facts_by_id(question.owner, missing, question.min_seq)
+                linked |= {fact.id: fact for fact in further.value}
+                seq = min(seq, further.seq)
+            links = score_links(leading, linked.values())
+            changed = [linked[fact_id] for fact_id in links if linked[fact_id].tier in tiers]
             ranked = facts.merge_rankings(
                 ranked, facts.rank_facts(changed, found, share, question.settings, question.now, links)
             )
@@ -346,7 +346,12 @@ class Search:
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)
         queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
         found = await self._vectors.search(
-            Collection.MEMORIES, question.owner, queries, MOST_FACTS_PER_NAME + 1, None, ids
+            Collection.MEMORIES,
+            question.owner,
+            queries,
+            MOST_FACTS_PER_NAME + 1,
+            ids=ids,
+            has_tenant_rarity=False,  # its computation takes longer than the search
         )
         return list(
             dict.fromkeys(

@@ -71,12 +71,14 @@ class Edge:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
+        *,
+        has_tenant_rarity: bool = True,
     ) -> list[list[PointHit]]:
         shard = self._shards[collection]
         within = _within(owner, where, ids)
-        # An IDF over one tenant visits each of its points; a tenant that is alone needs no filter.
-        alone = shard.tenants <= {owner[0]}
-        corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
+        # A tenant that is alone needs no filter.
+        needs_filter = has_tenant_rarity and not shard.tenants <= {owner[0]}
+        corpus = SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])]))) if needs_filter else None
         requests = [
             QueryRequest(
                 limit=limit,
