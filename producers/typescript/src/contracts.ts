@@ -327,7 +327,7 @@ export interface DocumentV1 {
    */
   source?: string | null;
   /**
-   * Collection of the document, such as a repository.
+   * Collection of the document to add, such as a repository; after every action, the reply lists only documents of this collection. Default: all documents.
    */
   collection?: string | null;
   /**
@@ -466,7 +466,7 @@ export interface SaveV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: for a working fact, the end that the text names, else the setting `limits.working_days`; for other facts, never.
    */
   expires_at?: string | Date | null;
 }
@@ -1831,7 +1831,7 @@ export interface Decision {
    */
   similarity?: number | null;
   /**
-   * Similarity above which the proposal and the fact say the same.
+   * Similarity above which the proposal and the fact say the same, if alignment leaves the pair undecided.
    */
   duplicate_threshold?: number | null;
   /**
@@ -2138,7 +2138,7 @@ export interface MessageV1 {
    */
   role: "user" | "assistant" | "tool" | "system";
   /**
-   * Text of the message; can be empty if `tool_calls` is given.
+   * Text of the message; can be empty, for example if the assistant only called tools.
    */
   content: string;
   /**
