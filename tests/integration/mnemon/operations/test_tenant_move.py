@@ -541,6 +541,27 @@ async def stop_at(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceS
     monkeypatch.setattr(deployment_module, "write_residence", write_residence)
 
 
+async def stop_before(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState) -> None:
+    """Run a move, and kill it when it is about to write a state."""
+
+    async def die_before(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+        if residence.state == state:
+            raise Killed
+        return await write_residence(connection, tenant, residence, last)
+
+    monkeypatch.setattr(deployment_module, "write_residence", die_before)
+    with pytest.raises(Killed):
+        await pair.move()
+    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+
+
+async def read_state(connection: Client) -> ResidenceState:
+    """Return the state of the tenant in a deployment where it has a residence."""
+    residence = (await read_residence(connection, TENANT)).residence
+    assert residence is not None
+    return residence.state
+
+
 @pytest.mark.parametrize("state", ["copying", "draining", "leaving"])
 async def test_abandoned_move_leaves_the_tenant_as_it_was(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState
@@ -549,9 +570,7 @@ async def test_abandoned_move_leaves_the_tenant_as_it_was(
     await tell_story(old)
     before = await read_memory(pair.old, pair.old_database)
     await stop_at(pair, monkeypatch, state)
-    residence = (await read_residence(pair.old, TENANT)).residence
-    assert residence
-    assert residence.state == state
+    assert await read_state(pair.old) == state
     result = await pair.abandon()
     assert not result.is_returning
     assert (await read_residence(pair.old, TENANT)).residence is None
@@ -582,7 +601,7 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     key, native = await issue_test_key(pair.old, "moves"), await issue_test_key(pair.new, "native")
 
     async def stop_in_pause(*arguments: Any) -> int:
-        if (await read_residence(pair.old, TENANT)).residence.state == "leaving":  # type: ignore[union-attr]
+        if await read_state(pair.old) == "leaving":
             raise StepReached
         return await raise_last_position(*arguments)
 
@@ -627,7 +646,7 @@ async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(
     old, new = Stock(pair.old), Stock(pair.new)
     await old.say("before", f"{TENANT}.u1.-")
     await stop_between_writes_of_switch(pair, monkeypatch)
-    assert (await read_residence(pair.new, TENANT)).residence.state == "here"  # type: ignore[union-attr]
+    assert await read_state(pair.new) == "here"
     await pair.abandon()
     await answers_again(old)
     assert await old.contents(f"{TENANT}.u1") == ["before"]
@@ -655,16 +674,7 @@ async def test_switched_move_with_new_events_is_not_abandoned(
 
 
 async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    async def die_before_moved(connection: Client, tenant: str, residence: Residence, last: int) -> int:
-        if residence.state == "moved":
-            raise Killed
-        return await write_residence(connection, tenant, residence, last)
-
-    monkeypatch.setattr(deployment_module, "write_residence", die_before_moved)
-    with pytest.raises(Killed):
-        await pair.move()
-    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+    await stop_before(pair, monkeypatch, "moved")
 
 
 async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
@@ -718,16 +728,7 @@ async def test_move_is_abandoned_only_with_the_deployment_to_which_it_leads(
 ) -> None:
     old = Stock(pair.old)
     await old.say("before", f"{TENANT}.u1.-")
-
-    async def die_before_arriving(connection: Client, tenant: str, residence: Residence, last: int) -> int:
-        if residence.state == "arriving":
-            raise Killed
-        return await write_residence(connection, tenant, residence, last)
-
-    monkeypatch.setattr(deployment_module, "write_residence", die_before_arriving)
-    with pytest.raises(Killed):
-        await pair.move()
-    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+    await stop_before(pair, monkeypatch, "arriving")
     with pytest.raises(MoveRefused, match=f"is being moved to {ADDRESSES[1]}: name that deployment as --to"):
         await pair.abandon("nats://elsewhere")
     assert not (await pair.abandon()).has_copy
