@@ -119,6 +119,13 @@ async def _abandon_in_order(
 ) -> AbandonResult:
     tenant, residence = source.tenant, source.residence
     if target is not None and target.residence is not None and not await _close_target(target, is_returning):
+        if residence is None or not _is_begun(residence):
+            raise MoveRefused(
+                "the move was abandoned without the other deployment, which has new events of the tenant"
+                f" {tenant} from after the switch: let all bots connect here, then run `mnemon export jsonl"
+                f" --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE` here, which adds what is"
+                " missing"
+            )
         raise MoveRefused(
             f"the tenant {tenant} has switched, and the other deployment has new events of it: run the same"
             f" `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the switch"

@@ -48,7 +48,7 @@ from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
 from mnemon_infra.settings.store import change_settings, read_documents
 from tests.support.processes.command_server import ForkedCommand
-from tests.support.processes.stack import start_mnemon
+from tests.support.processes.stack import mnemon, start_mnemon
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
@@ -673,6 +673,41 @@ async def test_switched_move_with_new_events_is_not_abandoned(
         await pair.abandon()
 
 
+async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_keeps_them(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await stop_between_writes_of_switch(pair, monkeypatch)
+    await new.say("there", f"{TENANT}.u1.-")
+    await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
+    await answers_again(old)
+    await old.say("here", f"{TENANT}.u1.-")
+    with pytest.raises(MoveRefused, match="took part in another move at --to"):
+        await pair.move()
+    steps = "then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE` here"
+    with pytest.raises(MoveRefused, match=steps):
+        await pair.abandon()
+    await settled(pair.new)
+    here, there = (list_variables(each) for each in pair.deployments)
+    file = tmp_path / "acme.jsonl"
+    exported = await mnemon("export", "jsonl", "--tenant", TENANT, "-o", file, **there)
+    assert exported.code == 0, exported.err
+    imported = await mnemon("import", "jsonl", file, **here)
+    assert imported.code == 0, imported.err
+    await settled(pair.old)
+    assert sorted(await old.contents(f"{TENANT}.u1")) == ["before", "here", "there"]
+
+
+def list_variables(deployment: Deployment) -> dict[str, str]:
+    """Return the variables that let a command use a deployment."""
+    return {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": str(deployment.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+
+
 async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     await stop_before(pair, monkeypatch, "moved")
 
@@ -946,15 +981,10 @@ async def start_command(
     pair: Pair, command: str, out: IO[bytes], errors: IO[bytes], *options: str
 ) -> asyncio.subprocess.Process | ForkedCommand:
     source, target = pair.deployments
-    environment = {
-        "MNEMON_NATS_URL": str(source.nats_url),
-        "DATABASE_URL": str(source.database_dsn),
-        "MNEMON_DATABASE_SCHEMA": source.database_schema,
-    }
     place = "--to-database", str(target.database_dsn), "--to-schema", target.database_schema
     return await start_mnemon(
         *("tenant", command, TENANT, "--to", str(target.nats_url), *place, *options),
-        environment=environment,
+        environment=list_variables(source),
         output=out,
         errors=errors,
     )
