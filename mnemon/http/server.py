@@ -33,6 +33,7 @@ class SlowClientProtocol(H11Protocol):
     _unread: asyncio.TimerHandle | None = None
     _unused: asyncio.TimerHandle | None = None
 
+    # As in `H11Protocol`, the transport's type is narrower than in asyncio's protocol.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch_use()

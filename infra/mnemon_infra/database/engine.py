@@ -198,7 +198,7 @@ class Lookup:
 
         each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
         columns = "".join(f", {name} {type_}" for name, type_ in types.items())
-        # Constants are written into the text: psycopg converts each parameter anew for each run.
+        # psycopg converts each parameter for each run, so the statement contains the constants.
         literals = {
             f"%({name})s": Literal(value).as_string()
             for name, value in compiled.params.items()

@@ -42,8 +42,11 @@ class LeaseHeld(Exception):
 
     def __init__(self, holder: str | None, since: datetime | None) -> None:
         self.holder, self.since = holder, since
-        shown = f" since {since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if since else ""
-        super().__init__(f"{holder or 'another process'} holds the lease{shown}")
+        super().__init__(f"{holder or 'another process'} holds the lease{self.describe_since()}")
+
+    def describe_since(self) -> str:
+        """Return `since` as the end of a phrase, as in " since 2026-01-31 12:00:00 UTC"; "" for None."""
+        return f" since {self.since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
 
 
 class LeaseLost(DatabaseUnavailable):

@@ -21,6 +21,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingUnavailable,
     normalise_length,
 )
+from mnemon_infra.models.pause import describe_pause
 from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
 from mnemon_infra.telemetry import metrics
 
@@ -133,10 +134,8 @@ class _EmbeddingEndpoint:
                     f"has no model {self._model}, or no /embeddings (HTTP 404): check the setting "
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
-            case 429:
-                return EmbeddingUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
-            case 408 | 409:
-                return EmbeddingUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
+            case 408 | 409 | 429:
+                return EmbeddingUnavailable(f"{self._at} {describe_pause(status)} (HTTP {status})")
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:

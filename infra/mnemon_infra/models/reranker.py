@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.pause import describe_pause
 from mnemon_infra.telemetry import metrics
 
 if TYPE_CHECKING:
@@ -174,10 +175,8 @@ class RerankerEndpoint:
                     f"has no model {model}, or another path (HTTP 404): check the setting "
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
-            case 429:
-                return RerankerUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
-            case 408 | 409:
-                return RerankerUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
+            case 408 | 409 | 429:
+                return RerankerUnavailable(f"{self._at} {describe_pause(status)} (HTTP {status})")
             case _ if status < 500:
                 why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
             case _:

@@ -114,6 +114,9 @@ class ApiKeys:
         self._present: TTLCache[str, ApiKey] = TTLCache(CACHED_KEYS, CACHE_SECONDS)
         self._absent: TTLCache[str, bool] = TTLCache(CACHED_KEYS, ABSENT_SECONDS)
         self._known: LRUCache[str, bool] = LRUCache(CACHED_KEYS)
+        """Ids whose last lookup found a key. They stay when `_present` drops the key after `CACHE_SECONDS`:
+        many wrong keys at once, which use up `MAX_LOOKUPS`, then do not keep out the keys in use.
+        """
         self._lookups: dict[str, asyncio.Task[ApiKey | None]] = {}
         self._unknown_lookups = 0
 

@@ -7,11 +7,14 @@ without an entry lives here.
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+import structlog
 from nats.aio.client import Client
 from nats.js.errors import KeyNotFoundError
 
 from mnemon_contracts.subjects import decode_token, encode_token
 from mnemon_infra.settings.bucket import open_bucket, put_entry, read_entries
+
+log = structlog.get_logger("settings")
 
 _KEY: Final = "residence."
 
@@ -108,9 +111,14 @@ def parse_residence(body: bytes | None) -> Residence | None:
     """Parse an entry; None for a removed entry.
 
     Raises:
-        msgspec.DecodeError: the entry is not a residence, or has a state of a newer version.
+        ValueError: the entry is not a residence, or has a state of a newer version.
     """
     return msgspec.json.decode(body, type=Residence) if body else None
+
+
+def log_invalid_residence(key: str, error: ValueError) -> None:
+    """Log that an entry is ignored because it is not valid."""
+    log.error("residence rejected as invalid, former residence stays", key=key, error=str(error))
 
 
 async def read_residence(connection: Client, tenant: str) -> StoredResidence:
@@ -160,15 +168,24 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
 async def list_residences(connection: Client) -> dict[str, Residence]:
     """Return the residences of all tenants that have one, because they move or have moved.
 
+    If the newest entry of a tenant is not valid, the newest valid entry applies.
+
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
     """
     bucket = await open_bucket(connection)
-    found = {}
-    for entry in await read_entries(bucket, f"{_KEY}>"):
-        tenant = parse_residence_tenant(entry.key)
-        residence = parse_residence(entry.value)
-        if tenant is not None and residence is not None:
-            found[tenant] = residence  # a later entry replaces an earlier one
-    return found
+    newest: dict[str, Residence | None] = {}
+    invalid: dict[str, ValueError] = {}
+    for entry in await read_entries(bucket, f"{_KEY}>"):  # a later entry replaces an earlier one
+        invalid.pop(entry.key, None)
+        try:
+            tenant, residence = parse_residence_tenant(entry.key), parse_residence(entry.value)
+        except ValueError as error:
+            invalid[entry.key] = error
+            continue
+        if tenant is not None:
+            newest[tenant] = residence
+    for key, problem in invalid.items():
+        log_invalid_residence(key, problem)
+    return {tenant: residence for tenant, residence in newest.items() if residence is not None}

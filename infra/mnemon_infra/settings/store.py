@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
 import nats.errors
 import structlog
 from nats.aio.client import Client
@@ -35,7 +34,12 @@ from mnemon_infra.settings.bucket import (
     read_newest_default,
     read_newest_of_tenant,
 )
-from mnemon_infra.settings.residence import Residence, parse_residence, parse_residence_tenant
+from mnemon_infra.settings.residence import (
+    Residence,
+    log_invalid_residence,
+    parse_residence,
+    parse_residence_tenant,
+)
 
 log = structlog.get_logger("settings")
 
@@ -215,9 +219,8 @@ class LiveSettings:
         try:
             tenant = parse_residence_tenant(entry.key)
             residence = parse_residence(entry.value) if tenant is not None else None
-        except (InvalidSubject, msgspec.DecodeError) as error:
-            problem = str(error)
-            log.error("residence rejected as invalid, former residence stays", key=entry.key, error=problem)
+        except ValueError as error:
+            log_invalid_residence(entry.key, error)
             return
         if tenant is None:
             return

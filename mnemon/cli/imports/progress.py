@@ -215,6 +215,11 @@ def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
         typer.secho(
             f"and {report.doubts - len(report.first_doubts):,} more of this kind", fg="yellow", err=True
         )
+    if judged := report.judged_by_default_policy:
+        typer.echo(
+            f"{format_count(judged, 'proposed fact', 'was')} judged by the default policy; an import uses the"
+            " policy of the tenant."
+        )
     if dry_run:
         typer.echo("Nothing was sent.")
     else:

@@ -189,14 +189,15 @@ class ConversationRecorder:
         for each in messages:
             try:
                 event = build_event(each, metadata)
-                if event is not None:
-                    chat_event = ChatEvent(thread.user, event, thread.conversation)
-                    encode_event(
-                        thread.tenant, chat_event, each.id
-                    )  # one that is too large keeps no other out
-                    events.append(chat_event)
+                if event is None:
+                    continue
+                chat_event = ChatEvent(thread.user, event, thread.conversation)
+                # `publish_many` ends at an event that is too large: leave it out, and publish the others.
+                encode_event(thread.tenant, chat_event, each.id)
             except (InvalidBody, ValueError) as error:
                 log.warning("message not stored", tenant=thread.tenant, error=type(error).__name__)
+            else:
+                events.append(chat_event)
         try:
             if events:
                 await self._memory.get_publisher(thread.tenant).publish_many(events)

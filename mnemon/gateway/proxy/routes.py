@@ -92,33 +92,40 @@ class Proxy:
         Raises:
             Problem: the key is missing or wrong, lacks a scope, or cannot be checked.
         """
-        credentials = (
-            HTTPAuthorizationCredentials(scheme="Bearer", credentials=keys.key) if keys.key else None
-        )
+        try:
+            caller = await self._check_key(request, keys.key)
+        except Problem as problem:
+            if problem.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+                self._accepted.pop(keys.key or "", None)
+            elif keys.key and (known := self._accepted.get(keys.key)):
+                return known
+            elif keys.has_own_key:
+                return None
+            raise
+        if keys.key:
+            self._accepted[keys.key] = caller
+        return caller
+
+    async def _check_key(self, request: Request, key: str | None) -> Caller:
+        """Return the caller of a key.
+
+        Raises:
+            Problem: the key is missing or wrong, lacks a scope, or cannot be checked (status 503).
+        """
+        credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key) if key else None
         try:
             async with asyncio.timeout(self._memory_seconds):
                 caller = await self._callers.identify(
                     request.client.host if request.client else "", credentials
                 )
-            caller.require_scopes("read", "write")
-        except (BrokerError, TimeoutError, Problem) as error:
-            if isinstance(error, Problem) and error.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
-                self._accepted.pop(keys.key or "", None)
-                raise
-            if keys.key and (known := self._accepted.get(keys.key)):
-                return known
-            if keys.has_own_key:
-                return None
-            if isinstance(error, Problem):
-                raise
+        except (BrokerError, TimeoutError) as error:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "unavailable",
                 "the NATS server does not answer, so the key cannot be checked; repeat the request later",
                 retryable=True,
             ) from error
-        if keys.key:
-            self._accepted[keys.key] = caller
+        caller.require_scopes("read", "write")
         return caller
 
     @contextmanager

@@ -83,13 +83,13 @@ async def _stream_changes(
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them, until the key is revoked. The `id` of each is its log position."""
-    check = _KeyCheck(request.app.state.callers, selected.caller)
+    permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
     async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as tail:
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
-        async for page in _take_while(tail, check.is_permitted):
+        async for page in _take_while(tail, permission.is_valid):
             for delivery in page:
-                if not await check.is_permitted():
+                if not await permission.is_valid():
                     return  # a client that reads slowly is at a page for long
                 if change := _describe(delivery):
                     yield ServerSentEvent(
@@ -97,15 +97,15 @@ async def _stream_changes(
                     )
 
 
-class _KeyCheck:
-    """Repeated check of the key of a stream."""
+class _StreamPermission:
+    """Permission of a caller to follow a stream, which is checked repeatedly."""
 
     def __init__(self, callers: Callers, caller: Caller) -> None:
         self._callers = callers
         self._caller = caller
         self._failing_since: float | None = None
 
-    async def is_permitted(self) -> bool:
+    async def is_valid(self) -> bool:
         """Return whether the key is valid, or could not be checked for less than `TAIL_TIMEOUT` seconds."""
         try:
             is_accepted = await self._callers.is_accepted(self._caller)

@@ -24,6 +24,8 @@ class ImportReport:
         already_there: events that the log had before.
         left_out: number of records that are not part of a memory, by reason.
         refused: number of records that cannot be imported.
+        judged_by_default_policy: number of proposed facts that the default policy accepted or refused; an
+            import asks the policy of their tenant.
         first: the first refused records, at most `MAX_FIRST`.
         doubts: number of guesses and possible mistakes.
         first_doubts: the first doubts, at most `MAX_FIRST`.
@@ -37,6 +39,7 @@ class ImportReport:
     already_there: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    judged_by_default_policy: int = 0
     first: list[RefusedRecord] = field(default_factory=list)
     doubts: int = 0
     first_doubts: list[ImportDoubt] = field(default_factory=list)
@@ -78,6 +81,7 @@ class ImportReport:
             "already_there": self.already_there,
             "left": dict(self.left_out),
             "refused": self.refused,
+            "judged_by_default_policy": self.judged_by_default_policy,
             "first_refusals": [
                 {"place": each.place, "field": each.field, "reason": each.reason} for each in self.first
             ],

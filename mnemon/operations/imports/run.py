@@ -98,7 +98,9 @@ async def count_records(
                 wire = encode_import(str(each.tenant or tenant), each)
                 if isinstance(wire, RefusedRecord):
                     report.count_refused(wire)
-                elif (refusing := judge_proposal(each, Policy())) is not None:
+                    continue
+                report.judged_by_default_policy += isinstance(each.event, FactProposedV1)
+                if (refusing := judge_proposal(each, Policy())) is not None:
                     report.count_refused(refusing)
                 else:
                     report.count_event(each, get_event_name(each.event))

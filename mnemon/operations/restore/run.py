@@ -190,7 +190,9 @@ class _RestoreRun:
         first = manifest.segments[0].first if manifest.segments else manifest.position + 1
         mark = self._backup.mark
         state = await open_restored_log(connection, mark, first, replicas)
-        if not state.is_finished:
+        if state.is_finished:
+            await self._count_left_out()
+        else:
             await self._write_events(state.last)
             await remove_fillers(connection)
             await self._verify()
@@ -207,6 +209,12 @@ class _RestoreRun:
             self._erasures.entries,
             is_repeated=state.is_finished,
         )
+
+    async def _count_left_out(self) -> None:
+        """Count the events that an earlier run has left out."""
+        if self._erasures.entries:
+            async for records in self._backup.read_segments():
+                self._left_out += sum(map(self._erasures.removes, records))
 
     async def _write_events(self, last: int) -> None:
         """Write the events after a position, and fillers at positions without an event."""

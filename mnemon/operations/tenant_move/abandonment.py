@@ -118,11 +118,14 @@ async def _abandon_in_order(
     source: TenantSite, target: TenantSite | None, *, is_returning: bool
 ) -> AbandonResult:
     tenant, residence = source.tenant, source.residence
-    if (
-        target is not None
-        and target.residence is not None
-        and not await _close_target(source, target, is_returning)
-    ):
+    if target is not None and target.residence is not None and not await _close_target(target, is_returning):
+        if residence is None or not _is_begun(residence):
+            raise MoveRefused(
+                "the move was abandoned without the other deployment, which has new events of the tenant"
+                f" {tenant} from after the switch: let all bots connect here, then run `mnemon export jsonl"
+                f" --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE` here, which adds what is"
+                " missing"
+            )
         raise MoveRefused(
             f"the tenant {tenant} has switched, and the other deployment has new events of it: run the same"
             f" `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the switch"
@@ -133,19 +136,18 @@ async def _abandon_in_order(
             if is_returning
             else residence.former
         )
-    if target is None or target.residence is None:
-        log.info("tenant move abandoned", tenant=tenant, is_returning=is_returning)
-        return AbandonResult(is_returning)
-    keys = await revoke_copied_keys(target)
-    marked = msgspec.structs.replace(target.residence, keys=(), is_abandoned=not is_returning)
-    if marked != target.residence:
-        await target.write_residence(marked)
-    has_copy = bool(await read_last_position(target.connection, owner_filter(tenant)))
+    keys, has_copy = 0, False
+    if target is not None and target.residence is not None:
+        keys = await revoke_copied_keys(target)
+        marked = msgspec.structs.replace(target.residence, keys=(), is_abandoned=not is_returning)
+        if marked != target.residence:
+            await target.write_residence(marked)
+        has_copy = bool(await read_last_position(target.connection, owner_filter(tenant)))
     log.info("tenant move abandoned", tenant=tenant, is_returning=is_returning)
     return AbandonResult(is_returning, keys, has_copy)
 
 
-async def _close_target(source: TenantSite, target: TenantSite, is_returning: bool) -> bool:
+async def _close_target(target: TenantSite, is_returning: bool) -> bool:
     """Let the target serve the tenant no longer, if a command was killed in the middle of the switch.
 
     Returns:

@@ -10,7 +10,13 @@ from nats.aio.client import Client
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon.operations.tenant_move.deployment import MoveRefused
-from mnemon.operations.tenant_move.events import SourceEvent, build_moved_message, parse_source_event
+from mnemon.operations.tenant_move.events import (
+    SourceEvent,
+    build_copy_prefix,
+    build_moved_message,
+    has_prefix,
+    parse_source_event,
+)
 from mnemon.operations.tenant_move.positions import PositionMap, list_span_starts
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
@@ -62,12 +68,13 @@ class TenantCopy:
         self.changed: set[str] = set()
         self.first_copy = self.last_copy = 0
         self._source, self._target, self._tenant = source, target, tenant
-        self.prefix = f"{move_id}{'r' if is_returning else ''}:"
+        self._is_returning = is_returning
+        self.prefix = build_copy_prefix(move_id, is_returning=is_returning)
         """Beginning of the message ids of the copies in the target's log."""
-        self._origin = f"{move_id}:" if is_returning else None
-        """Beginning of the message ids of events in the source's log that came from the target's."""
-        self._returned = f"{move_id}{'' if is_returning else 'r'}:"
-        """The same also for events of an abandoned revert."""
+        self._opposite_prefix = build_copy_prefix(move_id, is_returning=not is_returning)
+        """Beginning of the message ids of events in the source's log that came from the target's: copies of
+        the move for its revert, and copies of an abandoned revert for the move.
+        """
         self.reached = 0
 
     async def load_positions(self) -> None:
@@ -85,10 +92,10 @@ class TenantCopy:
                 self._note_copy(delivery.sequence)
             else:
                 self.foreign += 1
-        if self._origin is not None:
+        if self._is_returning:
             async for message, delivery in self._stream_events(self._source):
                 moved = parse_moved(message.headers)
-                if moved is not None and self._has_prefix(message.headers, self._origin):
+                if moved is not None and has_prefix(message.headers, self._opposite_prefix):
                     known.append((delivery.sequence, moved.position))
         self.positions = PositionMap()
         for old, new in sorted(known):
@@ -113,7 +120,7 @@ class TenantCopy:
         holder: ExactMessage | None = None
         batch: list[tuple[int, ExactMessage]] = []
         size = 0
-        after = self.reached if self._origin is not None else max(self.reached, self.positions.last_old)
+        after = self.reached if self._is_returning else max(self.reached, self.positions.last_old)
         async with aclosing(self.read_source(after, up_to)) as events:
             async for event in events:
                 if self.positions.find(event.position) is not None or self.is_from_target(event):
@@ -148,11 +155,11 @@ class TenantCopy:
 
     def is_from_target(self, event: SourceEvent) -> bool:
         """Return whether an event came to the source's log as a copy from the target's."""
-        return self._has_prefix(event.message.headers, self._returned)
+        return has_prefix(event.message.headers, self._opposite_prefix)
 
     def is_copy(self, headers: dict[str, str] | None) -> bool:
         """Return whether a message with these headers is a copy in the target's log."""
-        return self._has_prefix(headers, self.prefix)
+        return has_prefix(headers, self.prefix)
 
     async def read_source(self, after: int, up_to: int) -> AsyncGenerator[SourceEvent, None]:
         """Yield the tenant's events in a range of the source's log.
@@ -225,7 +232,7 @@ class TenantCopy:
 
         Each needs a position in the target's log that no other event of the user has.
         """
-        if self._origin is not None:
+        if self._is_returning:
             return []
         gaps: set[int] = set()
         pattern = tenant_event_filter(self._tenant, "user.erased")
@@ -270,10 +277,6 @@ class TenantCopy:
         if length > self._target.max_payload:
             raise MessageTooLarge(event.position, length, self._target.max_payload)
         return length
-
-    @staticmethod
-    def _has_prefix(headers: dict[str, str] | None, prefix: str) -> bool:
-        return (headers or {}).get(MESSAGE_ID, "").startswith(prefix)
 
 
 def require_no_foreign(copy: TenantCopy, tenant: str) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC
 from urllib.parse import urlsplit, urlunsplit
 
 import nats.errors
@@ -96,10 +95,9 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
             try:
                 await leases.enter_async_context(hold_lease(site.database, "tenant move", site.tenant))
             except LeaseHeld as held:
-                since = f" since {held.since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if held.since else ""
                 raise MoveRefused(
                     f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'}"
-                    f"{since}): wait until it has ended, or stop it"
+                    f"{held.describe_since()}): wait until it has ended, or stop it"
                 ) from held
         try:
             yield

@@ -1,6 +1,7 @@
 """Events of a moved tenant as the other log gets them. No I/O."""
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -62,6 +63,16 @@ def parse_source_event(message: Msg, delivery: Delivery) -> SourceEvent:
         return SourceEvent(message, delivery, "", None)
     fields = find_referenced(delivery.body) if address.space == "memory" else None
     return SourceEvent(message, delivery, address.name, fields)
+
+
+def build_copy_prefix(move_id: str, *, is_returning: bool) -> str:
+    """Return the beginning of the message ids of the copies that a move, or its revert, stores."""
+    return f"{move_id}{'r' if is_returning else ''}:"
+
+
+def has_prefix(headers: Mapping[str, str] | None, prefix: str) -> bool:
+    """Return whether the message id in these headers begins with the prefix of copies."""
+    return (headers or {}).get(MESSAGE_ID, "").startswith(prefix)
 
 
 def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str) -> ExactMessage:

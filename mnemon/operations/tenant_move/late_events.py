@@ -7,8 +7,7 @@ from typing import Final
 import msgspec
 from nats.aio.client import Client
 
-from mnemon.operations.tenant_move.events import SourceEvent
-from mnemon_contracts.identity import MESSAGE_ID
+from mnemon.operations.tenant_move.events import SourceEvent, build_copy_prefix, has_prefix
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import owner_filter, user_filters
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -69,7 +68,7 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
 
 def _is_late(message: StreamMessage, residence: Residence) -> bool:
     event, delivery = message
-    if (event.headers or {}).get(MESSAGE_ID, "").startswith(f"{residence.move_id}r:"):
+    if has_prefix(event.headers, build_copy_prefix(residence.move_id, is_returning=True)):
         return False
     return not (residence.is_confirmed and f".{ERASED}." in delivery.subject)
 

@@ -194,6 +194,7 @@ async def test_another_tenants_key_reaches_nothing_over_mcp(shared: Up) -> None:
             assert "under the mat" not in str(told)
 
 
+# The commands are written for curl, which is no package of Python and not on every machine.
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_commands_of_the_page_run(shared: Up) -> None:
     """The commands of `docs/http.md` with curl, as they stand there."""

@@ -194,6 +194,8 @@ def _run_command() -> None:
         if not isinstance(end.code, int):
             raise
         code = end.code
+    # Python has no public call for these two, which it makes at its end. `_shutdown` also tells executors to
+    # end their threads: a join of these would wait forever.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     gc.collect()

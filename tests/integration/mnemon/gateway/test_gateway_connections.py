@@ -139,6 +139,7 @@ async def connected(
     accepted: list[server.SlowClientProtocol] = []
 
     class RecordedProtocol(server.SlowClientProtocol):
+        # As in the base class, the transport's type is narrower than in asyncio's protocol.
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             accepted.append(self)

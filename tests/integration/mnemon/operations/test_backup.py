@@ -476,6 +476,19 @@ async def test_erasures_after_the_backup_are_applied_again(stock: Stock, folder:
     )
 
 
+async def test_a_repeated_restore_reports_the_events_that_the_first_left_out(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    await fill(stock, 12, "acme.u1.-")
+    await fill(stock, 5, "acme.u2.-")
+    await back_up(stock.connection, folder)
+    backup = await open_backup(repository(folder))
+    erasures = find_later_erasures(backup, [entry("u1", 40, backup.manifest.last_stored_at + 1)])
+    first, again = [await restore(other, folder, erasures) for _ in range(2)]
+    assert (first.events, first.left_out, first.is_repeated) == (5, 12, False)
+    assert again == replace(first, is_repeated=True)
+
+
 async def test_a_later_run_of_a_restore_removes_what_was_erased_meanwhile(
     stock: Stock, folder: Path, other: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
 from mnemon_infra.settings.store import change_settings, read_documents
 from tests.support.processes.command_server import ForkedCommand
-from tests.support.processes.stack import start_mnemon
+from tests.support.processes.stack import mnemon, start_mnemon
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
@@ -541,6 +541,27 @@ async def stop_at(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceS
     monkeypatch.setattr(deployment_module, "write_residence", write_residence)
 
 
+async def stop_before(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState) -> None:
+    """Run a move, and kill it when it is about to write a state."""
+
+    async def die_before(connection: Client, tenant: str, residence: Residence, last: int) -> int:
+        if residence.state == state:
+            raise Killed
+        return await write_residence(connection, tenant, residence, last)
+
+    monkeypatch.setattr(deployment_module, "write_residence", die_before)
+    with pytest.raises(Killed):
+        await pair.move()
+    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+
+
+async def read_state(connection: Client) -> ResidenceState:
+    """Return the state of the tenant in a deployment where it has a residence."""
+    residence = (await read_residence(connection, TENANT)).residence
+    assert residence is not None
+    return residence.state
+
+
 @pytest.mark.parametrize("state", ["copying", "draining", "leaving"])
 async def test_abandoned_move_leaves_the_tenant_as_it_was(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState
@@ -549,9 +570,7 @@ async def test_abandoned_move_leaves_the_tenant_as_it_was(
     await tell_story(old)
     before = await read_memory(pair.old, pair.old_database)
     await stop_at(pair, monkeypatch, state)
-    residence = (await read_residence(pair.old, TENANT)).residence
-    assert residence
-    assert residence.state == state
+    assert await read_state(pair.old) == state
     result = await pair.abandon()
     assert not result.is_returning
     assert (await read_residence(pair.old, TENANT)).residence is None
@@ -582,7 +601,7 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     key, native = await issue_test_key(pair.old, "moves"), await issue_test_key(pair.new, "native")
 
     async def stop_in_pause(*arguments: Any) -> int:
-        if (await read_residence(pair.old, TENANT)).residence.state == "leaving":  # type: ignore[union-attr]
+        if await read_state(pair.old) == "leaving":
             raise StepReached
         return await raise_last_position(*arguments)
 
@@ -627,7 +646,7 @@ async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(
     old, new = Stock(pair.old), Stock(pair.new)
     await old.say("before", f"{TENANT}.u1.-")
     await stop_between_writes_of_switch(pair, monkeypatch)
-    assert (await read_residence(pair.new, TENANT)).residence.state == "here"  # type: ignore[union-attr]
+    assert await read_state(pair.new) == "here"
     await pair.abandon()
     await answers_again(old)
     assert await old.contents(f"{TENANT}.u1") == ["before"]
@@ -654,17 +673,43 @@ async def test_switched_move_with_new_events_is_not_abandoned(
         await pair.abandon()
 
 
-async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    async def die_before_moved(connection: Client, tenant: str, residence: Residence, last: int) -> int:
-        if residence.state == "moved":
-            raise Killed
-        return await write_residence(connection, tenant, residence, last)
-
-    monkeypatch.setattr(deployment_module, "write_residence", die_before_moved)
-    with pytest.raises(Killed):
+async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_keeps_them(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old, new = Stock(pair.old), Stock(pair.new)
+    await old.say("before", f"{TENANT}.u1.-")
+    await stop_between_writes_of_switch(pair, monkeypatch)
+    await new.say("there", f"{TENANT}.u1.-")
+    await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
+    await answers_again(old)
+    await old.say("here", f"{TENANT}.u1.-")
+    with pytest.raises(MoveRefused, match="took part in another move at --to"):
         await pair.move()
-    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+    steps = "then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE` here"
+    with pytest.raises(MoveRefused, match=steps):
+        await pair.abandon()
+    await settled(pair.new)
+    here, there = (list_variables(each) for each in pair.deployments)
+    file = tmp_path / "acme.jsonl"
+    exported = await mnemon("export", "jsonl", "--tenant", TENANT, "-o", file, **there)
+    assert exported.code == 0, exported.err
+    imported = await mnemon("import", "jsonl", file, **here)
+    assert imported.code == 0, imported.err
+    await settled(pair.old)
+    assert sorted(await old.contents(f"{TENANT}.u1")) == ["before", "here", "there"]
+
+
+def list_variables(deployment: Deployment) -> dict[str, str]:
+    """Return the variables that let a command use a deployment."""
+    return {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": str(deployment.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+
+
+async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    await stop_before(pair, monkeypatch, "moved")
 
 
 async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
@@ -718,16 +763,7 @@ async def test_move_is_abandoned_only_with_the_deployment_to_which_it_leads(
 ) -> None:
     old = Stock(pair.old)
     await old.say("before", f"{TENANT}.u1.-")
-
-    async def die_before_arriving(connection: Client, tenant: str, residence: Residence, last: int) -> int:
-        if residence.state == "arriving":
-            raise Killed
-        return await write_residence(connection, tenant, residence, last)
-
-    monkeypatch.setattr(deployment_module, "write_residence", die_before_arriving)
-    with pytest.raises(Killed):
-        await pair.move()
-    monkeypatch.setattr(deployment_module, "write_residence", write_residence)
+    await stop_before(pair, monkeypatch, "arriving")
     with pytest.raises(MoveRefused, match=f"is being moved to {ADDRESSES[1]}: name that deployment as --to"):
         await pair.abandon("nats://elsewhere")
     assert not (await pair.abandon()).has_copy
@@ -945,15 +981,10 @@ async def start_command(
     pair: Pair, command: str, out: IO[bytes], errors: IO[bytes], *options: str
 ) -> asyncio.subprocess.Process | ForkedCommand:
     source, target = pair.deployments
-    environment = {
-        "MNEMON_NATS_URL": str(source.nats_url),
-        "DATABASE_URL": str(source.database_dsn),
-        "MNEMON_DATABASE_SCHEMA": source.database_schema,
-    }
     place = "--to-database", str(target.database_dsn), "--to-schema", target.database_schema
     return await start_mnemon(
         *("tenant", command, TENANT, "--to", str(target.nats_url), *place, *options),
-        environment=environment,
+        environment=list_variables(source),
         output=out,
         errors=errors,
     )

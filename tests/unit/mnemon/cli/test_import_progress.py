@@ -8,6 +8,7 @@ import typer
 
 from mnemon.cli.imports.progress import ImportFiles, ImportOptions
 from mnemon.operations.imports.jsonl import JsonLinesReader
+from mnemon.operations.imports.markdown import MarkdownReader
 
 
 def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
@@ -30,3 +31,15 @@ def test_refused_partial_character_is_written_unchanged(tmp_path: Path) -> None:
 def test_source_without_events_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _ = looked_at(tmp_path, "")
     assert (code, capsys.readouterr().out) == (0, "0 events found.\nNothing was sent.\n")
+
+
+def test_dry_run_names_the_policy_that_judged_facts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "u1.md"
+    source.write_text("- Her sister is called Vera.\n- What is it?\n")
+    files = ImportFiles([source], MarkdownReader("acme", None).read)
+    with pytest.raises(typer.Exit):
+        ImportOptions(dry_run=True).run_import(files.read_records(), "acme", files)
+    said = "2 proposed facts were judged by the default policy; an import uses the policy of the tenant."
+    assert said in capsys.readouterr().out

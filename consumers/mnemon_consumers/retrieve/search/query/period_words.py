@@ -54,10 +54,11 @@ class WordKind(StrEnum):
     HALF = "h"
     HALF_YEAR = "H"
     LAST = "l"
-    """`last`; the value is a distance in units: -1. THIS has 0."""
+    """`last`; the value is a distance in units: -1. THIS has 0, NEXT has 1."""
+    BEFORE_LAST = "q"
+    """«позапрошлый», the one before last, with the value -2."""
     THIS = "s"
     NEXT = "x"
-    """`next`, with the value 1, and «позапрошлый», "before last", with the value -2."""
     PAST = "p"
     """`past`, «последний»: the units that end now, as in "the past two weeks"."""
     AGO = "g"
@@ -259,7 +260,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         "минувший минувшая минувшее минувшие минувшего минувшей минувшую минувшим минувшем минувших",
     ),
     **_map_words(
-        _KIND.NEXT,
+        _KIND.BEFORE_LAST,
         -2,
         "позапрошлый позапрошлая позапрошлое позапрошлого позапрошлой позапрошлую позапрошлым "
         "позапрошлом позапрошлые позапрошлых",

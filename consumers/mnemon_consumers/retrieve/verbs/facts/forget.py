@@ -7,7 +7,7 @@ from typing import Any
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
@@ -16,7 +16,7 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import hold_lock
@@ -62,7 +62,7 @@ class ForgetVerb:
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             if seen.value is None:
-                raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
+                refuse_unknown_fact(fact_id)
             return await self._remove_fact(address, seen.value.fact)
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
@@ -38,6 +38,15 @@ class QueriedFacts:
     ranked: Sequence[FactFit]
     facts: Mapping[str, FactRecord]
     seq: int
+
+
+def refuse_unknown_fact(fact_id: str) -> NoReturn:
+    """Refuse a request that names a fact by an id that no fact has.
+
+    Raises:
+        Refusal: always.
+    """
+    raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
 
 
 class FactQuery:

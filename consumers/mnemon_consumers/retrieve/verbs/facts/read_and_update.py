@@ -11,7 +11,7 @@ from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
@@ -187,5 +187,5 @@ def _build_fact(fact: FactRecord) -> Fact:
 
 def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not select_unexpired([history.fact], now()):
-        raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
+        refuse_unknown_fact(fact_id)
     return history

@@ -31,6 +31,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
+from mnemon_infra.models.pause import describe_pause
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts. The SDK would wait for weeks if the server requested that."""
@@ -165,16 +166,6 @@ class AnthropicEndpoint:
                 )
             case _:
                 return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
-
-
-def describe_pause(status: int) -> str:
-    """Return why the provider asks for a pause, as a phrase that follows its name."""
-    match status:
-        case 429:
-            return "limits the rate of requests"
-        case 529:
-            return "is overloaded"
-    return "could not handle a request now"
 
 
 def build_params(

@@ -23,6 +23,7 @@ from mnemon_infra.models.language.port import (
     RequestRefused,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
+from mnemon_infra.models.pause import describe_pause
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts; if the server requests a longer wait, the call fails."""
@@ -130,11 +131,11 @@ class GoogleEndpoint:
                     "check the setting of the model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
-                why = "limits the rate of requests" if status == 429 else "is overloaded"
+                why = "is overloaded" if status == 503 else describe_pause(status)
                 return ModelBusy(f"{self._at} {why} (HTTP {status})", _read_retry_after(error))
             case 408 | 409 | 499:
                 return ModelUnavailable(
-                    f"{self._at} could not handle a request now (HTTP {status})", _read_retry_after(error)
+                    f"{self._at} {describe_pause(status)} (HTTP {status})", _read_retry_after(error)
                 )
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)

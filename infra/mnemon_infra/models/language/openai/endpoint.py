@@ -22,6 +22,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
+from mnemon_infra.models.pause import describe_pause
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -177,9 +178,9 @@ class OpenAIEndpoint:
                     "check the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} limits the rate of requests (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} could not handle a request now (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(

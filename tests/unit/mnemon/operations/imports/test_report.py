@@ -56,6 +56,12 @@ async def test_refused_records_are_counted_before_import(found: ImportRecord, fi
     assert report.events["message"] == 1
 
 
+async def test_facts_that_the_default_policy_judges_are_counted() -> None:
+    facts = [FactProposedV1(id="f", text=text) for text in ("Likes tea with milk", "What is it?")]
+    report = await report_on(said("u1"), *(Incoming("line 1", "u1", fact) for fact in facts))
+    assert report.to_json()["judged_by_default_policy"] == 2
+
+
 async def test_report_shows_some_refusals_and_keeps_all() -> None:
     kept: list[RefusedRecord] = []
     report = ImportReport(kept.append)
