@@ -7,7 +7,12 @@ import msgspec
 import structlog
 
 from mnemon.operations.tenant_move.api_keys import revoke_copied_keys
-from mnemon.operations.tenant_move.deployment import MoveRefused, TenantSite, hold_move_leases
+from mnemon.operations.tenant_move.deployment import (
+    MoveRefused,
+    TenantSite,
+    describe_arrival,
+    hold_move_leases,
+)
 from mnemon_contracts.subjects import owner_filter
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.settings.residence import Residence, is_move_known
@@ -99,10 +104,7 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
     if residence is None or residence.state == "here":
         raise MoveRefused(f"no move of the tenant {tenant} has begun here: check --data and --to")
     if residence.state == "arriving":
-        raise MoveRefused(
-            f"the tenant {tenant} is moving here from {residence.peer}: name that deployment as --data, and"
-            " this one as --to"
-        )
+        raise MoveRefused(describe_arrival(tenant, residence))
     if residence.is_confirmed:
         raise MoveRefused(
             f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned: `mnemon tenant"

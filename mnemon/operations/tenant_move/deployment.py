@@ -109,6 +109,19 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
             ) from error
 
 
+def describe_arrival(tenant: str, residence: Residence) -> str:
+    """Return why a command about a move needs the other deployment as --data, for the state `arriving`."""
+    if residence.is_abandoned:
+        return (
+            f"this deployment has only the copy of an abandoned move: the tenant {tenant} is at"
+            f" {residence.peer}; name that deployment as --data"
+        )
+    return (
+        f"the tenant {tenant} is moving here from {residence.peer}: name that deployment as --data, and"
+        " this one as --to"
+    )
+
+
 def strip_login(url: str) -> str:
     """Return addresses of servers, comma-separated, without user and password."""
     servers = []

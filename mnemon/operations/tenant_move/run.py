@@ -24,6 +24,7 @@ from mnemon.operations.tenant_move.deployment import (
     MoveDiffers,
     MoveRefused,
     TenantSite,
+    describe_arrival,
     hold_move_leases,
 )
 from mnemon.operations.tenant_move.events import SourceEvent
@@ -176,6 +177,8 @@ class TenantMove:
         source, target = await self._source.load_residence(), await self._target.load_residence()
         if self._is_returning:
             return await self._begin_return(source, target)
+        if source is not None and source.state == "arriving":
+            raise MoveRefused(describe_arrival(self._tenant, source))
         if source is None or source.state == "here":
             await self._require_movable(source)
             await self._require_no_batches()

@@ -406,6 +406,7 @@ async def test_move_into_another_memory_is_refused(pair: Pair) -> None:
         ("moved", Residence("leaving", "m1", ADDRESSES[0], is_returning=True), "is being reverted"),
         ("copying", None, "is being moved to nats://third:4222"),
         ("leaving", None, "is being moved to nats://third:4222"),
+        ("arriving", None, "is moving here from nats://third:4222"),
     ],
 )
 async def test_move_that_names_another_deployment_is_refused(
@@ -420,6 +421,17 @@ async def test_move_that_names_another_deployment_is_refused(
         await pair.move()
     assert (await read_residence(pair.old, TENANT)).residence == begun
     assert (await read_residence(pair.new, TENANT)).residence == target
+
+
+async def test_copy_of_an_abandoned_move_is_not_moved(pair: Pair) -> None:
+    await Stock(pair.old).say("copied", f"{TENANT}.u1.-")
+    copy = Residence("arriving", "m1", "nats://third:4222", is_abandoned=True)
+    await write_residence(pair.old, TENANT, copy, 0)
+    problem = "has only the copy of an abandoned move: the tenant acme is at nats://third:4222"
+    with pytest.raises(MoveRefused, match=problem):
+        await pair.move()
+    with pytest.raises(MoveRefused, match=problem):
+        await pair.abandon()
 
 
 async def test_deployment_without_consumers_is_refused(
