@@ -58,7 +58,7 @@ async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> Ex
         with StopSignals(), DemoScreen(terminal) as screen:
             report = await run_demo(screen, model)
     except asyncio.CancelledError:
-        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its folder is removed")
+        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its temporary folder is removed")
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
         refuse(ExitCode.UNAVAILABLE, f"the demo failed: {error}")
     if as_json:

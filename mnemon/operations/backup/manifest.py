@@ -130,7 +130,7 @@ class Manifest(BaseModel):
         if manifest.format > FORMAT:
             raise BackupUnusable(
                 f"the backup in {location} was written by mnemon {manifest.mnemon} in format "
-                f"{manifest.format}: upgrade mnemon, which reads format {FORMAT}"
+                f"{manifest.format}, and this version reads format {FORMAT}: upgrade mnemon"
             )
         return manifest
 

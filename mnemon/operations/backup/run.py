@@ -188,15 +188,15 @@ class _BackupRun:
         if end < former.position:
             raise BackupUnusable(
                 f"the log ends at position {end:,}, and the backup in {location} has events up to "
-                f"{former.position:,}: it is a backup of another log. Name another destination"
+                f"{former.position:,}: the backup is of another log. Name another destination"
             )
         for segment in reversed(former.segments):
             page = read_records(self._connection, after=segment.last - 1, up_to=segment.last)
             found = [record async for records in page for record in records]
             if found and found[0].at != segment.last_stored_at:
                 raise BackupUnusable(
-                    f"the event at position {segment.last:,} of the log is not the one of the backup in "
-                    f"{location}: it is a backup of another log. Name another destination"
+                    f"the event at position {segment.last:,} of the log differs from that of the backup in "
+                    f"{location}: the backup is of another log. Name another destination"
                 )
             if found:
                 return
