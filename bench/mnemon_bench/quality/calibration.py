@@ -59,7 +59,9 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     for language in {pair.language for pair in pairs} or {"any language"}:
         labels = {pair.label for pair in pairs if pair.language == language}
         if "different" not in labels or labels == {"different"}:
-            raise InvalidPairs(f"{path}: {language} lacks a label; add pairs labelled `different` and `same`")
+            raise InvalidPairs(
+                f"{path}: {language} lacks a label; add pairs labelled `different`, and `same` or `update`"
+            )
     return pairs
 
 

@@ -79,8 +79,15 @@ def _convert_message(message: VisibleMessage) -> FactRecord:
 
 def main() -> None:
     """Print recall without and with links, for all questions of each data set and for each category."""
-    parser = argparse.ArgumentParser(description="Measure recall of the ranking of facts with links.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
+    parser = argparse.ArgumentParser(
+        description="Measure the recall of the ranking of facts without and with links."
+    )
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="+",
+        help="Files, or folders of files, with conversations in the LoCoMo format.",
+    )
     for path in parser.parse_args().data:
         groups: dict[str, list[LinkedQuestion]] = defaultdict(list)
         for each in rank_questions(load_data(path)):

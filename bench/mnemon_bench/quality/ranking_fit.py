@@ -158,10 +158,19 @@ def write_weights(weights: Vector) -> None:
 
 def main() -> None:
     """Fit the weights, and print them and the recall with present, fitted and cross-validated weights."""
-    parser = argparse.ArgumentParser(description="Fit the weights of the ranking of messages.")
-    parser.add_argument("data", type=Path, nargs="+", help="Folders of conversations in the LoCoMo format.")
+    parser = argparse.ArgumentParser(
+        description="Fit the weights of the ranking of messages, and print the recall."
+    )
     parser.add_argument(
-        "--write", action="store_true", help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}."
+        "data",
+        type=Path,
+        nargs="+",
+        help="Files, or folders of files, with conversations in the LoCoMo format.",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}. Default: only print them.",
     )
     arguments = parser.parse_args()
     breadth = choose_breadth(max(DEPTHS))

@@ -189,7 +189,7 @@ def load_data(path: Path) -> Data:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo("no question has evidence")
+        raise NotLocomo("there are no questions with evidence")
     return Data(conversations, questions)
 
 

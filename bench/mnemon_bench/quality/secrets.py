@@ -41,7 +41,7 @@ def read_sentences(path: Path) -> list[LabelledSentence]:
     """
     sentences = read_lines(path, LabelledSentence, InvalidSentences)
     if not sentences:
-        raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
+        raise InvalidSentences(f"{path} has no sentences; write one JSON object per line")
     for language in {sentence.language for sentence in sentences}:
         labels = {sentence.label for sentence in sentences if sentence.language == language}
         if labels != {"secret", "harmless"}:

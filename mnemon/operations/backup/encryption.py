@@ -153,8 +153,8 @@ def require_same_encryption(cipher: BackupCipher, encryption: str | None, locati
         return
     if encryption:
         raise BackupUnusable(
-            f"the backup in {location} is encrypted: give --passphrase-file, or a key of age (--recipient for "
-            "a backup, --identity for a restore)"
+            f"the backup in {location} is encrypted: give --passphrase-file, or a key of age (--recipient "
+            "for a backup, --identity for a restore)"
         )
     raise BackupUnusable(
         f"the backup in {location} is not encrypted: leave out keys and passphrase, or name another backup"
