@@ -156,7 +156,7 @@ class ProviderState:
             return self._answered(question)
 
     def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
-        """Create a running batch in a wire format; `given` holds the format's own fields."""
+        """Create a running batch in a wire format; `given` has the format's own fields."""
         with self.lock:
             batch = ProviderBatch(
                 f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls

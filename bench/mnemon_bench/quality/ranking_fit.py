@@ -46,7 +46,7 @@ class Labelled(NamedTuple):
         user: the user whose conversation is searched.
         features: a row for each candidate, in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
-        is_evidence: for each candidate, whether it holds the answer.
+        is_evidence: for each candidate, whether it contains the answer.
         evidence: ids of the turns that hold the answer, found or not.
     """
 
@@ -79,7 +79,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
 def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
     """Return the weights with the highest likelihood, by Newton's method; the loss is convex.
 
-    Questions without a candidate that holds the answer are left out.
+    Questions without a candidate that contains the answer are left out.
     """
     usable = [each for each in questions if each.is_evidence.any()]
     count_of = Counter(each.data_set for each in usable)

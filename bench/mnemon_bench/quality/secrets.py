@@ -19,7 +19,7 @@ LEAST: Final = 0.95
 
 
 class LabelledSentence(BaseModel):
-    """A sentence that holds a `secret`, or that looks like one but is `harmless`."""
+    """A sentence that contains a `secret`, or that looks like one but is `harmless`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

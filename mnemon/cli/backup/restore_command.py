@@ -38,7 +38,7 @@ def restore(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="New folder of a stack for `mnemon up`. Default: the configured servers.",
+            help="New folder to restore into, for `mnemon up` to run. Default: the configured servers.",
         ),
     ] = None,
     register: Annotated[
@@ -53,7 +53,8 @@ def restore(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with the secret key of age that decrypts the backup, as `age-keygen -o` writes it.",
+            help="File with the secret key of age that decrypts the backup, as `age-keygen -o` writes it. "
+            "Default: none.",
         ),
     ] = None,
     passphrase_file: PassphraseOption = None,

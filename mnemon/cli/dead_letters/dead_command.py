@@ -47,20 +47,25 @@ class LetterOptions:
     """Options that select dead letters."""
 
     consumer: Annotated[
-        str | None, typer.Option(help="Select only dead letters of this consumer, such as `persist`.")
+        str | None,
+        typer.Option(help="Select only dead letters of this consumer, such as `persist`. Default: all."),
     ] = None
     reason: Annotated[
-        str | None, typer.Option(help="Select only dead letters with this reason, such as `invalid_body`.")
+        str | None,
+        typer.Option(help="Select only dead letters with this reason, such as `invalid_body`. Default: all."),
     ] = None
-    tenant: Annotated[str | None, typer.Option(help="Select only dead letters of this tenant.")] = None
+    tenant: Annotated[
+        str | None, typer.Option(help="Select only dead letters of this tenant. Default: all.")
+    ] = None
     user: Annotated[
-        str | None, typer.Option(help="Select only dead letters of users with this id, in any tenant.")
+        str | None,
+        typer.Option(help="Select only dead letters of users with this id, in any tenant. Default: all."),
     ] = None
     since: Annotated[
         datetime | None,
         typer.Option(
             help="Select only dead letters stored at or after this time in UTC, such as 2026-11-21 or "
-            "2026-11-21T10:00:00."
+            "2026-11-21T10:00:00. Default: all."
         ),
     ] = None
 

@@ -60,8 +60,8 @@ def add(
     collection: Annotated[
         str | None,
         typer.Option(
-            help="Collection of the documents, such as a repository. Default for a folder: the "
-            "name of the folder."
+            help="Collection of the documents, such as a repository. Default: for a file, none; for a "
+            "folder, its name."
         ),
     ] = None,
     max_bytes: Annotated[

@@ -21,7 +21,10 @@ def erase(
     user: Annotated[str, typer.Argument(help="User to erase.")],
     conversation: Annotated[
         str | None,
-        typer.Option(help="Erase this conversation only, with the facts that were learned from it alone."),
+        typer.Option(
+            help="Erase this conversation only, with the facts that were learned from it alone. Default: the "
+            "whole user."
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,
     verify: Annotated[
