@@ -146,7 +146,7 @@ def limit(
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Revoke a tenant's login and disconnect its bots. Its memory stays.
 
-    With --file, this takes effect when you have run `nats-server --signal reload` twice.
+    With --file, the revocation takes effect when you have run `nats-server --signal reload` twice.
 
     Exits with code 1 if the tenant has no login.
 
@@ -212,7 +212,7 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     except (NotOurs, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Make it writable")
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Make the file writable")
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:

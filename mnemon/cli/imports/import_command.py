@@ -186,7 +186,7 @@ async def _publish_conversations(
     except NotConnected as error:
         refuse(ExitCode.UNAVAILABLE, str(error), "Start a stack: mnemon up")
     except PublishFailed as error:
-        again = "Run the import again: memory has each message once"
+        again = "Run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE

@@ -28,7 +28,7 @@ MinSeqOption = Annotated[
     typer.Option(
         "--min-seq",
         min=0,
-        help="Wait until memory reflects the log up to this position, at most for the setting "
+        help="Wait until memory reflects the log up to this position, for at most the time in the setting "
         "`wait_for_log_ms`. Default: do not wait.",
     ),
 ]

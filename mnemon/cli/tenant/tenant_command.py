@@ -228,7 +228,7 @@ async def _open_sites(
     if addresses[0] == addresses[1]:
         refuse(
             ExitCode.USAGE_ERROR,
-            "--to names the deployment of this command",
+            "--to names the deployment that the command already uses",
             "Name another one: --to URL|DIR",
         )
     async with _open_site(tenant, here) as ours, _open_site(tenant, there) as theirs:
