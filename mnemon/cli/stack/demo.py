@@ -27,7 +27,7 @@ def demo(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a demonstration in a few seconds, without setup and without leaving anything behind.
+    """Run a demonstration, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
     conversation in English and Russian, and requests the memory as a bot would. Configured servers are not

@@ -69,7 +69,7 @@ class KeyCipher:
             ]
         except pyrage.IdentityError as error:
             raise KeyUnusable(
-                f"{identity} cannot be used: {error}. Give a file that `age-keygen -o` wrote"
+                f"{identity} cannot be used: {error}. Give --identity a file that `age-keygen -o` wrote"
             ) from error
 
     def encrypt(self, body: bytes) -> bytes:

@@ -99,7 +99,7 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
                 since = f" since {held.since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if held.since else ""
                 raise MoveRefused(
                     f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'}"
-                    f"{since}): wait until it has ended, or stop it"
+                    f"{since}): wait until that command ends, or stop it"
                 ) from held
         try:
             yield
