@@ -25,7 +25,7 @@ app = typer.Typer(
 
 SettingsTenantOption = Annotated[
     str | None,
-    typer.Option(help="Tenant of the settings. Default: the settings of all tenants."),
+    typer.Option(help="Tenant of the settings. Default: the general settings, which apply to all tenants."),
 ]
 
 
@@ -80,7 +80,9 @@ def set_(
     assignments: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME=VALUE", help="Settings with their new values.", autocompletion=_complete_assignments
+            metavar="NAME=VALUE",
+            help="Settings with their new values, such as recent_messages=20.",
+            autocompletion=_complete_assignments,
         ),
     ],
     tenant: SettingsTenantOption = None,
@@ -143,7 +145,9 @@ def unset(
 def history(
     tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """List the last 64 changes of settings, oldest first, each with its time and the program that made it.
+    """List the last 64 changes of the general settings or of a tenant's settings, oldest first.
+
+    Each change is shown with its time and the program that made it.
 
     Example: `mnemon settings history --data ./memory`
     """
@@ -204,6 +208,11 @@ async def _show_settings(connection: "Client", names: list[str], tenant: str | N
     if found.problem:
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
+        )
+        typer.echo(
+            f"  Set a valid value: mnemon settings set NAME=VALUE --tenant {tenant}. Or restore a former"
+            f" revision: mnemon settings rollback REVISION --tenant {tenant}",
+            err=True,
         )
     if as_json:
         document: Document = {}

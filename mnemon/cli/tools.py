@@ -18,7 +18,7 @@ class ToolDialect(StrEnum):
 
 def tools(
     form: Annotated[
-        ToolDialect, typer.Option("--format", help="Provider whose tool format is printed, or MCP.")
+        ToolDialect, typer.Option("--format", help="Format of the tools: that of a provider, or of MCP.")
     ] = ToolDialect.OPENAI,
 ) -> None:
     """Print the memory tools as JSON, for the field `tools` of a request to a model.

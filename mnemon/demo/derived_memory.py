@@ -65,7 +65,7 @@ async def derive_memory(
             await _wait_for_decisions(connection)
     except TimeoutError as error:
         next_step = (
-            "try again"
+            "run the demo again when the machine is less busy"
             if model is None
             else "choose a faster model, or run the demo without --model and MNEMON_MODEL"
         )

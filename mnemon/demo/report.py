@@ -81,7 +81,7 @@ class ProposedText:
                 return named | {"decision": "confirmed", "id": fact_id}
             case FactRejectedV1(reason=rule):
                 return named | {"decision": "rejected", "rule": rule}
-        raise TypeError(f"{self.event!r} is not a decision on a fact")
+        raise TypeError(f"{self.event!r} is not an event with a decision on a proposal")
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ class _Demo:
     async def _wait_for_position(self, position: AppliedPosition, end: int, done: str) -> None:
         if await position.wait_for(self._jetstream, end, LOG_TIMEOUT) < end:
             raise LogNotReached(
-                f"{end - position.value} of {end} events were not {done} within {LOG_TIMEOUT:g} s"
+                f"{end - position.value} of {end} events were not {done} within {LOG_TIMEOUT:g} s; run the"
+                " demo again when the machine is less busy"
             )
 
     async def _report_persisted(self, expected: int) -> None:

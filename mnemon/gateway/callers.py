@@ -26,7 +26,7 @@ CALLER: Final = "mnemon.caller"
 """Key of the caller in the scope of a request."""
 
 BEARER: Final = HTTPBearer(
-    auto_error=False, scheme_name="key", description="An API key of `mnemon auth key create`."
+    auto_error=False, scheme_name="key", description="API key, which `mnemon auth key create` prints."
 )
 
 
@@ -67,7 +67,8 @@ class Caller(NamedTuple):
             raise Problem(
                 HTTPStatus.FORBIDDEN,
                 "forbidden",
-                "the key is for one user, and the request concerns another user or all users",
+                "the key is for one user, and the request concerns another user or all users; name the user "
+                "of the key, or use a key for all users",
             )
 
 
@@ -105,15 +106,16 @@ class Callers:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
-                f"too many wrong keys; try again in {ceil(wait)} s",
+                f"too many wrong keys from this address; try again in {ceil(wait)} s",
                 headers={"Retry-After": str(ceil(wait))},
             )
         if credentials is None:
             raise _unauthorized(
-                "send the header `Authorization: Bearer KEY` with a key of `mnemon auth key create`"
+                "the request has no key; send the header `Authorization: Bearer KEY` with a key of "
+                "`mnemon auth key create`"
             )
         self._attempts.record_failure(address)
-        raise _unauthorized("the key is wrong or revoked; list the keys with `mnemon auth key list`")
+        raise _unauthorized("the key is wrong or revoked; create another with `mnemon auth key create`")
 
     async def is_accepted(self, caller: Caller) -> bool:
         """Return whether the key of a caller is still valid and its permissions have not changed.
@@ -132,7 +134,7 @@ class Callers:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "unavailable",
-                "this gateway checks too many unknown keys at once; repeat the request in a second",
+                "this gateway is checking too many other keys; repeat the request in a second",
                 retryable=True,
             ) from error
 
@@ -156,8 +158,8 @@ class Callers:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
-                f"the tenant has {MAX_OPEN_REQUESTS_OF_TENANT} open requests; wait for answers before "
-                "the next request",
+                f"the tenant has {MAX_OPEN_REQUESTS_OF_TENANT} open requests at this gateway; wait until "
+                "one of them ends before the next request",
                 retryable=True,
             )
         self._open[tenant] += 1

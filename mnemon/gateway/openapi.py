@@ -126,7 +126,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m mnemon.gateway.openapi", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--check", action="store_true", help="Show the differences without writing the file.")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="Show the differences without writing the file; exit with code 1 if there are any.",
+    )
     document = generate_document(build_application(), load_examples())
     files = {DOCUMENT.relative_to(ROOT): json.dumps(document, ensure_ascii=False, indent=2) + "\n"}
     if not parser.parse_args(arguments).check:

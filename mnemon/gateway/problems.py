@@ -46,13 +46,17 @@ _CODE: Final[Mapping[int, str]] = {
 class ProblemDetails(Contract):
     """The reason why a request has no result."""
 
-    type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells the kind.")
+    type: str = Field(
+        default="about:blank", description="Always `about:blank`; `code` names the kind of the problem."
+    )
     title: str = Field(description="Name of the HTTP status.")
     status: int = Field(description="The HTTP status.")
-    detail: str = Field(description="What happened and what to do next, for people.")
-    code: str = Field(description="Kind of the problem, for programs.")
+    detail: str = Field(description="Description of the problem, with the next step, for people.")
+    code: str = Field(description="Kind of the problem, for programs, such as `bad_request`.")
     retryable: bool = Field(default=False, description="True if the same request can succeed later.")
-    field: str | None = Field(default=None, description="The first invalid field of the request.")
+    field: str | None = Field(
+        default=None, description="The first invalid field of the request; absent if no field is invalid."
+    )
     moved_to: str | None = Field(
         default=None,
         description="With the code `moved`: address of the NATS servers where the tenant is, if it is known.",
@@ -65,7 +69,7 @@ class Problem(HTTPException):
     Args:
         status: the HTTP status.
         code: kind of the problem.
-        detail: what happened and what to do next.
+        detail: description of the problem, with the next step.
         retryable: whether the same request can succeed later; the answer then has `Retry-After`.
         field: the first invalid field.
         moved_to: address of the NATS servers to which the tenant has moved.
@@ -167,7 +171,7 @@ def add_problem_handlers(application: FastAPI) -> None:
 def _describe_invalid_request(error: RequestValidationError) -> Problem:
     first: Mapping[str, Any] = error.errors()[0]
     if first["type"] == "json_invalid":
-        return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON", field="body")
+        return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON; send JSON", field="body")
     if isinstance(invalid := first.get("ctx", {}).get("error"), InvalidBody):
         return build_problem(invalid)
     field = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])

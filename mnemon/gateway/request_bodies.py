@@ -55,4 +55,6 @@ def _encode(value: object) -> bytes:
     try:
         return to_json(value, inf_nan_mode="constants")
     except PydanticSerializationError as error:
-        raise InvalidBody("body", "holds a lone surrogate, which is not Unicode text") from error
+        raise InvalidBody(
+            "body", "contains a lone surrogate, which is not Unicode text; remove it"
+        ) from error

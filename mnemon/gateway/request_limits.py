@@ -62,7 +62,8 @@ def _limit_body(receive: Receive) -> Receive:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "too_large",
-                f"the body has more than {MAX_BODY:,} bytes; send it in several requests",
+                f"the body has more than {MAX_BODY:,} bytes; send a smaller body, or the events in several "
+                "requests",
                 headers={"Connection": "close"},
             )
         is_whole = message["type"] != "http.request" or not message.get("more_body", False)

@@ -12,7 +12,7 @@ _HOST: Final = "127.0.0.1"
 
 
 class PortTaken(Exception):
-    """Another process has the chosen port."""
+    """The chosen port cannot be opened, for example because another process has it."""
 
 
 def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.socket:
@@ -24,7 +24,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
         usual: port of a first run; 0 means any free port.
 
     Raises:
-        PortTaken: another process has the chosen port.
+        PortTaken: the chosen port cannot be opened.
     """
     if port:
         try:

@@ -86,7 +86,7 @@ class _MemoryHandlers:
     ) -> types.CallToolResult:
         """Call a tool. Errors that the model can correct, or has to know, become results of the tool."""
         if params.name not in MCP_TOOLS:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: see `tools/list`")
         try:
             reply = await self._send_request(
                 self._resolve_target(context), params.name, params.arguments or {}
@@ -119,7 +119,7 @@ class _MemoryHandlers:
         self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         if params.uri != CONTEXT_URI:
-            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri!r}")
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri!r}: read {CONTEXT_URI}")
         text = await self._load_context(context, {})
         contents = types.TextResourceContents(uri=CONTEXT_URI, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -128,12 +128,12 @@ class _MemoryHandlers:
         self, context: ServerRequestContext[Any], params: object
     ) -> types.ListPromptsResult:
         question = types.PromptArgument(
-            name="message", description="Message or question to the model.", required=True
+            name="message", description="Message or question for the model.", required=True
         )
         prompt = types.Prompt(
             name=PROMPT,
             title="Ask with memory",
-            description="Your message, with the memory that fits it.",
+            description="Your message, with the context from your memory before it.",
             arguments=[question],
         )
         return types.ListPromptsResult(prompts=[prompt])
@@ -143,7 +143,10 @@ class _MemoryHandlers:
     ) -> types.GetPromptResult:
         message = (params.arguments or {}).get("message")
         if params.name != PROMPT or not message:
-            raise MCPError(types.INVALID_PARAMS, f"expected the prompt {PROMPT!r} with a message")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"the request must name the prompt {PROMPT!r} and have the argument `message`: send both",
+            )
         known = await self._load_context(context, {"query": message})
         text = f"What is known about me:\n\n{known}\n\nMy message:\n\n{message}"
         said = types.PromptMessage(role="user", content=types.TextContent(text=text))

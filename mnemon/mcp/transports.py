@@ -55,7 +55,7 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
             f"the header {USER_HEADER} is not UTF-8: send the id of the user in UTF-8 or percent-encoded"
         ) from error
     if not user:
-        raise NoUser(f"no user is named: send the header {USER_HEADER}, or start the server with --user")
+        raise NoUser(f"the request names no user: send the header {USER_HEADER}")
     return user
 
 

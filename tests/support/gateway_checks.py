@@ -12,7 +12,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"has \d+ bytes, and the limit is",
             r"has at most \d+ bytes, this one has",
             r"holds U\+0000",
-            r"holds a lone surrogate",
+            r"(holds|contains) a lone surrogate",
             r"must not begin or end with white space",
             r"must lie in the years",
             r"has no words",

@@ -185,7 +185,9 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
             break
     wanted = DEFAULT_SECTIONS if length == max(LENGTHS) else DEFAULT_SECTIONS - {"conversation"}
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
-        raise RuntimeError(f"context of {length} messages for {query!r} failed: {message.data.decode()}")
+        raise RuntimeError(
+            f"context of {length} messages for {query!r} has an error or lacks parts: {message.data.decode()}"
+        )
     return milliseconds, reply
 
 

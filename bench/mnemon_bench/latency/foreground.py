@@ -153,5 +153,7 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
         taken.append((time.perf_counter() - begun) * 1000)
         reply = ContextReplyV1.parse(message.data)
         if reply.error or reply.degraded:
-            raise RuntimeError(f"context of {user_name(speaker)} failed: {message.data.decode()}")
+            raise RuntimeError(
+                f"context of {user_name(speaker)} has an error or lacks parts: {message.data.decode()}"
+            )
     return taken

@@ -9,15 +9,19 @@ from mnemon_bench.provider_server.state import ProviderState
 def main() -> None:
     """Print `ready: <address>`, and serve until killed."""
     parser = argparse.ArgumentParser(prog="python -m mnemon_bench.provider_server", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="Port on 127.0.0.1. Default: 0, a free port.")
-    parser.add_argument("--key", help="API key that the server accepts. Default: any key.")
     parser.add_argument(
-        "--seconds", type=float, default=0, help="Seconds that the model takes to answer. Default: 0."
+        "--port", type=int, default=0, help="Port to listen on, at 127.0.0.1. Default: 0, a free port."
+    )
+    parser.add_argument("--key", help="Only API key that the server accepts. Default: any key.")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="Seconds that the model takes for each answer. Default: 0."
     )
     parser.add_argument(
-        "--polls", type=int, default=2, help="Number of polls before a batch ends. Default: 2."
+        "--polls", type=int, default=2, help="Number of polls after which a batch ends. Default: 2."
     )
-    parser.add_argument("--no-batches", action="store_true", help="Serve no batches, like Ollama.")
+    parser.add_argument(
+        "--no-batches", action="store_true", help="Serve no batches, as Ollama does. Default: serve batches."
+    )
     arguments = parser.parse_args()
     state = ProviderState(
         key=arguments.key,

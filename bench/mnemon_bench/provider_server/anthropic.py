@@ -72,7 +72,7 @@ def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
     if _thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
         raise ValueError(f'"thinking.type.{_thinking(body)}" is not supported for this model')
     if body["max_tokens"] < 1 or body["messages"][-1]["role"] != "user":
-        raise ValueError("max_tokens must be at least 1, and the last message must be the user's")
+        raise ValueError("max_tokens must be at least 1, and the last message must have the role user")
     form = body.get("output_config", {}).get("format")
     if form is not None:
         _check(form["schema"])
@@ -180,7 +180,7 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
     requests = _body(request)["requests"]
     ids = Counter(each["custom_id"] for each in requests)
     if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
-        raise ValueError("requests: must hold 1 to 100,000 requests with different custom_ids")
+        raise ValueError("requests: must contain 1 to 100,000 requests with different custom_ids")
     if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
         raise ValueError("custom_id: must be 1 to 64 letters, digits, - or _")
     lines = [BatchLine(each["custom_id"], _parse_request(each["params"])) for each in requests]
@@ -194,7 +194,7 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
     start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
     limit = int(request.query.get("limit", PAGE))
     if not 0 < limit <= LARGEST_PAGE:
-        raise ValueError("limit: must be 1 to 1000")
+        raise ValueError(f"limit: must be 1 to {LARGEST_PAGE}")
     page = batches[start : start + limit]
     for batch in page:
         state.poll(batch)

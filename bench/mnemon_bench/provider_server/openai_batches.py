@@ -37,7 +37,7 @@ def _upload(state: ProviderState, request: HttpRequest) -> Response:
     }
     content = parts["file"].get_payload(decode=True)
     if parts["purpose"].get_payload(decode=True) != b"batch" or not isinstance(content, bytes):
-        raise ValueError("file: the upload must have a file and the purpose batch")
+        raise ValueError("file: the upload must contain a file, and the purpose batch")
     file = {
         "id": f"file-{uuid4().hex}",
         "object": "file",
@@ -73,7 +73,7 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
             question = ReceivedRequest(wanted["model"], "", line_id)
         lines.append(BatchLine(line_id, question))
     if len({line.line_id for line in lines}) < len(lines):
-        raise ValueError("custom_id: two lines have the same")
+        raise ValueError("custom_id: two lines have the same custom_id")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
     return Response(_show_batch(state, state.create(FORMAT, lines, given)))
 

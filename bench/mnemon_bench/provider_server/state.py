@@ -142,7 +142,7 @@ class ProviderState:
             ValueError: the text is longer than `longest`.
         """
         if self._is_too_long(question):
-            raise ValueError(f"the text is too long: it has more than {self.longest} characters")
+            raise ValueError(f"the text of the request has more than {self.longest} characters")
         with self.lock:
             self.in_flight.append(question)
             self.most_in_flight = max(self.most_in_flight, len(self.in_flight))
@@ -156,7 +156,7 @@ class ProviderState:
             return self._answered(question)
 
     def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
-        """Create a running batch in a wire format; `given` holds the format's own fields."""
+        """Create a running batch in a wire format; `given` has the format's own fields."""
         with self.lock:
             batch = ProviderBatch(
                 f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls

@@ -218,7 +218,9 @@ def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
 
 def main() -> None:
     """Fit the weights, and print figures for present, fitted and cross-validated weights."""
-    parser = argparse.ArgumentParser(description="Fit the weights of answerability.")
+    parser = argparse.ArgumentParser(
+        description="Fit the weights of answerability, and print how well they judge questions."
+    )
     parser.add_argument(
         "data",
         type=Path,
@@ -226,7 +228,9 @@ def main() -> None:
         help="Conversations in the LoCoMo format: files, or folders of JSON files. Each path is a data set.",
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}."
+        "--write",
+        action="store_true",
+        help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}. Default: only print them.",
     )
     arguments = parser.parse_args()
     questions = [each for path in arguments.data for each in judge_questions(path.name, load_data(path))]

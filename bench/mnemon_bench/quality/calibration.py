@@ -57,7 +57,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     """
     pairs = read_lines(path, LabelledPair, InvalidPairs)
     if not pairs:
-        raise InvalidPairs(f"{path} has no pairs; write one JSON object a line")
+        raise InvalidPairs(f"{path} has no pairs; write one JSON object per line")
     for language in {pair.language for pair in pairs}:
         labels = {pair.label for pair in pairs if pair.language == language}
         if labels == {"different"}:

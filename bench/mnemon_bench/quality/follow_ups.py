@@ -64,13 +64,16 @@ def measure_recall(search: InProcessSearch, asked: Iterable[FollowUp]) -> dict[s
 
 def main() -> None:
     """Print recall with and without preceding messages."""
-    parser = argparse.ArgumentParser(description="Measure the recall of follow-up questions.")
+    parser = argparse.ArgumentParser(
+        description="Measure the recall of follow-up questions without and with the messages before them."
+    )
     parser.add_argument(
         "data",
         type=Path,
         nargs="*",
-        help="Folders of conversations in the LoCoMo format. Default: none, so that only the follow-ups "
-        "of the Russian conversation are asked.",
+        help="Files, or folders of files, with conversations in the LoCoMo format, whose questions are also "
+        "asked, each after an unrelated question. Default: none; only the follow-ups of the Russian "
+        "conversation are asked.",
     )
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]
     for path in parser.parse_args().data:

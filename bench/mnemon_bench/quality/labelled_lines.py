@@ -17,7 +17,7 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise invalid(f"{path} cannot be read: {error.strerror}; name a readable file") from error
+        raise invalid(f"{path} cannot be read: {error.strerror}; name another file") from error
     except UnicodeDecodeError as error:
         raise invalid(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
     read: list[LineT] = []
@@ -29,5 +29,5 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"
-            raise invalid(f"{path}:{number}: {field}: {first['msg']}") from error
+            raise invalid(f"{path}:{number}: {field}: {first['msg']}; correct the line") from error
     return read

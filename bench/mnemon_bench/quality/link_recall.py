@@ -79,7 +79,9 @@ def _convert_message(message: VisibleMessage) -> FactRecord:
 
 def main() -> None:
     """Print recall without and with links, for all questions of each data set and for each category."""
-    parser = argparse.ArgumentParser(description="Measure recall of the ranking of facts with links.")
+    parser = argparse.ArgumentParser(
+        description="Measure the recall of the ranking of facts without and with links."
+    )
     parser.add_argument(
         "data",
         type=Path,

@@ -46,7 +46,7 @@ class Labelled(NamedTuple):
         user: the user whose conversation is searched.
         features: a row for each candidate, in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
-        is_evidence: for each candidate, whether it holds the answer.
+        is_evidence: for each candidate, whether it contains the answer.
         evidence: ids of the turns that hold the answer, found or not.
     """
 
@@ -84,7 +84,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
 def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
     """Return the weights with the highest likelihood, by Newton's method; the loss is convex.
 
-    Questions without a candidate that holds the answer are left out.
+    Questions without a candidate that contains the answer are left out.
     """
     usable = [each for each in questions if each.is_evidence.any()]
     count_of = Counter(each.data_set for each in usable)
@@ -163,7 +163,9 @@ def write_weights(weights: Vector) -> None:
 
 def main() -> None:
     """Fit the weights, and print them and the recall with present, fitted and cross-validated weights."""
-    parser = argparse.ArgumentParser(description="Fit the weights of the ranking of messages.")
+    parser = argparse.ArgumentParser(
+        description="Fit the weights of the ranking of messages, and print the recall."
+    )
     parser.add_argument(
         "data",
         type=Path,
@@ -171,7 +173,9 @@ def main() -> None:
         help="Conversations in the LoCoMo format: files, or folders of JSON files. Each path is a data set.",
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}."
+        "--write",
+        action="store_true",
+        help=f"Write the fitted weights to {rerank.WEIGHTS_FILE}. Default: only print them.",
     )
     arguments = parser.parse_args()
     breadth = choose_breadth(max(DEPTHS))

@@ -191,7 +191,7 @@ def load_data(path: Path) -> Data:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo(f"{path} has no questions with evidence; name a file or folder in the LoCoMo format")
+        raise NotLocomo("there are no questions with evidence")
     return Data(conversations, questions)
 
 

@@ -19,7 +19,7 @@ LEAST: Final = 0.95
 
 
 class LabelledSentence(BaseModel):
-    """A sentence that holds a `secret`, or that looks like one but is `harmless`."""
+    """A sentence that contains a `secret`, or that looks like one but is `harmless`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,7 +41,7 @@ def read_sentences(path: Path) -> list[LabelledSentence]:
     """
     sentences = read_lines(path, LabelledSentence, InvalidSentences)
     if not sentences:
-        raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
+        raise InvalidSentences(f"{path} has no sentences; write one JSON object per line")
     for language in {sentence.language for sentence in sentences}:
         labels = {sentence.label for sentence in sentences if sentence.language == language}
         for absent in {"secret", "harmless"} - labels:

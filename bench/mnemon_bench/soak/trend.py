@@ -64,7 +64,8 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
     points = [(at, value) for at, value in zip(seconds, values, strict=True) if at >= begin]
     if len(points) < 2:
         raise ValueError(
-            f"{name} has {len(points)} samples after the warm-up, and a trend needs two; run for longer"
+            f"{name} has {len(points)} samples after the warm-up, and a trend needs two; run the soak for "
+            "more hours"
         )
     slope = median(
         (later - value) / (after - at)

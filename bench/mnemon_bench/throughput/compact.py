@@ -151,5 +151,7 @@ async def _measure_tokens(connection: Client, seq: int) -> int:
     message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
     reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
-        raise RuntimeError(f"context at log position {seq} failed: {message.data.decode()}")
+        raise RuntimeError(
+            f"context at log position {seq} has an error or lacks parts: {message.data.decode()}"
+        )
     return reply.tokens

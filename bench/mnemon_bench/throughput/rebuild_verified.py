@@ -77,7 +77,7 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
     watching = asyncio.create_task(_sample_anonymous(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
-        raise RuntimeError(f"mnemon rebuild ended with exit code {process.returncode} and without a result")
+        raise RuntimeError(f"mnemon rebuild ended with exit code {process.returncode}, and printed no result")
     return json.loads(output.splitlines()[-1]), await watching
 
 

@@ -43,6 +43,7 @@ async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
     info = await connection.jetstream().stream_info("LOG")
     if info.state.last_seq < messages:
         raise RuntimeError(
-            f"the log holds {info.state.last_seq} of {messages} messages; the server answered {last.decode()}"
+            f"the log has {info.state.last_seq} of {messages} messages; the last answer of the server is "
+            f"{last.decode()}"
         )
     return info.state.last_seq

@@ -43,7 +43,7 @@ class Fields(dict[str, str]):
         if not (text := self.get(name, "").strip()):
             return None
         if (number := parse_whole_number(text)) is None:
-            raise InvalidBody(name, f"must be a whole number of at most {_DIGITS} digits")
+            raise InvalidBody(name, f"must be a whole number without a sign, of at most {_DIGITS} digits")
         return number
 
 

@@ -74,7 +74,7 @@ async def show_letter(visit: Visit) -> Response:
     """Show a letter with all details."""
     id_ = parse_whole_number(visit.request.path_params["id"])
     if id_ is None:
-        raise InvalidBody("id", "is not an id of a dead letter")
+        raise InvalidBody("id", "is not the id of a dead letter, such as 17")
     connection = await visit.connections.get_broker()
     found = await read_letter(connection, id_)
     if found is None:
@@ -149,7 +149,9 @@ async def resume_stopped(visit: Visit) -> Response:
     """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
     if not await resume_consumer(await visit.connections.get_broker(), consumer):
-        return visit.render_error(PageError(404, "No such consumer", consumer, "Reload the page."))
+        return visit.render_error(
+            PageError(404, "No such consumer", f"There is no consumer {consumer}.", "Reload the page.")
+        )
     return visit.redirect("/dead", f"{consumer} resumed.")
 
 

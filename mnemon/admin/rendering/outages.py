@@ -47,7 +47,7 @@ def describe_error(error: Exception) -> PageError | None:
                 503,
                 "No `retrieve` process answers",
                 error.message,
-                "Check in Overview that `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
+                "Check in Overview that `retrieve` runs; `mnemon up` or `mnemon run retrieve` starts it.",
             )
         case AskFailed(code="not_found"):
             return PageError(

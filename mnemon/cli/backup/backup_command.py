@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
+from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, format_count, show_json
@@ -20,26 +20,36 @@ def backup(
         str,
         typer.Argument(
             metavar="DESTINATION",
-            help="Folder, or bucket such as s3://bucket/prefix. Later runs update it.",
+            help="Folder or bucket of the backup, such as /mnt/backups/mnemon or s3://bucket/prefix.",
         ),
     ],
     recipient: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Encrypt for this public key of age: age1.... Repeat the option for several.",
+            help="Encrypt the backup for this public key of age, which begins with age1. Repeat the option "
+            "for several keys. Default: no encryption.",
         ),
     ] = None,
     passphrase_file: PassphraseOption = None,
-    logins: LoginsOption = None,
+    logins: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            resolve_path=True,
+            help="File of logins to back up, which `mnemon auth --file` wrote. Default: with --data, the "
+            "file in the folder; otherwise none.",
+        ),
+    ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Back up the log, the settings, the logins and the erasures, while everything runs.
+    """Back up the log, settings, API keys, logins and erasures, while everything runs.
 
     The first run copies the whole log. A further run with the same destination copies new events, and writes
-    segments again whose events were erased since, so that the backup has no text of an erased user. A run
-    that is killed leaves a backup that can be restored, and the next run goes on from there.
+    segments again whose events were erased since, so that the backup has no text of an erased user. If a run
+    is killed, the segments that the manifest names can be restored, and the next run continues from there.
+    The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB.
 
     The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL configure a
     bucket.

@@ -17,17 +17,8 @@ PassphraseOption = Annotated[
     typer.Option(
         "--passphrase-file",
         metavar="FILE",
-        help="Encrypt or decrypt the backup with the passphrase in this file.",
-    ),
-]
-LoginsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--logins",
-        metavar="FILE",
-        resolve_path=True,
-        help="File of logins that the configuration of your own nats-server includes; with --data, the "
-        "folder has it.",
+        help="File with the passphrase that encrypts and decrypts the backup, instead of keys of age. "
+        "Default: none.",
     ),
 ]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.backup.options import LoginsOption, PassphraseOption, open_repository, show_positions
+from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, format_count, show_json
@@ -38,35 +38,48 @@ def restore(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="New folder of a stack for `mnemon up`. Default: the configured servers.",
+            help="New folder to restore into, for `mnemon up` to run. Default: the configured servers.",
         ),
     ] = None,
     register: Annotated[
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="Folder or bucket of the erasure register; its erasures after the backup are applied again. "
-            "Default: MNEMON_ERASURE_REGISTER.",
+            help="Folder or bucket of the erasure register, whose erasures after the backup are applied "
+            "again. Default: MNEMON_ERASURE_REGISTER.",
         ),
     ] = None,
     identity: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Decrypt the backup with the secret key of age in this file."),
+        typer.Option(
+            metavar="FILE",
+            help="File with the secret key of age that decrypts the backup, as `age-keygen -o` writes it. "
+            "Default: none.",
+        ),
     ] = None,
     passphrase_file: PassphraseOption = None,
-    logins: LoginsOption = None,
+    logins: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            resolve_path=True,
+            help="On your own servers: file to which the logins of the backup are written, unless it exists. "
+            "Default: none. With --data, the folder gets the logins.",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Restore nothing; compare the whole backup with its manifest."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Restore a backup: events at their positions and with their times, settings and logins.
+    """Restore a backup: events at their positions and with their times, settings, API keys and logins.
 
     Every segment is checked against the manifest, and the restored log is compared with the backup, event by
     event. Then `persist` replays the log into the database. Erasures that happened after the backup are read
-    from the erasure register: their events are never written. Until the log is complete, no process of mnemon
-    serves it. After a kill, run the same command again; it continues where it stopped.
+    from the erasure register and applied again: the restored log lacks the events that they remove. Until the
+    log is complete, no process of mnemon serves it. After a kill, run the same command again; it continues
+    where it stopped.
 
     Stop bots and consumers first. The servers must be empty: no log, no settings, no rows.
 

@@ -35,10 +35,10 @@ IdsArgument = Annotated[
     typer.Argument(metavar="ID", help="Ids of dead letters, as `mnemon dead list` shows them."),
 ]
 AllLettersOption = Annotated[
-    bool, typer.Option("--all", help="Select all dead letters, or all that match the filters.")
+    bool, typer.Option("--all", help="Select all dead letters, or with filters all that match them.")
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Change several dead letters without confirmation.")
+    bool, typer.Option("--yes", "-y", help="With --all: change several dead letters without confirmation.")
 ]
 
 
@@ -47,15 +47,26 @@ class LetterOptions:
     """Options that select dead letters."""
 
     consumer: Annotated[
-        str | None, typer.Option(help="Select only dead letters of this consumer, such as `persist`.")
+        str | None,
+        typer.Option(help="Select only dead letters of this consumer, such as `persist`. Default: all."),
     ] = None
     reason: Annotated[
-        str | None, typer.Option(help="Select only dead letters with this reason, such as `invalid_body`.")
+        str | None,
+        typer.Option(help="Select only dead letters with this reason, such as `invalid_body`. Default: all."),
     ] = None
-    tenant: Annotated[str | None, typer.Option(help="Select only dead letters of this tenant.")] = None
-    user: Annotated[str | None, typer.Option(help="Select only dead letters of users with this id.")] = None
+    tenant: Annotated[
+        str | None, typer.Option(help="Select only dead letters of this tenant. Default: all.")
+    ] = None
+    user: Annotated[
+        str | None,
+        typer.Option(help="Select only dead letters of users with this id, in any tenant. Default: all."),
+    ] = None
     since: Annotated[
-        datetime | None, typer.Option(help="Select only dead letters since this time, in UTC.")
+        datetime | None,
+        typer.Option(
+            help="Select only dead letters stored at or after this time in UTC, such as 2026-11-21 or "
+            "2026-11-21T10:00:00. Default: all."
+        ),
     ] = None
 
     def create_filter(self) -> "LetterFilter":
@@ -110,11 +121,12 @@ def redrive(
 ) -> None:
     """Redrive dead letters, for example after a fix, and delete each redriven letter.
 
-    Each event is published again under its original id and takes a new position at the end of the log. An
-    event that still cannot be handled becomes a dead letter again. For a window that `extract` gave up,
-    `extract` asks a model once more.
+    Each event is published again under its original id and takes a new position at the end of the log. If
+    the database already has a row of the event, only the letter is deleted. An event that still cannot be
+    handled becomes a dead letter again. For a window that `extract` gave up, `extract` asks a model once
+    more.
 
-    Exits with code 0 if all letters are redriven, 1 if some letters remain, 2 if no letter has the id.
+    Exits with code 1 if a letter cannot be redriven or you do not confirm, 2 if no letter has a given id.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -133,12 +145,12 @@ def drop(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete dead letters for good, and delete from the log the events that could not be handled.
+    """Delete dead letters for good, and delete from the log the events that `persist` could not handle.
 
-    If rows exist for the event, for example since a newer version rebuilt all rows, only the letter is
-    deleted.
+    If rows exist for the event, for example since a newer version rebuilt all rows, or if another consumer
+    could not handle it, only the letter is deleted.
 
-    Exits with code 2 if no dead letter has the id.
+    Exits with code 1 if you do not confirm, 2 if no dead letter has a given id.
 
     Example: `mnemon dead drop 17 18`
     """

@@ -16,28 +16,30 @@ if TYPE_CHECKING:
 
     from mnemon_infra.settings.api_keys import ApiKey, ApiKeys
 
-app = typer.Typer(no_args_is_help=True, help="Manage the keys for the HTTP gateway.")
+app = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys for the HTTP gateway.")
 
 
 @app.command("create")
 def create(
-    tenant: Annotated[str, typer.Option(help="Tenant of the key.")],
+    tenant: Annotated[str, typer.Option(help="Tenant whose memory the key may use.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="Permission of the key: read, write or erase. Repeat the option for several. Default: read "
-            "and write."
+            help="Scope of the key: read, write or erase. Repeat the option for several scopes. Default: "
+            "read and write."
         ),
     ] = None,
     user: Annotated[
         str | None,
         typer.Option(help="User to whose memory the key is restricted. Default: all users of the tenant."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Note that tells what uses the key.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Note on the use of the key, such as dashboard. Default: none.")
+    ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create a key for programs that use the gateway. The key is shown once; mnemon keeps its hash.
+    """Create a key for programs that use the gateway. The key is shown once; mnemon keeps a hash of it.
 
     Example: `mnemon auth key create --tenant acme --scope read --name dashboard --data ./memory`
     """
@@ -55,10 +57,12 @@ def list_(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 @app.command("revoke")
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as `list` shows it.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the key, as `mnemon auth key list` shows it.")
+    ],
     data: DataOption = None,
 ) -> None:
-    """Revoke a key. A gateway accepts it for at most five more seconds.
+    """Revoke a key. A gateway that reaches the NATS server accepts the key for at most five more seconds.
 
     Exits with code 1 if there is no such key.
 

@@ -22,7 +22,7 @@ def audit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Compare the content of every N-th user only. The existence of rows is checked "
+            help="Compare the content of about one in N users only. The existence of rows is checked "
             "for all users.",
         ),
     ] = 1,
@@ -36,7 +36,7 @@ def audit(
     running. It computes the expected result of each event and compares it with the stored rows and vectors.
     It changes nothing.
 
-    Exits with code 0 if everything is accounted for, 1 if something is missing, 3 if a server does not
+    Exits with code 0 if everything is accounted for, 1 if the audit finds a fault, 3 if a server does not
     answer.
 
     Example: `mnemon audit --data ./memory --json`
@@ -80,7 +80,7 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
                     pages,
                 )
     except NotProvisioned as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Create streams and consumers: mnemon provision")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Show the cause and the next step: mnemon status")
 
 
 def _audit_to_json(audit: "Audit") -> dict[str, Any]:

@@ -21,7 +21,10 @@ app.add_typer(api_keys.app, name="key")
 FolderOption = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="DIR", resolve_path=True, help="Folder of the stack that `mnemon up` runs."
+        "--data",
+        metavar="DIR",
+        resolve_path=True,
+        help="Folder of a stack of `mnemon up`, running or stopped.",
     ),
 ]
 FileOption = Annotated[
@@ -30,7 +33,7 @@ FileOption = Annotated[
         "--file",
         metavar="FILE",
         resolve_path=True,
-        help="File of logins that the configuration of your own nats-server includes, instead of --data.",
+        help="Instead of --data: file of logins that the configuration of your own nats-server includes.",
     ),
 ]
 Tenant = Annotated[str, typer.Argument(metavar="NAME", help="Id of the tenant, as its bots use it.")]
@@ -59,6 +62,8 @@ def tenant(
 def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for consumers, such as those of `mnemon run`; `mnemon up` has its own.
 
+    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
+
     Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
     """
     _issue_role("worker", data, file, as_json)
@@ -68,6 +73,8 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for the HTTP gateway, such as that of `mnemon gateway`; `mnemon up` has its own.
 
+    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
+
     Example: `mnemon auth gateway --file /etc/nats/mnemon.conf`
     """
     _issue_role("gateway", data, file, as_json)
@@ -76,6 +83,8 @@ def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOpt
 @app.command("operator")
 def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for an operator with all permissions, for example for `mnemon provision`.
+
+    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
 
     Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
     """
@@ -90,21 +99,31 @@ def limit(
         typer.Option(
             min=1024,
             metavar="BYTES",
-            help="Maximum size of a message, in bytes; the server disconnects a client that exceeds it.",
+            help="Maximum size of a message, in bytes; the server disconnects a client that exceeds it. "
+            "Default: the limit of the server.",
         ),
     ] = None,
     connections: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of concurrent connections.")
+        int | None,
+        typer.Option(
+            min=1, help="Maximum number of concurrent connections. Default: the limit of the server."
+        ),
     ] = None,
     subscriptions: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of subscriptions of all connections together.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Maximum number of subscriptions of all connections together. Default: the limit of the "
+            "server.",
+        ),
     ] = None,
     data: FolderOption = None,
     file: FileOption = None,
 ) -> None:
     """Replace the limits of a tenant at NATS.
 
-    A limit whose option is absent returns to the general limit of the server.
+    A limit whose option is absent returns to the general limit of the server. With --file, the change takes
+    effect when you have run `nats-server --signal reload` twice.
 
     Exits with code 1 if the tenant has no login.
 
@@ -127,6 +146,8 @@ def limit(
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Revoke a tenant's login and disconnect its bots. Its memory stays.
 
+    With --file, the revocation takes effect when you have run `nats-server --signal reload` twice.
+
     Exits with code 1 if the tenant has no login.
 
     Example: `mnemon auth revoke acme --data ./memory`
@@ -142,7 +163,7 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
 
 @app.command("list")
 def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """List the logins with the subjects that each may publish and subscribe to.
+    """List the logins, each with its limits and the subjects that it may publish and subscribe to.
 
     Example: `mnemon auth list --data ./memory`
     """
@@ -191,7 +212,7 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     except (NotOurs, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Choose another file")
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Make the file writable")
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:

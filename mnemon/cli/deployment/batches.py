@@ -25,7 +25,8 @@ def batches(
     state: Annotated[
         str,
         typer.Option(
-            metavar="STATE", help="Show only batches in this state: all, open, completed or failed."
+            metavar="STATE",
+            help="Show only batches in this state: open, completed or failed; or all batches.",
         ),
     ] = "all",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of batches to show.")] = 20,
@@ -43,8 +44,8 @@ def batches(
     """List batches of requests to providers of language models, newest first.
 
     A batch is `claimed` (not sent to the provider yet), `intended` (being sent), `submitted` (accepted by the
-    provider), `completed` or `failed`, with the error. The first three are `open`. The requests of a failed
-    batch are sent again.
+    provider), `completed` or `failed`, with the error. The first three are `open`. The windows of a failed
+    batch are requested again.
 
     Example: `mnemon batches --state failed --data ./memory`
     """

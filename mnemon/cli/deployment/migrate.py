@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Migrate the database schema to the revision that this version needs.
 
-    The command changes nothing that is up to date: run it at every deployment, from any number of processes.
+    A schema that is up to date does not change: run the command at every upgrade, from any number of
+    processes.
 
     Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
     """

@@ -33,7 +33,7 @@ def provision(
 ) -> None:
     """Create or update streams, consumers and buckets on the NATS server.
 
-    The command changes nothing that is up to date: run it at every deployment.
+    The command changes nothing that is up to date: run it at every upgrade.
 
     With --check, exits with code 1 if something is missing or different.
 

@@ -43,7 +43,7 @@ def list_(
 @expand_options
 def add(
     path: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="Text file in UTF-8, or folder.")
+        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="Text file in UTF-8, or folder of files.")
     ],
     request: MemoryRequest,
     document_id: Annotated[
@@ -51,7 +51,7 @@ def add(
         typer.Option(
             "--id",
             help="For a file: id of the document; an existing document with this id is replaced. "
-            "Default: the path.",
+            "Default: the path, as given.",
         ),
     ] = None,
     title: Annotated[
@@ -60,8 +60,8 @@ def add(
     collection: Annotated[
         str | None,
         typer.Option(
-            help="Collection of the documents, such as a repository. Default for a folder: the "
-            "name of the folder."
+            help="Collection of the documents, such as a repository. Default: for a file, none; for a "
+            "folder, its name."
         ),
     ] = None,
     max_bytes: Annotated[
@@ -91,7 +91,8 @@ def add(
     the same folder sends only new and changed files, and removes the documents of missing files. Search
     hits give the line numbers of the passage.
 
-    Exits with code 1 if more than half of the documents of a folder are gone and --remove is not given.
+    Exits with code 1, and sends nothing, if a folder has no files to index, or if more than half of the files
+    in its collection are missing and neither --remove nor --dry-run is given.
 
     Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
 
@@ -140,7 +141,9 @@ def add(
 @app.command("remove")
 @expand_options
 def remove(
-    document_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")],
+    document_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the document, as `mnemon document list` shows it.")
+    ],
     request: MemoryRequest,
 ) -> None:
     """Remove a document, and list the remaining ones.

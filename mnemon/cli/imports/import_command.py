@@ -38,7 +38,7 @@ def jsonl(
     files: FilesArgument,
     tenant: Annotated[
         str | None,
-        typer.Option(help="Tenant to import into. Default: the tenants that the lines name."),
+        typer.Option(help="Import all lines into this tenant. Default: the tenants that the lines name."),
     ] = None,
     user: Annotated[
         str | None,
@@ -69,13 +69,16 @@ def telegram(
     tenant: ImportTenantOption,
     bot: Annotated[
         str | None,
-        typer.Option(help="Sender that is the assistant: an id such as user123456, or the displayed name."),
+        typer.Option(
+            help="Sender that is the assistant: an id such as user123456, or the displayed name. Default: "
+            "the other side of a chat with a bot or with one person; in a group, no sender."
+        ),
     ] = None,
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import all messages as this user. Default: each person who talks to the bot, by "
-            "Telegram id."
+            help="Import all messages as this user. Default: the person who talks to the bot, by Telegram "
+            "id, such as 123456; for a group, the group, such as chat789."
         ),
     ] = None,
     zone: ZoneOption = "UTC",
@@ -98,7 +101,7 @@ def telegram(
 def openai(
     files: FilesArgument,
     tenant: ImportTenantOption,
-    user: Annotated[str, typer.Option(help="User of the conversations.")],
+    user: Annotated[str, typer.Option(help="Import all conversations as this user.")],
     *,
     options: ImportOptions,
 ) -> None:
@@ -118,7 +121,7 @@ def locomo(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="JSON files of the LoCoMo benchmark, unchanged.")
     ],
-    tenant: Annotated[str, typer.Option(help="Tenant of the users.")],
+    tenant: Annotated[str, typer.Option(help="Tenant to import into.")],
     user: Annotated[
         str | None,
         typer.Option(
@@ -134,7 +137,7 @@ def locomo(
 ) -> None:
     """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
 
-    A repeated import of a file changes nothing.
+    A repeated import of a file does not change memory.
 
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
@@ -183,7 +186,7 @@ async def _publish_conversations(
     except NotConnected as error:
         refuse(ExitCode.UNAVAILABLE, str(error), "Start a stack: mnemon up")
     except PublishFailed as error:
-        again = "Run the import again: events that are already there are not added twice"
+        again = "Run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE
@@ -228,7 +231,7 @@ def markdown(
         typer.Argument(metavar="PATH", help="Files, folders of *.md files, or - for standard input."),
     ],
     tenant: Annotated[
-        str | None, typer.Option(help="Tenant of the users. Default: the tenant that the files name.")
+        str | None, typer.Option(help="Tenant to import into. Default: the tenant that the files name.")
     ] = None,
     user: Annotated[
         str | None,
@@ -242,16 +245,18 @@ def markdown(
         typer.Option(
             "--rewrite",
             help="Rewrite each file after the import, as `mnemon export markdown` does, and keep "
-            "the old file as FILE.bak.",
+            "the old file as FILE.bak. Requires --tenant.",
         ),
     ] = False,
     *,
     options: ImportOptions,
 ) -> None:
-    """Import facts, one per line: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
+    """Import facts, data and tasks from Markdown, one per line.
 
-    The marks in brackets are optional. A fact keeps its id if the user has no facts yet; otherwise it is
-    proposed like any other fact, and may be refused or merged into another fact.
+    The line of a fact is `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`; the marks in brackets
+    are optional. A fact keeps its id if the line has an id, a tier and an importance, the default policy
+    accepts it, and the user has no facts from other sources. Otherwise, the fact is proposed like any other
+    fact, and may be refused or merged into another fact.
 
     Example: `mnemon import markdown data/memory --tenant acme --rewrite`
     """
@@ -345,15 +350,15 @@ def postgres(
     dsn: Annotated[
         str,
         typer.Option(
-            help="Address of the database, such as postgresql://bot@db/ai_db; PGPASSWORD may hold the "
-            "password."
+            help="Address of the database, such as postgresql://bot@db/ai_db. The password may be in "
+            "PGPASSWORD."
         ),
     ],
     layout: Annotated[
         ChatTables,
         typer.Option(
-            help="Layout of the tables. `conversations`: tables conversations and messages, a "
-            "row per message; `chat-logs`: table chat_logs, a row per answer."
+            help="Layout of the tables. `conversations`: tables conversations and messages, with one row "
+            "per message. `chat-logs`: table chat_logs, with one row per question and answer."
         ),
     ],
     tenant: ImportTenantOption,
@@ -361,7 +366,7 @@ def postgres(
         str | None,
         typer.Option(help="Import all records as this user. Default: the users that the tables name."),
     ] = None,
-    schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
+    schema: Annotated[str, typer.Option(help="Schema of the tables in the database.")] = "public",
     zone: ZoneOption = "UTC",
     *,
     options: ImportOptions,

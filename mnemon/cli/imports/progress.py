@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     from mnemon.operations.imports.report import ImportReport
     from mnemon_infra.config import Deployment
 
-ImportTenantOption = Annotated[str, typer.Option(help="Tenant of the users.")]
+ImportTenantOption = Annotated[str, typer.Option(help="Tenant to import into.")]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Read everything and report the result without sending anything.")
 ]
 RefusedOption = Annotated[
     Path | None,
-    typer.Option("--refused", metavar="FILE", help="Write refused records to this file, with the reasons."),
+    typer.Option(
+        "--refused",
+        metavar="FILE",
+        help="Write refused records, with the reasons, to this file as JSON lines. Default: no file.",
+    ),
 ]
-ZoneOption = Annotated[str, typer.Option(help="Time zone of times without an offset, such as Europe/Moscow.")]
+ZoneOption = Annotated[
+    str, typer.Option(help="Time zone of times that have no offset, such as Europe/Moscow.")
+]
 FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Files to import, or - for standard input.")
 ]

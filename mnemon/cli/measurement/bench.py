@@ -1,4 +1,4 @@
-"""Command `mnemon bench`: measure mnemon against a bare loop, which does the same work without mnemon."""
+"""Command `mnemon bench`: measure the speed, the quality and the growth of mnemon."""
 
 import json
 import logging
@@ -55,10 +55,10 @@ def bench(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="Input of the bench. For recall: a file, or a folder of files, with conversations in the "
-            "LoCoMo format. For secrets: labelled sentences; for dedupe-quality: labelled pairs of facts; "
-            "both with one JSON object per line. Default: the Russian conversation and the lists "
-            "that mnemon contains.",
+            help="Input of the benches recall, secrets and dedupe-quality. For recall: a file, or a folder "
+            "of files, with conversations in the LoCoMo format. For secrets: labelled sentences; for "
+            "dedupe-quality: labelled pairs of facts; both with one JSON object per line. Default: the "
+            "Russian conversation and the lists that mnemon contains.",
         ),
     ] = None,
     hours: Annotated[
@@ -71,26 +71,28 @@ def bench(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File for the samples of the soak, as JSON lines; the plot goes to a file with the suffix "
-            ".svg beside it. Default: soak.jsonl.",
+            help="File for the samples of the soak, as JSON lines; the plot is written next to it, with the "
+            "suffix .svg. Default: soak.jsonl.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure mnemon on temporary servers, alternating with a bare loop that does the same work without it.
+    """Measure mnemon on temporary servers.
 
-    Compare the ratios, which are valid on a slow machine, too. If MNEMON_QDRANT_URL names a Qdrant server,
-    vectors are in collections of the run's own on it, which are deleted at the end.
+    Benches of speed alternate with a reference, such as a bare loop that does the same work without mnemon.
+    Compare the ratios, which are valid on a slow machine, too. The benches `secrets` and `dedupe-quality`
+    start no servers.
 
-    The bench `soak` has no bare loop: it runs a mixed load for hours on one data folder, and fails if memory,
-    rows, messages, files or connections keep growing.
+    The bench `soak` runs a mixed load for hours on one data folder, and fails if memory, rows, messages,
+    files or connections keep growing. If MNEMON_QDRANT_URL names a Qdrant server, each other bench has its
+    vectors there, in collections of its own, which are deleted at the end.
 
     Exits with code 1 if a target is missed.
 
     Example: `mnemon bench ingest --json`
     """
     if name is not BenchName.SOAK and (hours is not None or samples is not None):
-        refuse(ExitCode.USAGE_ERROR, "--hours and --samples are accepted by soak, and by no other bench")
+        refuse(ExitCode.USAGE_ERROR, "only the bench soak accepts --hours and --samples: leave them out")
     if name is BenchName.SECRETS:
         perform_command(_bench_secrets(data, as_json))
         return
@@ -100,8 +102,8 @@ def bench(
     if data is not None and name is not BenchName.RECALL:
         refuse(
             ExitCode.USAGE_ERROR,
-            "--data is accepted by recall (conversations), secrets (sentences) and dedupe-quality (pairs), "
-            "and by no other bench",
+            "only the benches recall (conversations), secrets (sentences) and dedupe-quality (pairs) accept "
+            "--data: leave it out",
         )
     if name is BenchName.SOAK:
         perform_command(
@@ -136,7 +138,9 @@ def _load_conversations(path: Path | None) -> "Data":
         )
     except NotLocomo as error:
         refuse(
-            ExitCode.USAGE_ERROR, f"{path} has no conversations with questions: {error}; give a LoCoMo file"
+            ExitCode.USAGE_ERROR,
+            f"{path} cannot be used: {error}",
+            "Give a file or a folder of files in the LoCoMo format, with questions",
         )
 
 

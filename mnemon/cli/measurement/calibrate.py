@@ -24,10 +24,17 @@ def calibrate(
     ],
     provider: Annotated[
         Literal["wordllama", "openai", "fastembed"] | None,
-        typer.Option(help="Provider of the embedding model. Default: the provider in the settings."),
+        typer.Option(
+            help="Provider of the embedding model. Default: the provider in the settings; without a "
+            "configured server, wordllama."
+        ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model of the provider. Default: the provider's default model.")
+        str | None,
+        typer.Option(
+            help="Model of the provider. Default: the model in the settings; with --provider, the default "
+            "model of the provider."
+        ),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -39,7 +39,10 @@ def context(
         str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
     task_id: Annotated[
-        str | None, typer.Option("--task", help="Id of the task whose tool results are added to the query.")
+        str | None,
+        typer.Option(
+            "--task", help="Id of the task whose tool results are added to the query. Default: none."
+        ),
     ] = None,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,

@@ -21,20 +21,26 @@ def erase(
     user: Annotated[str, typer.Argument(help="User to erase.")],
     conversation: Annotated[
         str | None,
-        typer.Option(help="Erase this conversation only, with the facts that were learned from it alone."),
+        typer.Option(
+            help="Erase this conversation only, with the facts that were learned from it alone. Default: the "
+            "whole user."
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item, "
-            "or a word of --text, remains, or if a store cannot be checked.",
+            help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item "
+            "remains, if a text has the words of --text, or if the vectors cannot be checked.",
         ),
     ] = False,
     text: Annotated[
         str | None,
-        typer.Option(help="With --verify: words to search for in all stored texts of the user."),
+        typer.Option(
+            help="With --verify: words to search for in all stored texts of the user, those saved after the "
+            "erasure included."
+        ),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -43,7 +49,8 @@ def erase(
 
     Messages that the user sends afterwards are remembered again.
 
-    Exits with code 1 if a store has not finished yet: the erasure continues in the background.
+    Exits with code 1 if you do not confirm, or if a store has not finished yet: the erasure then continues in
+    the background.
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """

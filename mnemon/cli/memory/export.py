@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
 
 ExportTenantOption = Annotated[
-    str | None, typer.Option(help="Export this tenant. Default without --user: all users of the tenant.")
+    str | None, typer.Option(help="Export memory of this tenant. Required unless --all is given.")
 ]
 ExportUserOption = Annotated[
     str | None, typer.Option(help="Export only this user of --tenant. Default: all users of the tenant.")
 ]
-AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all tenants and users.")]
+AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all users of all tenants.")]
 OutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write, or - for standard output.")
 ]
@@ -68,7 +68,15 @@ def jsonl(
 
 @app.command("markdown")
 def markdown(
-    output: OutputOption,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE|DIR",
+            help="File to write, or - for standard output; with --follow, the folder.",
+        ),
+    ],
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
     everybody: AllUsersOption = False,
@@ -76,7 +84,7 @@ def markdown(
         bool,
         typer.Option(
             "--follow",
-            help="Update the folder given by -o, one file per user, until Ctrl-C.",
+            help="Write one file per user into the folder given by -o, and update the files until Ctrl-C.",
         ),
     ] = False,
     data: DataOption = None,
@@ -89,8 +97,8 @@ def markdown(
     With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
     tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
-    Exits with code 1 if mnemon keeps nothing of the named user or tenant. With `--follow`, the folder is
-    empty in that case, and fills as memory does.
+    Exits with code 1 if mnemon keeps nothing of the named user or tenant. With `--follow`, the command
+    instead waits until there is memory.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
 
@@ -120,7 +128,7 @@ def _export_memory(
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     if everybody == (tenant is not None) or (user is not None and tenant is None):
-        refuse(ExitCode.USAGE_ERROR, "no users are named: give --tenant T --user U, or --tenant T, or --all")
+        refuse(ExitCode.USAGE_ERROR, "give either --all, or --tenant T with or without --user U")
     check_owner(tenant, user)
 
 

@@ -69,13 +69,16 @@ def save(
 @expand_options
 def read(
     request: MemoryRequest,
-    tier: TierOption = None,
+    tier: Annotated[
+        str | None,
+        typer.Option(help="List only facts of this tier: profile, working or archive. Default: all tiers."),
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Maximum number of facts to show. Default: all facts.")
+        int | None, typer.Option(min=1, max=1000, help="Maximum number of facts to list. Default: all facts.")
     ] = None,
     min_seq: MinSeqOption = None,
 ) -> None:
-    """List all facts by tier, one line of Markdown each.
+    """List a user's facts by tier, each as a line of Markdown.
 
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
@@ -118,13 +121,15 @@ def search(
         typer.Option(
             min=0,
             max=1,
-            help="Minimum score of a hit, 0 to 1; 0 also shows messages that probably do not answer the "
-            "question. Default: the setting `retrieval.threshold`.",
+            help="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is "
+            "set, messages that probably do not answer the question are left out; 0 shows them, too.",
         ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Search only documents of this collection.")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Search only documents of this collection. Default: all.")
+    ] = None,
     preceding: PrecedingOption = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each hit's score.")] = False,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
 ) -> None:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def history(
     tenant: TenantOption,
-    user: Annotated[str | None, typer.Option(help="User of the conversation.")] = None,
+    user: Annotated[str | None, typer.Option(help="User of the conversation. Required.")] = None,
     named: Annotated[
         str | None, typer.Argument(help="User of the conversation; an older form of --user.", hidden=True)
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of messages to show.")] = 30,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of newest messages to show.")] = 30,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -34,7 +34,11 @@ def history(
     """
     whose = user or named
     if whose is None or (user and named):
-        refuse(ExitCode.USAGE_ERROR, "give the user of the conversation once", "For example: --user u42")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "the user is missing or given twice",
+            "Give the user once, such as --user u42",
+        )
     then = parse_as_of(as_of_)
     MemoryRequest(tenant, whose, data, as_json).send(
         lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),

@@ -20,7 +20,8 @@ def profile(
         list[str] | None,
         typer.Argument(
             metavar="NAME=VALUE",
-            help="Fields to set, as NAME=VALUE. A value that is not JSON is text; null removes the field.",
+            help="Fields to set. A value is JSON, otherwise text; null removes the field. Default: show all "
+            "fields.",
         ),
     ] = None,
 ) -> None:

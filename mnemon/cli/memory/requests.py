@@ -25,7 +25,12 @@ TenantOption = Annotated[str, typer.Option(help="Tenant of the user.")]
 UserOption = Annotated[str, typer.Option(help="User whose memory the command uses.")]
 MinSeqOption = Annotated[
     int | None,
-    typer.Option("--min-seq", min=0, help="Wait until memory reflects the log up to this position."),
+    typer.Option(
+        "--min-seq",
+        min=0,
+        help="Wait until memory reflects the log up to this position, for at most the time in the setting "
+        "`wait_for_log_ms`. Default: do not wait.",
+    ),
 ]
 PrecedingOption = Annotated[
     list[str] | None,
@@ -41,25 +46,38 @@ AsOfOption = Annotated[
         "--as-of",
         metavar="SEQ|TIME",
         help="Log position or time as of which to answer, from a snapshot that `mnemon "
-        "rebuild --until` made.",
+        "rebuild --until` made. Default: now.",
     ),
 ]
 ExpiresOption = Annotated[
     datetime | None,
     typer.Option(
         "--expires",
-        help="Time from which the fact is not shown, in UTC, such as 2026-12-31 or 2026-12-31T18:00:00.",
+        help="Time from which the fact is not shown, in UTC, such as 2026-12-31 or 2026-12-31T18:00:00. "
+        "Default: for a new fact, derived from its text and tier; for a change, unchanged unless the tier "
+        "changes.",
     ),
 ]
 KindOption = Annotated[
     str | None,
     typer.Option(
-        help="Kind of the fact: user_fact, preference, event, conversation_insight or conversation_summary."
+        help="Kind of the fact: user_fact, preference, event, conversation_insight or conversation_summary. "
+        "Default: for a new fact, derived from its text; for a change, unchanged."
     ),
 ]
-TierOption = Annotated[str | None, typer.Option(help="Tier of the fact: profile, working or archive.")]
+TierOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Tier of the fact: profile, working or archive. Default: for a new fact, derived from its text; "
+        "for a change, unchanged."
+    ),
+]
 ImportanceOption = Annotated[
-    str | None, typer.Option(help="Importance of the fact: high, normal, low, or 1 to 10.")
+    str | None,
+    typer.Option(
+        help="Importance of the fact: high, normal, low, or 1 to 10. Default: for a new fact, derived from "
+        "its text; for a change, unchanged."
+    ),
 ]
 
 _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_implemented")

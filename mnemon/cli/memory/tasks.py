@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="List, add, finish and remove a user's tasks.")
 
-TaskArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="Id of the task, as `mnemon tasks list` shows it.")
+]
 
 
 @app.command("list")
@@ -34,7 +36,13 @@ def list_(
 def add(
     text: Annotated[str, typer.Argument(help="Text of the task.")],
     request: MemoryRequest,
-    due: Annotated[datetime | None, typer.Option(help="Due date or time, in UTC.")] = None,
+    due: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Time at which the task is due, in UTC, such as 2026-12-01 or 2026-12-01T18:00:00. "
+            "Default: none."
+        ),
+    ] = None,
 ) -> None:
     """Add a task, and list all tasks.
 

@@ -36,7 +36,7 @@ def rebuild(
         bool,
         typer.Option(
             "--verify",
-            help="Rebuild and compare with the live generation, row by row and vector by vector, "
+            help="Rebuild a generation and compare it with the live one, row by row and vector by vector, "
             "without a swap.",
         ),
     ] = False,
@@ -66,8 +66,8 @@ def rebuild(
         str | None,
         typer.Option(
             metavar="PROVIDER[/MODEL]",
-            help="On a stopped stack: index the log with another embedding model, show the "
-            "changes, and swap after confirmation.",
+            help="While mnemon is stopped: index the log with another embedding model, show the pairs of "
+            "facts on which `dedupe` would decide differently, and swap after confirmation.",
         ),
     ] = None,
     redecide: Annotated[
@@ -75,7 +75,7 @@ def rebuild(
         typer.Option(
             metavar="[NAME=VALUE]",
             help="Decide again which of the kept facts are the same: show the changes, and make "
-            "them after confirmation. Without a value, use the rules of this version and the "
+            "them after confirmation. Without a value, apply the rules of this version and the "
             "settings in force. With a setting of the group `dedupe`, such as "
             "dedupe.update_threshold=0.8, also change that setting. Repeat the option for "
             "several settings.",
@@ -89,9 +89,9 @@ def rebuild(
 ) -> None:
     """Rebuild all rows and vectors from the log into a new generation, and swap it with the live one.
 
-    Bots are served throughout, and no language model is asked. An interrupted rebuild continues when the
-    command runs again. The former generation stays until `--drop before`. With --data, the command also works
-    on a stopped stack.
+    Bots are served throughout, except with `--reembed`, and no language model is asked. An interrupted
+    rebuild continues when the command runs again. The former generation stays until `--drop before`. With
+    --data, the command also works on a stopped stack.
 
     Exits with code 1 if `--verify` finds a difference.
 

@@ -28,15 +28,16 @@ def admin(
             "--allow-host",
             metavar="NAME",
             help="Host name by which browsers reach the page, such as a proxy's. Repeat the "
-            "option for several names.",
+            "option for several names. Default: none; IP addresses and localhost are always allowed.",
         ),
     ] = None,
 ) -> None:
     """Serve the admin page for a browser, until Ctrl-C.
 
-    The page asks for a token: MNEMON_ADMIN_TOKEN if it is set, otherwise the one in DIR/admin/token, which
-    the first start creates. The printed link logs in once without the token. For access from other machines
-    use a proxy with HTTPS: otherwise the token and people's messages can be read on the network.
+    The page asks for a token: MNEMON_ADMIN_TOKEN if it is set. Otherwise, with --data, the token is in
+    DIR/admin/token, which the first start creates; without --data, the command prints a token for this run.
+    The printed link logs in once without the token. For access from other machines, use a proxy with HTTPS:
+    otherwise the token and people's messages can be read on the network.
 
     Example: `mnemon admin --data ./memory --port 8765`
     """

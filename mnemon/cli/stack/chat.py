@@ -31,9 +31,9 @@ def chat(
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Model that answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI. "
-            "With `offline`, or without a configured model, the chat shows the context that "
-            "a model would get.",
+            help="Model that answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI. Default: "
+            "gpt-4.1-mini. With `offline`, or if neither MNEMON_MODEL_URL nor OPENAI_API_KEY is set, "
+            "the chat shows the context that a model would get.",
         ),
     ] = None,
     budget: Annotated[
@@ -44,7 +44,7 @@ def chat(
     """Talk to a bot that has memory, and inspect the memory with commands: see /help.
 
     If no stack runs in the folder, the command starts one for as long as you talk; messages are kept. In a
-    pipe, each line is a message or a command, and the command exits with code 1 if one of them failed.
+    pipe, each line is a message or a command, and `mnemon chat` exits with code 1 if one of them failed.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
     """
@@ -69,7 +69,7 @@ async def _run_chat(
         talk = ChatConversation(memory, user, answering, screen, budget)
         if screen.is_terminal and sys.stdin.isatty():
             who = (
-                f"{answering.model} answers" if answering else "no model answers: MNEMON_MODEL_URL is not set"
+                f"{answering.model} answers" if answering else "no model answers, the chat shows the contexts"
             )
             screen.show_note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)

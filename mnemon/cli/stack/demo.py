@@ -27,7 +27,7 @@ def demo(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a demonstration in a few seconds, without setup and without leaving anything behind.
+    """Run a demonstration, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
     conversation in English and Russian, and requests the memory as a bot would. Configured servers are not
@@ -58,7 +58,7 @@ async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> Ex
         with StopSignals(), DemoScreen(terminal) as screen:
             report = await run_demo(screen, model)
     except asyncio.CancelledError:
-        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its folder is removed")
+        refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its temporary folder is removed")
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
         refuse(ExitCode.UNAVAILABLE, f"the demo failed: {error}")
     if as_json:

@@ -24,16 +24,16 @@ def gateway(
         typer.Option(
             "--allow-origin",
             metavar="ORIGIN",
-            help="Origin of a web page that may use the gateway, such as https://chat.example.com. "
-            "Repeat the option for several. Default: none.",
+            help="Origin of web pages that may use the gateway, such as https://chat.example.com. "
+            "Repeat the option for several origins. Default: none.",
         ),
     ] = None,
 ) -> None:
     """Serve memory over HTTP, until Ctrl-C.
 
-    Every request needs a key: `mnemon auth key create --tenant acme`. The page at `/docs` describes all
-    requests. For access from other machines use a proxy with HTTPS: otherwise keys and people's messages can
-    be read on the network.
+    Every request for memory needs a key: `mnemon auth key create --tenant acme`. The page at `/docs`
+    describes the requests below `/v1`. For access from other machines, use a proxy with HTTPS: otherwise keys
+    and people's messages can be read on the network.
 
     Example: `mnemon gateway --data ./memory --port 8080`
     """

@@ -24,8 +24,8 @@ def mcp(
     user: Annotated[
         str | None,
         typer.Option(
-            help="User whose memory is served. Default over HTTP: the user in the header "
-            "Mnemon-User of each request."
+            help="User whose memory is served; required without --http. Default with --http: the user in the "
+            "header Mnemon-User of each request."
         ),
     ] = None,
     http: Annotated[
@@ -39,7 +39,7 @@ def mcp(
             "input and output.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on for HTTP.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="With --http: address to listen on.")] = "127.0.0.1",
     data: DataOption = None,
 ) -> None:
     """Serve a user's memory to clients of the Model Context Protocol, as tools, a resource and a prompt.
@@ -97,7 +97,7 @@ async def _serve_http(
     if given and len(given) < MIN_TOKEN_LENGTH:
         refuse(
             ExitCode.USAGE_ERROR,
-            f"{TOKEN} has {len(given)} characters, at least {MIN_TOKEN_LENGTH} are needed",
+            f"{TOKEN} has {len(given)} characters, and needs at least {MIN_TOKEN_LENGTH}",
             "Create a token: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)

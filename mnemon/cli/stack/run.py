@@ -57,14 +57,15 @@ def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
 
 def run(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="Names of consumers, such as persist retrieve.")
+        list[str], typer.Argument(metavar="NAME", help="Consumers to run, such as persist retrieve.")
     ],
     data: DataOption = None,
     metrics_port: MetricsPort = None,
 ) -> None:
     """Run consumers against the configured servers, until Ctrl-C.
 
-    Any number of processes may run the same consumer: they share its work. Prepare the servers with `mnemon
+    Several processes may run the same consumer and share its work; without a Qdrant server
+    (MNEMON_QDRANT_URL), run `index`, `dedupe` and `retrieve` in one process. Prepare the servers with `mnemon
     provision` and `mnemon migrate` first.
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`

@@ -18,7 +18,7 @@ StartedDataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help=f"Folder of a stack, which is started if it does not run. "
+        help=f"Folder of a stack; a stack that does not run is started, and stopped at the end. "
         f"Default: the configured servers, otherwise {DEFAULT_DATA}.",
     ),
 ]

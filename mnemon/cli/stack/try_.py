@@ -41,7 +41,10 @@ def try_(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of the user's facts to import first, one fact per line."),
+        typer.Option(
+            metavar="FILE",
+            help="File of the user's facts to import first, one fact per line. Default: none.",
+        ),
     ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,
@@ -49,7 +52,7 @@ def try_(
     """Save a fact, read it, search for it and forget it, as a trial run for one user.
 
     If no stack runs in the folder, the command starts one and stops it at the end. The user's former facts
-    and the facts of `--file` stay. The file has the format of `mnemon import markdown`.
+    and the facts of --file stay. The file has the format of `mnemon import markdown`.
 
     Exits with code 1 if a step fails, or a line of the file is refused.
 

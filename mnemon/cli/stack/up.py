@@ -66,7 +66,7 @@ def up(
         int | None,
         typer.Option(
             "--database-port",
-            help="Port of the database. Default: none, the database listens on a Unix socket.",
+            help="Port of the database. Default: none; the database listens on a Unix socket only.",
             **_PORT,
         ),
     ] = None,
@@ -88,15 +88,13 @@ def up(
     ] = None,
     metrics_port: MetricsPort = None,
     admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page.")] = True,
-    gateway: Annotated[
-        bool, typer.Option("--gateway/--no-gateway", help="Serve memory over HTTP, by the gateway.")
-    ] = True,
+    gateway: Annotated[bool, typer.Option("--gateway/--no-gateway", help="Serve the HTTP gateway.")] = True,
 ) -> None:
     """Start the whole stack on this machine: servers, consumers, admin page and gateway, until Ctrl-C.
 
     The command starts nats-server and PostgreSQL for this machine only, creates streams and tables, and
     runs the consumers. Servers named by MNEMON_NATS_URL or DATABASE_URL are used instead. While all servers
-    answer, DIR/endpoints.json holds the addresses.
+    answer, DIR/endpoints.json contains their addresses.
 
     The admin page serves browsers on this machine; the printed link logs in, once. After that the page asks
     for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. The gateway serves programs on this machine
@@ -192,7 +190,7 @@ async def _run_stack(
         refuse(
             ExitCode.USAGE_ERROR,
             str(error),
-            "Choose other ports with --admin-port PORT and --gateway-port PORT",
+            "Choose another port with --admin-port PORT or --gateway-port PORT",
         )
     return ExitCode.DONE
 

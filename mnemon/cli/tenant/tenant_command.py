@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from mnemon.operations.tenant_move.run import MoveResult
     from mnemon_infra.config import Deployment
 
-app = typer.Typer(no_args_is_help=True, help="Move a tenant to another deployment.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Move a tenant to another deployment, and confirm, revert or abandon the move.",
+)
 
 TenantArgument = Annotated[
     str, typer.Argument(metavar="TENANT", help="Id of the tenant, as its bots use it.")
@@ -52,18 +55,20 @@ TargetDatabaseOption = Annotated[
     typer.Option(
         "--to-database",
         metavar="URL",
-        help="Database of the other deployment. Default: that of the folder in --to.",
+        help="Database of the other deployment, such as postgresql://b/mnemon. Required if --to is a URL; a "
+        "folder in --to has its own database.",
     ),
 ]
 TargetSchemaOption = Annotated[
-    str, typer.Option("--to-schema", metavar="NAME", help="Schema in the other database.")
+    str, typer.Option("--to-schema", metavar="NAME", help="If --to is a URL: schema in the other database.")
 ]
 AddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
         metavar="URL",
-        help="Address of the other NATS servers for bots, without a login. Default: that of --to.",
+        help="Address at which bots reach the other NATS servers, without a login. Default: the address of "
+        "--to.",
     ),
 ]
 
@@ -111,8 +116,8 @@ def confirm(
 ) -> None:
     """Confirm a move: forward the last late events; the move can no longer be reverted.
 
-    The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`
-    counts events that arrive there later.
+    The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`,
+    run there, counts events that arrive later.
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """
@@ -150,11 +155,11 @@ def abandon(
 ) -> None:
     """Abandon a move that has not switched: the tenant stays where it is, as if no move had begun.
 
-    It works after a kill too, and within the write pause: requests are answered again at once. API keys that
-    the move copied are revoked in the other deployment. The events that it copied stay there, marked: nothing
-    is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase TENANT USER
-    --data DIR`, with the folder of the other deployment, erases users of the copy; the tenant can then no
-    longer move there. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant
+    The command works after a kill too, and within the write pause: requests are answered again at once. API
+    keys that the move copied are revoked in the other deployment. The copied events stay there, marked:
+    nothing is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase TENANT
+    USER --data DIR`, with the folder of the other deployment, erases users of the copy; the tenant can then
+    no longer move there. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant
     revert`.
 
     Example: `mnemon tenant abandon acme --to ./other --data ./memory`
@@ -164,9 +169,9 @@ def abandon(
     if (to is None) != is_lost:
         refuse(
             ExitCode.USAGE_ERROR,
-            "give one of --to and --target-lost",
-            f"mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon tenant"
-            f" abandon {tenant} --target-lost",
+            "give either --to or --target-lost",
+            f"Run: mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon"
+            f" tenant abandon {tenant} --target-lost",
         )
     target = None if to is None else _Target(to, to_database, to_schema, None)
     perform_command(_abandon(tenant, target, data, as_json))
@@ -174,9 +179,9 @@ def abandon(
 
 @app.command("status")
 def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show where a tenant is, and how many events arrived here since it left.
+    """Show where a tenant is, and how many events arrived here since it left and were not forwarded.
 
-    Exits with code 1 if any have arrived.
+    Exits with code 1 if there are such events.
 
     Example: `mnemon tenant status acme --data ./memory`
     """
@@ -221,7 +226,11 @@ async def _open_sites(
     here, there = require_deployment(data, "broker", "database"), target.open_deployment()
     addresses = strip_login(here.nats_url or ""), target.find_address(there)
     if addresses[0] == addresses[1]:
-        refuse(ExitCode.USAGE_ERROR, "--to names the deployment where the tenant is", "Name another one")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--to names the deployment that the command already uses",
+            "Name another one: --to URL|DIR",
+        )
     async with _open_site(tenant, here) as ours, _open_site(tenant, there) as theirs:
         yield ours, theirs, addresses
 
@@ -363,7 +372,7 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
         if late:
             typer.echo(
                 f"{format_count(late, 'event')} arrived here since it left. To forward late events before the"
-                " move is confirmed: mnemon tenant move"
+                f" move is confirmed: mnemon tenant move {tenant} --to URL|DIR"
             )
     return ExitCode.NEGATIVE_RESULT if late else ExitCode.DONE
 

@@ -109,9 +109,17 @@ def _refuse_known(error: Exception) -> None:
         case FolderInUse():
             refuse_folder(error)
         case nats.js.errors.ServiceUnavailableError():
-            next_step = "Start the server with -js, or use `mnemon up`."
+            next_step = "Start the server with -js, or use `mnemon up`"
             refuse(ExitCode.UNAVAILABLE, "JetStream is off on the NATS server", next_step)
         case nats.js.errors.APIError():
-            refuse(ExitCode.NEGATIVE_RESULT, f"the NATS server refused the request: {error.description}")
+            refuse(
+                ExitCode.NEGATIVE_RESULT,
+                f"the NATS server refused the request: {error.description}",
+                "Correct the cause at the server, then run the command again",
+            )
         case nats.errors.Error():
-            refuse(ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}")
+            refuse(
+                ExitCode.UNAVAILABLE,
+                f"the NATS server does not answer: {error}",
+                "Check that the server runs, then run the command again",
+            )

@@ -131,9 +131,9 @@ def require_text(messages: Iterable[ChatMessage]) -> None:
         texts = [message.text, *(call.name for call in message.tool_calls)]
         optional = [message.name, message.tool_call_id, *(call.id for call in message.tool_calls)]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a text or a name of a tool is not a string")
+            raise TypeError("the text of a message, or the name of a called tool, is not a string")
         if not all(text is None or isinstance(text, str) for text in optional):
-            raise TypeError("an id or a name is not a string")
+            raise TypeError("the name of a message, or the id of a call, is not a string")
 
 
 def _parse_arguments(written: Any) -> Any:

@@ -277,8 +277,8 @@ def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thr
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "bad_request",
-            "the request names no user: send the header `Mnemon-User`, the field `user` of OpenAI's format, "
-            "or `metadata.user_id` of Anthropic's",
+            "the request names no user: send the header `Mnemon-User`, or the field `user` of OpenAI's "
+            "format, or `metadata.user_id` of Anthropic's",
             field="user",
         )
     check_id("user", check_identifier("user", user))

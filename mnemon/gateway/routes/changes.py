@@ -30,7 +30,8 @@ class ChangeV1(Contract):
     version: int = Field(description="Version of the event's contract.")
     user: Identifier = Field(description="User of the event.")
     conversation: Identifier | None = Field(
-        default=None, description="Conversation of a chat event; absent for the current conversation."
+        default=None,
+        description="Conversation of a chat event; absent for the current conversation and for other events.",
     )
     at: Moment = Field(description="Time at which the log stored the event.")
     data: Any = Field(description="Body of the event, by its contract.")
@@ -61,7 +62,10 @@ class SelectedEvents(NamedTuple):
 async def _select_events(
     caller: CallerOfRequest,
     user: Annotated[
-        str | None, Query(min_length=1, max_length=255, description="User of the events. Default: all users.")
+        str | None,
+        Query(
+            min_length=1, max_length=255, description="User of the events. Default: all users of the tenant."
+        ),
     ] = None,
 ) -> SelectedEvents:
     """Return the events that a caller may follow.
@@ -76,13 +80,21 @@ async def _stream_changes(
     request: Request,
     memory: Memory,
     selected: Annotated[SelectedEvents, Depends(_select_events)],
-    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Send events after this log position.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=2**63 - 1, description="Send only events after this log position. Default: all.")
+    ] = 0,
     last_event_id: Annotated[
         int | None,
-        Header(ge=0, le=2**63 - 1, description="Position of the last received event; replaces `after`."),
+        Header(
+            ge=0,
+            le=2**63 - 1,
+            description="Log position of the last received event; takes precedence over `after`.",
+        ),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Send events as the log stores them, until the key is revoked. The `id` of each is its log position."""
+    """Send events as the log stores them, until the key is revoked or changed. The `id` of each event is its
+    log position. Invalid messages are left out.
+    """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
     async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as tail:

@@ -31,7 +31,14 @@ def create_document_routes() -> APIRouter:
 async def _upload(
     request: Request,
     user: User,
-    document_id: Annotated[str, Path(description="Id of the document.", min_length=1, max_length=255)],
+    document_id: Annotated[
+        str,
+        Path(
+            description="Id of the document; an existing document with this id is replaced.",
+            min_length=1,
+            max_length=255,
+        ),
+    ],
     caller: CallerOfRequest,
     memory: Memory,
     title: Annotated[str | None, Query(description="Title of the document.")] = None,

@@ -25,7 +25,7 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=240,
-        description="Id of the event, if its body has none: a repeated request then stores nothing twice.",
+        description="Id of the event if its body has none, so that a repeated request has no further effect.",
     ),
 ]
 ChatBody = MessageV1 | StartedV1 | ClearedV1
@@ -35,8 +35,11 @@ class PublishedV1(Contract):
     """Confirmation that events are in the log."""
 
     seq: Sequence = Field(description="Highest log position of the events, for `min_seq` of a request.")
-    count: int = Field(description="Number of events.")
-    duplicates: int = Field(description="Number of events that the log had before, with the same ids.")
+    count: int = Field(description="Number of events in the request.")
+    duplicates: int = Field(
+        description="Number of these events that were not stored again, because the log received events with "
+        "the same ids in the last two minutes."
+    )
 
 
 class EventOfUser(Contract):
@@ -164,7 +167,7 @@ def _identify(event: ChatBody, key: str | None) -> ChatBody:
     if key is None:
         return event
     if event.id not in (None, key):
-        raise InvalidBody("Idempotency-Key", "differs from the `id` in the body; send one of them")
+        raise InvalidBody("Idempotency-Key", "differs from the `id` in the body; send only one of them")
     return event.model_copy(update={"id": check_identifier("Idempotency-Key", key)})
 
 

@@ -28,7 +28,7 @@ async def _answer_ready(request: Request) -> Response:
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "unavailable",
-            "the NATS server does not answer; the gateway reconnects until it does",
+            "the NATS server does not answer, and the gateway tries to reconnect; repeat the request later",
             retryable=True,
         )
     return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -33,7 +33,7 @@ SUMMARY_BATCH: Final = 1000
 
 
 class NotProvisioned(Exception):
-    """The log or its durable `persist` does not exist: the deployment was never provisioned."""
+    """The log or its durable `persist` does not exist: it was never created, or was deleted."""
 
 
 async def run_audit(
@@ -107,9 +107,7 @@ async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
-        raise NotProvisioned(
-            "the stream LOG, or its consumer persist, does not exist: `mnemon status` shows the next step"
-        ) from error
+        raise NotProvisioned("the stream LOG, or its consumer persist, does not exist") from error
 
 
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:

@@ -59,7 +59,7 @@ class KeyCipher:
             self._recipients = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
         except pyrage.RecipientError as error:
             raise KeyUnusable(
-                f"a recipient cannot be used: {error}. Give a public key that `age-keygen` shows: age1..."
+                f"a recipient cannot be used: {error}. Give a public key of age, which begins with age1"
             ) from error
         try:
             self._identities = [
@@ -69,7 +69,7 @@ class KeyCipher:
             ]
         except pyrage.IdentityError as error:
             raise KeyUnusable(
-                f"{identity} cannot be used: {error}. Give a file that `age-keygen -o` wrote"
+                f"{identity} cannot be used: {error}. Give --identity a file that `age-keygen -o` wrote"
             ) from error
 
     def encrypt(self, body: bytes) -> bytes:
@@ -104,7 +104,7 @@ class PassphraseCipher:
     def __init__(self, path: Path) -> None:
         self._passphrase = _read_key_file(path).strip()
         if not self._passphrase:
-            raise KeyUnusable(f"{path} is empty: write a passphrase into it")
+            raise KeyUnusable(f"{path} has no passphrase: write one into it")
 
     def encrypt(self, body: bytes) -> bytes:
         import pyrage
@@ -134,7 +134,10 @@ def choose_cipher(
         ModuleNotFoundError: pyrage is not installed.
     """
     if passphrase_file and (recipients or identity):
-        raise KeyUnusable("a passphrase and keys exclude each other: give one of them")
+        raise KeyUnusable(
+            "a passphrase and keys of age are both given: leave out --passphrase-file, or --recipient and "
+            "--identity"
+        )
     if passphrase_file:
         return PassphraseCipher(passphrase_file)
     return KeyCipher(recipients, identity) if recipients or identity else NoCipher()
@@ -150,11 +153,11 @@ def require_same_encryption(cipher: BackupCipher, encryption: str | None, locati
         return
     if encryption:
         raise BackupUnusable(
-            f"the backup in {location} is encrypted: give --passphrase-file, or the keys of age that it was "
-            "made with (--recipient for a backup, --identity for a restore)"
+            f"the backup in {location} is encrypted: give --passphrase-file, or a key of age (--recipient "
+            "for a backup, --identity for a restore)"
         )
     raise BackupUnusable(
-        f"the backup in {location} is not encrypted: leave the keys out, or name another destination"
+        f"the backup in {location} is not encrypted: leave out keys and passphrase, or name another backup"
     )
 
 

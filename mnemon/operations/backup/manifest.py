@@ -20,7 +20,7 @@ SEGMENT_BYTES: Final = 32 * 1024 * 1024
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be read, or is of another log; the message names the file and the next step."""
+    """A backup cannot be read or continued; the message names the file or the folder, and the next step."""
 
 
 class StoredFile(BaseModel):
@@ -130,7 +130,7 @@ class Manifest(BaseModel):
         if manifest.format > FORMAT:
             raise BackupUnusable(
                 f"the backup in {location} was written by mnemon {manifest.mnemon} in format "
-                f"{manifest.format}: upgrade mnemon, which reads format {FORMAT}"
+                f"{manifest.format}, and this version reads format {FORMAT}: upgrade mnemon"
             )
         return manifest
 

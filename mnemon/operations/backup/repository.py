@@ -129,6 +129,6 @@ class BackupRepository:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BackupUnusable(
-                    f"another process writes the backup in {folder}: wait until it ends"
+                    f"another process is writing the backup in {folder}: wait until that process ends"
                 ) from None
             yield

@@ -196,8 +196,8 @@ class _BackupRun:
             found = [record async for records in page for record in records]
             if found and found[0].at != segment.last_stored_at:
                 raise BackupUnusable(
-                    f"the event at position {segment.last:,} of the log is not the one of the backup in "
-                    f"{location}: it is a backup of another log. Name another destination"
+                    f"the event at position {segment.last:,} of the log differs from that of the backup in "
+                    f"{location}: the backup is of another log. Name another destination"
                 )
             if found:
                 return

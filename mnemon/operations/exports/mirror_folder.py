@@ -85,7 +85,7 @@ class MirrorFolder:
             except BlockingIOError:
                 raise FolderNotUsable(
                     f"another process already writes to {self.path}",
-                    "Stop it, or choose another folder: -o DIR",
+                    "Stop that process, or choose another folder: -o DIR",
                 ) from None
             self.path.chmod(0o700)
             self._require_scope()
@@ -141,7 +141,7 @@ class MirrorFolder:
             return
         if other := next((each.name for each in self.path.iterdir() if each.name not in _OWN_FILES), None):
             raise FolderNotUsable(
-                f"{self.path} contains other files, such as {other!r}",
+                f"{self.path} contains files that mnemon did not write, such as {other!r}",
                 "Give a new or empty folder: -o DIR",
             )
 
@@ -151,7 +151,7 @@ class MirrorFolder:
             raise FolderNotUsable(
                 f"{self.path} has the memory of {_describe_scope(state.scope)}, "
                 f"not of {_describe_scope(self._scope)}",
-                "Give the same users, or another folder: -o DIR",
+                "Give the same --tenant, --user or --all as before, or another folder: -o DIR",
             )
 
     def _replace(self, path: Path, text: str) -> None:

@@ -51,7 +51,10 @@ async def wait_until_projected(connection: Client) -> int:
     end = await read_log_end(connection.jetstream())
     position = AppliedPosition()
     if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
-        raise NotProjected(f"{end - position.value:,} events of the log are not in the database yet")
+        raise NotProjected(
+            f"{end - position.value:,} events of the log were not in the database within"
+            f" {PROJECTION_TIMEOUT:.0f} s"
+        )
     return end
 
 

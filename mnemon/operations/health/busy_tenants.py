@@ -58,5 +58,6 @@ def warn_of_busy_tenants(busy: Mapping[str, float], bounds: Mapping[str, float])
     for tenant, most in bounds.items():
         yield (
             f"tenant {tenant} publishes {busy[tenant]:,.0f} events per second, above its rate of {most:g} "
-            "(rates.events_per_second). All are kept; events of other tenants wait behind them"
+            "(rates.events_per_second). All are kept, and events of other tenants wait behind them. Slow "
+            "down its bots, or raise the setting"
         )

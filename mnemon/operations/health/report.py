@@ -227,9 +227,8 @@ def _list_folder_problems(folder: FolderState | None) -> list[str]:
     if not folder.is_full:
         return [str(describe_disk(folder.path, read_disk_space(Path(folder.path))))]
     problem = (
-        f"the disk of {folder.path} is full, {format_megabytes(folder.free_bytes)} are free. "
-        "Messages of bots "
-        "are refused with an error. Free space on the disk; mnemon then continues automatically"
+        f"the disk of {folder.path} is full: only {format_megabytes(folder.free_bytes)} are free. Messages of"
+        " bots are refused with an error. Free space on the disk; mnemon then continues automatically"
     )
     return [problem]
 
@@ -251,7 +250,8 @@ def _list_problems(
     elif database.revision != database.head:
         at = f"at revision {database.revision}" if database.revision else "missing"
         found.append(
-            f"schema {database.schema_name} is {at}, this version needs {database.head}: run `mnemon migrate`"
+            f"schema {database.schema_name} is {at}, but this version needs {database.head}: run `mnemon"
+            " migrate`"
         )
     if models and models.error:
         found.append(f"the work of language models cannot be read: {models.error}")
@@ -306,7 +306,7 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
         async with asyncio.timeout(_SERVER_TIMEOUT):
             return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
-        return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
+        return BrokerState(error=f"the NATS server does not answer: {error or 'timeout'}. Check that it runs")
     finally:
         await connection.close()
 
@@ -407,7 +407,7 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
             revision = await asyncio.to_thread(load_revision, url, schema)
             version = await _load_version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
-        return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
+        return DatabaseState(error=str(error) or "it did not answer in time", schema_name=schema, head=head)
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 

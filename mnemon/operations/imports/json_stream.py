@@ -30,7 +30,9 @@ def _limit_depth(file: BinaryIO) -> Iterator[tuple[str, Any]]:
         if event in ("start_map", "start_array"):
             depth += 1
             if depth > MAX_DEPTH:
-                raise NotReadable(f"the file is nested too deeply: more than {MAX_DEPTH} lists and objects")
+                raise NotReadable(
+                    f"lists and objects are nested too deeply: they have more than {MAX_DEPTH} levels"
+                )
         elif event in ("end_map", "end_array"):
             depth -= 1
         yield event, value

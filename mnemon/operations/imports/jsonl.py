@@ -83,7 +83,7 @@ class JsonLinesReader:
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
             raise NotReadable(
-                f"{place}: the file has several users, and --user allows only one; leave out --user"
+                f"{place}: the file has several users, and --user needs a file of one user; leave out --user"
             )
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]
@@ -159,7 +159,7 @@ def _encode_body(body: dict[str, Any]) -> bytes:
             except UnicodeEncodeError:
                 field = name if name.isprintable() else ascii(name)[1:-1]
                 raise _InvalidLine(
-                    f"body.{field}", "holds a lone surrogate, which is not Unicode text"
+                    f"body.{field}", "contains a lone surrogate, which is not Unicode text"
                 ) from error
         raise
 
@@ -173,7 +173,7 @@ def _check_header(record: dict[str, Any]) -> None:
         raise NotReadable("the file is not an export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
-            f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"
+            f"the file has version {record['version']}, and this mnemon reads up to {VERSION}: upgrade mnemon"
         )
 
 
@@ -181,7 +181,9 @@ def _parse_event_name(event: object) -> tuple[str, int]:
     name, _, version = str(event).rpartition(".v")
     if name not in EVENTS or not version.isdecimal() or int(version) < 1:
         known = ", ".join(sorted(EVENTS - CHAT | CHAT))
-        raise _InvalidLine("event", f"{event!r} is not an event of a memory, such as message.v1: {known}")
+        raise _InvalidLine(
+            "event", f"{event!r} is not an event with its version, such as message.v1; events: {known}"
+        )
     return name, int(version)
 
 

@@ -103,7 +103,7 @@ class _LineOwner:
     def read_line(self, place: str, line: str) -> Iterator[ImportRecord]:
         if self.user is None or self.tenant is None:
             missing = "tenant" if self.tenant is None else "user"
-            raise NotReadable(f"the file does not name its {missing}; give it with --{missing}")
+            raise NotReadable(f"the file does not name its {missing}; name the {missing} with --{missing}")
         readers: dict[MarkdownSection, Callable[[str, str], list[Event]]] = {
             "facts": self._read_fact,
             "data": self._read_field,

@@ -42,7 +42,7 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
         await AppliedPosition("dedupe").wait_for(connection.jetstream(), proposed, DECISION_TIMEOUT)
         < proposed
     ):
-        raise NotProjected("dedupe has not decided on all imported facts yet")
+        raise NotProjected(f"dedupe did not decide on all imported facts within {DECISION_TIMEOUT:.0f} s")
     position = await wait_until_projected(connection)
     for path, owner in files.items():
         part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))

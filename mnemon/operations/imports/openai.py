@@ -52,7 +52,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"the file is not JSON, or is cut off: {said}") from error
+            raise NotReadable(f"the file is not JSON, or is incomplete: {said}") from error
         if not begins:
             raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):
@@ -113,7 +113,7 @@ def _current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any
 def _get_node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
     node = mapping[key]
     if not isinstance(node, dict):
-        raise ValueError(f"{key!r} is not a node of the tree")
+        raise ValueError(f"the entry {key!r} is not a node of the tree: not a JSON object")
     return node
 
 

@@ -50,7 +50,8 @@ async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment
         is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
             done.append(
-                f"{where} was imported with other speakers, but has messages of other sources: left unchanged"
+                f"{where} was imported with other speakers, but may have messages of other sources: left "
+                "unchanged"
             )
             continue
         await _erase_conversation(connection, owner, recast.conversation)

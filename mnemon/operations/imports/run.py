@@ -307,7 +307,7 @@ def _find_conflict(known: ExistingEvents, incoming: Incoming) -> RefusedRecord |
         has_positions(incoming.event)
         and map_positions(incoming.event, MessagePositions(same, same, same)) is None
     ):
-        reason = "refers to a message number that no earlier message has"
+        reason = "names the number of a message that the file does not have before this line"
         return RefusedRecord(incoming.place, "body.from_seq", reason, incoming.source)
     return None
 

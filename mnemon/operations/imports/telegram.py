@@ -110,7 +110,7 @@ class TelegramReader:
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"the file is not JSON, or is cut off: {said}") from error
+            raise NotReadable(f"the file is not JSON, or is incomplete: {said}") from error
         if not seen:
             raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 
@@ -130,7 +130,10 @@ class TelegramReader:
         if chat.waiting:
             yield from self._begin_chat(chat, self._find_user(chat))
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
-            yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
+            yield ImportDoubt(
+                chat.place,
+                f"no sender is {self.bot!r}, so all messages are imported as the user's: check --bot",
+            )
 
     def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
         """Set the user of the chat, by default named after the chat; yield the messages held back."""
@@ -156,8 +159,8 @@ class TelegramReader:
         elif chat.about.get("type") == "personal_chat":
             yield ImportDoubt(
                 chat.place,
-                f"--bot is not given; {assistant.get('from')!r} ({sender}) is taken for the assistant. "
-                "If this is wrong, import again with --bot, which corrects it",
+                f"--bot is not given; {assistant.get('from')!r} ({sender}) is imported as the assistant. "
+                "If this is wrong, import again with --bot, which corrects the speakers",
             )
 
     def _find_user(self, chat: _Chat) -> str | None:
@@ -241,11 +244,11 @@ def _get_text(written: Any) -> str:
     if isinstance(written, str):
         return written
     if not isinstance(written, list):
-        raise ValueError("text: must be a text or a list of parts")
+        raise ValueError("text: must be a string or a list of parts")
     parts = [part.get("text") if isinstance(part, dict) else part for part in written]
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
-        raise ValueError("text: a part has no text")
+        raise ValueError("text: has a part without a text")
     return "".join(texts)
 
 

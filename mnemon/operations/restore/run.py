@@ -71,7 +71,7 @@ class Backup:
             if (len(records), records[0].seq, records[-1].seq) != (entry.events, entry.first, entry.last):
                 raise BackupUnusable(
                     f"{entry.file.name} in {self.repository.location} does not have the events that the "
-                    "manifest states: use another copy of the backup"
+                    "manifest lists: use another copy of the backup"
                 )
             yield records
 

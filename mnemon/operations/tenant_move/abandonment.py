@@ -62,7 +62,7 @@ async def abandon_move(here: TenantSite, there: TenantSite | None, address: str 
         elif there is not None and not _is_other_deployment(ours, theirs, address):
             raise MoveRefused(
                 f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to, or"
-                " give --target-lost if it is lost"
+                " give --target-lost if that deployment is lost"
             )
         return await _abandon_in_order(
             here, there, is_returning=ours is not None and _is_begun(ours) and ours.is_returning
@@ -108,7 +108,7 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
     if residence.is_confirmed:
         raise MoveRefused(
             f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned: `mnemon tenant"
-            " move` there can move the tenant to a deployment that has no events of it"
+            " move` there can move the tenant to a deployment that has no events of the tenant"
         )
     raise MoveRefused(
         f"the tenant {tenant} has moved to {residence.peer}: `mnemon tenant revert` moves it back, with all"
@@ -129,8 +129,9 @@ async def _abandon_in_order(
                 " missing"
             )
         raise MoveRefused(
-            f"the tenant {tenant} has switched, and the other deployment has new events of it: run the same"
-            f" `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the switch"
+            f"the tenant {tenant} has switched, and the other deployment has new events of the tenant: run"
+            f" the same `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the"
+            " switch"
         )
     if residence is not None and _is_begun(residence):
         await source.write_residence(

@@ -97,7 +97,7 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
             except LeaseHeld as held:
                 raise MoveRefused(
                     f"another command moves the tenant {site.tenant} ({held.holder or 'process unknown'}"
-                    f"{held.describe_since()}): wait until it has ended, or stop it"
+                    f"{held.describe_since()}): wait until that command ends, or stop it"
                 ) from held
         try:
             yield

@@ -208,7 +208,7 @@ class TenantMove:
         if former.is_confirmed:
             raise MoveRefused(
                 f"the move of {self._tenant} is confirmed and cannot be reverted: `mnemon tenant move`"
-                " can move the tenant to a deployment that has no events of it"
+                " can move the tenant to a deployment that has no events of the tenant"
             )
         if live.state == "here":
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
@@ -241,8 +241,8 @@ class TenantMove:
             )
         if target is not None and target.move_id != source.move_id:
             raise MoveRefused(
-                f"the tenant {self._tenant} took part in another move at --to (state: {target.state}): move"
-                " it to a deployment that has no events of it"
+                f"the deployment at --to took part in another move of the tenant {self._tenant} (state:"
+                f" {target.state}): move the tenant to a deployment that has no events of the tenant"
             )
         # The address alone cannot tell: `confirm` and later runs may name the same servers in another way.
         if source.state == "moved" and (target is None or target.state != "here"):
@@ -262,7 +262,7 @@ class TenantMove:
         ):
             if not await _wait_until(site.has_reader, READER_SECONDS):
                 raise MoveRefused(
-                    f"no process runs persist at {address}: start the consumers there (mnemon run)"
+                    f"no process runs persist at {address}: start the consumers there (mnemon up or run)"
                 )
 
     async def _require_movable(self, source: Residence | None) -> None:
@@ -270,16 +270,18 @@ class TenantMove:
         if source is not None and not (source.is_confirmed or source.is_returning):
             raise MoveRefused(
                 f"the move of the tenant {tenant} from {source.peer} is not confirmed: confirm it there first"
+                " (mnemon tenant confirm)"
             )
         if not await read_last_position(self._source.connection, owner_filter(tenant)):
-            raise MoveRefused(f"the tenant {tenant} has no events here: check its id")
+            raise MoveRefused(f"the tenant {tenant} has no events here: check the id of the tenant")
 
     async def _require_no_batches(self) -> None:
         """Refuse while a provider's batch has windows of the tenant: the old log would get the answers."""
         if windows := await self._source.database.run_query(count_batched_windows(self._tenant)):
             raise MoveRefused(
-                f"{windows:,} windows of {self._tenant} wait in batches of a provider: move it when they are"
-                " answered (mnemon batches), or set extraction.mode online for the tenant until then"
+                f"{windows:,} windows of {self._tenant} wait in batches of a provider: set extraction.mode to"
+                " online for the tenant, so that no further batches begin, and move the tenant when the open"
+                " batches have ended (mnemon batches --state open)"
             )
 
     async def _prepare(self, copy: TenantCopy) -> None:
@@ -353,8 +355,8 @@ class TenantMove:
             await asyncio.shield(self._set_source("copying"))
             if isinstance(error, TimeoutError):
                 raise MoveRefused(
-                    f"the write pause took more than {PAUSE_SECONDS:.0f} s, so {self._tenant} is served where"
-                    " it was: run the same command again when the servers are less busy"
+                    f"the write pause took more than {PAUSE_SECONDS:.0f} s, so {self._tenant} stays where it"
+                    " is: run the same command again when the servers are less busy"
                 ) from error
             raise
         await self._complete_switch(copy, end, begun)

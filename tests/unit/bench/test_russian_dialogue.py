@@ -95,4 +95,4 @@ def test_bench_without_input_rejects_data(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(app, ["bench", "publish", "--data", str(tmp_path)])
 
     assert outcome.exit_code == ExitCode.USAGE_ERROR
-    assert "accepted by recall" in outcome.output
+    assert "only the benches recall" in outcome.output

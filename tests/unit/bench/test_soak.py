@@ -91,7 +91,7 @@ def test_options_of_the_soak_are_rejected_by_other_benches() -> None:
     outcome = CliRunner().invoke(app, ["bench", "publish", "--hours", "1"])
 
     assert outcome.exit_code == ExitCode.USAGE_ERROR
-    assert "accepted by soak" in outcome.output
+    assert "only the bench soak accepts" in outcome.output
 
 
 def test_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:

@@ -63,5 +63,5 @@ def test_a_damaged_manifest_is_refused(body: bytes) -> None:
 
 def test_a_manifest_of_a_newer_format_is_refused() -> None:
     newer = manifest().model_copy(update={"format": 2})
-    with pytest.raises(BackupUnusable, match="format 2: upgrade mnemon"):
+    with pytest.raises(BackupUnusable, match="format 2, and this version reads format 1: upgrade mnemon"):
         Manifest.parse(newer.encode(), "x")
