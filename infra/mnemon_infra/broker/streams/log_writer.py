@@ -130,7 +130,7 @@ async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]
 
 async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     if len(groups) > 1:
-        events = _drop_repeated_events([event for group in groups for event in group])
+        events = [event for group in groups for event in group]
         if await _try_append_batch(connection, events):
             return
         known = await _find_known_ids(connection, events)
@@ -142,7 +142,7 @@ async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogE
 
 
 async def _append_one_group(connection: Client, group: Sequence[LogEvent]) -> None:
-    events = _drop_repeated_events(group)
+    events = list(group)
     for _ in range(TRIES):
         if await _try_append_batch(connection, events):
             return
@@ -168,7 +168,8 @@ def _drop_known_events(events: Sequence[LogEvent], known: AbstractSet[str]) -> l
 
 
 async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> bool:
-    """Append events as a whole; return False if the log has one of several already."""
+    """Append events as a whole, each id once; return False if the log has one of several already."""
+    events = _drop_repeated_events(events)
     if not events:
         return True
     if len(events) == 1:
