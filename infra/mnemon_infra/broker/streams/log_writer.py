@@ -112,8 +112,10 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
-    Events of a group that the log has already are left out; the others are stored as a whole. Many small
-    groups go in one batch: the log stores them in the time of one group.
+    Events of a group that the log has already are left out; the others are stored as a whole. There is one
+    exception: if an erasure has just removed an event of a group, the server still refuses its id, and the
+    others are stored one by one. Many small groups go in one batch: the log stores them in the time of one
+    group.
 
     Raises:
         nats.errors.Error: it is unknown which groups are stored.
