@@ -238,7 +238,7 @@ def _build_headers(event: LogEvent) -> dict[str, str]:
     traced = (
         tracing.build_headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
     )
-    return {"Nats-Msg-Id": event.id, **traced}
+    return {MESSAGE_ID: event.id, **traced}
 
 
 def _build_batch_headers(batch: str, place: int) -> dict[str, str]:
