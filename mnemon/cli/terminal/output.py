@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -25,7 +25,7 @@ def show_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-_PLURALS = {"is": "are", "was": "were", "has": "have"}
+_PLURAL_VERBS: Final = {"": "", "is": "are", "was": "were"}
 
 
 def format_count(count: int, noun: str, verb: str = "") -> str:
@@ -34,9 +34,9 @@ def format_count(count: int, noun: str, verb: str = "") -> str:
     Args:
         count: the count.
         noun: the noun in singular.
-        verb: `is`, `was` or `has`; empty for none.
+        verb: `is` or `was`; empty for none.
     """
-    said = verb if count == 1 else _PLURALS.get(verb, verb)
+    said = verb if count == 1 else _PLURAL_VERBS[verb]
     return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()
 
 
