@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,21 +23,6 @@ class Figure(str):
 def show_json(value: object) -> None:
     """Print a value as one line of JSON."""
     typer.echo(json.dumps(value, ensure_ascii=False))
-
-
-_PLURAL_VERBS: Final = {"": "", "is": "are", "was": "were"}
-
-
-def format_count(count: int, noun: str, verb: str = "") -> str:
-    """Format a count with a noun, whose plural must end in s, and a verb: `1 event is`, `2,000 events are`.
-
-    Args:
-        count: the count.
-        noun: the noun in singular.
-        verb: `is` or `was`; empty for none.
-    """
-    said = verb if count == 1 else _PLURAL_VERBS[verb]
-    return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()
 
 
 @contextmanager
