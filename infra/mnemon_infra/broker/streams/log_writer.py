@@ -105,7 +105,7 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
             appended += await _append_atomically(connection, batch)
         except APIError:
             # Usually the log has one of the events already, so the server refuses the whole batch.
-            appended += await asyncio.gather(*(_append_event(connection, event) for event in batch))
+            appended += await _append_one_by_one(connection, batch)
     return appended
 
 
@@ -151,7 +151,7 @@ async def _append_one_group(connection: Client, group: Sequence[LogEvent]) -> No
         rest = _drop_known_events(events, await _find_known_ids(connection, events))
         if rest == events:
             # The server remembers ids of messages that an erasure has removed. It stores the other events.
-            await append_events(connection, events)
+            await _append_one_by_one(connection, events)
             return
         events = rest
     raise nats.errors.TimeoutError  # other processes keep storing events of the group
@@ -208,6 +208,10 @@ async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set
 def is_duplicate(error: Exception) -> bool:
     """Return whether the server refused a batch because it knows the id of one of its messages."""
     return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
+
+
+async def _append_one_by_one(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    return await asyncio.gather(*(_append_event(connection, event) for event in events))
 
 
 async def _append_event(connection: Client, event: LogEvent) -> Appended:
