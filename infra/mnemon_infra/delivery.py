@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, Self
 
 from nats.aio.msg import Msg
 
+from mnemon_contracts.identity import MESSAGE_ID
+
 STORED_AT: Final = "Mnemon-Stored-At"
 """Header of a restored event: its position, a colon, and its original time in nanoseconds since 1970.
 
@@ -126,7 +128,7 @@ def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
 def read_message_id(headers: Mapping[str, str]) -> str | None:
     """Return `Nats-Msg-Id` of an event; for an event that moved here, the id that it had before the move."""
     moved = parse_moved(headers)
-    return headers.get("Nats-Msg-Id") if moved is None else moved.event_id
+    return headers.get(MESSAGE_ID) if moved is None else moved.event_id
 
 
 def build_restored_time(sequence: int, nanoseconds: int) -> str:

@@ -13,6 +13,7 @@ from nats.aio.client import Client
 from nats.js.api import PubAck
 from nats.js.errors import APIError, NoStreamResponseError
 
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
 from mnemon_producers.connection import find_denial
@@ -32,8 +33,6 @@ _TURN = 128
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-
-MSG_ID = "Nats-Msg-Id"
 
 _CUT_OFF = (
     "the connection is closed. If the bot did not close it, the server did: a message has more bytes than "
@@ -189,7 +188,7 @@ class Publisher:
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
             headers = {
-                MSG_ID: event.message_id,
+                MESSAGE_ID: event.message_id,
                 "Nats-Batch-Id": batch_id,
                 "Nats-Batch-Sequence": str(number),
                 **traced,
@@ -198,7 +197,7 @@ class Publisher:
             if not number % _TURN:
                 await asyncio.sleep(0)
         return {
-            MSG_ID: batch[-1].message_id,
+            MESSAGE_ID: batch[-1].message_id,
             "Nats-Batch-Id": batch_id,
             "Nats-Batch-Sequence": str(len(batch)),
             "Nats-Batch-Commit": "1",
@@ -223,7 +222,7 @@ class Publisher:
 
         async def attempt() -> PubAck:
             return await self._jetstream.publish(
-                event.subject, event.body, stream=LOG, headers={MSG_ID: event.message_id, **traced}
+                event.subject, event.body, stream=LOG, headers={MESSAGE_ID: event.message_id, **traced}
             )
 
         try:

@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
 from mnemon_infra.broker.bulk_publish import publish_all
@@ -154,7 +155,7 @@ def _compose_dead_letter(
     """
     headers = {
         # A redelivery of the same message must not make a second letter.
-        "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
+        MESSAGE_ID: f"{consumer}:{delivery.stream}:{delivery.sequence}",
         "Mnemon-Consumer": consumer,
         "Mnemon-Reason": outcome.reason,
         "Mnemon-Error": fold_header(outcome.error),

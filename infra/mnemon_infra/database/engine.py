@@ -204,11 +204,10 @@ class Lookup:
             for name, value in compiled.params.items()
             if name not in types
         }
-        each = re.sub(r"%\(\w+\)s|%%", lambda found: literals.get(found[0], "%"), each)
         sql = f"""
             SELECT w.place, found.* FROM json_to_recordset($1) AS w (place integer{columns})
             CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
-        return " ".join(sql.split())
+        return re.sub(r"%\(\w+\)s|%%", lambda found: literals.get(found[0], "%"), " ".join(sql.split()))
 
     async def fetch(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a single set of parameters, in no particular order."""

@@ -6,6 +6,7 @@ All readers and writers use aliases, `<schema>.<collection>`. The collections ar
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from uuid import uuid4
 
 import grpc
@@ -28,7 +29,7 @@ from qdrant_client.models import (
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT, USER
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias_of, translate_errors
+from mnemon_infra.vectors.server import QdrantServer, alias_of, translate_errors
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -198,5 +199,5 @@ def _ignore_existing() -> Iterator[None]:
         if error.code() != grpc.StatusCode.ALREADY_EXISTS:
             raise
     except UnexpectedResponse as error:
-        if error.status_code != CONFLICT:
+        if error.status_code != HTTPStatus.CONFLICT:
             raise

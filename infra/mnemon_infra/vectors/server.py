@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -57,7 +58,7 @@ _PASSING = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.UNKNOWN,
 }
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, CONFLICT, _UNPROCESSABLE, _TOO_MANY = 400, 401, 403, 409, 422, 429
+_INVALID = {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 _NEXT_STEP = "Start the server, or check MNEMON_QDRANT_URL"
 _CHECK_SERVER = "Check the log of the server, and MNEMON_QDRANT_URL"
@@ -75,11 +76,11 @@ def translate_errors() -> Iterator[None]:
             raise
         raise VectorsUnavailable(_describe_fault(error.code(), error.details())) from error
     except UnexpectedResponse as error:
-        if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
+        if error.status_code in _INVALID:
             raise
         raise VectorsUnavailable(_describe_status(error)) from error
     except ResourceExhaustedResponse as error:
-        raise VectorsUnavailable(_describe_rate_limit(str(error))) from error
+        raise VectorsUnavailable(_describe_limit(str(error))) from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
         raise VectorsUnavailable(f"Qdrant does not answer: {error}. {_NEXT_STEP}") from error
 
@@ -94,7 +95,7 @@ def _describe_fault(code: grpc.StatusCode, details: str) -> str:
             "again; after a change of the embedding model, stop the consumers and run `mnemon reindex`"
         )
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return _describe_rate_limit(details)
+        return _describe_limit(details)
     if code in _NO_ANSWER:
         return f"Qdrant does not answer: {code.name}: {details}. {_NEXT_STEP}"
     return f"Qdrant failed: {code.name}: {details}. {_CHECK_SERVER}"
@@ -103,10 +104,10 @@ def _describe_fault(code: grpc.StatusCode, details: str) -> str:
 def _describe_status(error: UnexpectedResponse) -> str:
     """Return a message for an answer with an unexpected HTTP status, with the next step."""
     status = f"HTTP {error.status_code} {error.reason_phrase}".strip()
-    if error.status_code in (_UNAUTHORIZED, _FORBIDDEN):
+    if error.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _describe_refused_key(status)
-    if error.status_code == _TOO_MANY:
-        return _describe_rate_limit(status)
+    if error.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return _describe_limit(status)
     return f"Qdrant failed: {status}. {_CHECK_SERVER}"
 
 
@@ -114,7 +115,7 @@ def _describe_refused_key(why: str) -> str:
     return f"Qdrant refuses the API key: {why}. Check MNEMON_QDRANT_API_KEY"
 
 
-def _describe_rate_limit(why: str) -> str:
+def _describe_limit(why: str) -> str:
     return f"Qdrant has reached a limit: {why}. Repeat later, or raise the limits of the server"
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
+from mnemon.cli.terminal.text import format_count
 from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
@@ -141,7 +142,7 @@ async def drop_letters(visit: Visit) -> Response:
         if found := await read_letter(connection, id_):
             await drop_letter(connection, found, looking)
             count += 1
-    return visit.redirect("/dead", f"{_count_letters(count)} deleted for good.")
+    return visit.redirect("/dead", f"{format_count(count, 'letter')} deleted for good.")
 
 
 @pages.post("/dead/go-on")
@@ -177,14 +178,10 @@ def _describe_redrive(given: Sequence[GivenBack], applied: int) -> list[str]:
     if len(given) == 1:
         said.append(f"1 letter redriven: the event is at position {given[0].sequence:,} now.")
     elif given:
-        said.append(f"{_count_letters(len(given))} redriven: their events are handled again.")
+        said.append(f"{format_count(len(given), 'letter')} redriven: their events are handled again.")
     if applied:
-        said.append(f"{_count_letters(applied)} removed: their events are applied already.")
+        said.append(f"{format_count(applied, 'letter')} removed: their events are applied already.")
     return said
-
-
-def _count_letters(count: int) -> str:
-    return "1 letter" if count == 1 else f"{count:,} letters"
 
 
 def _letter_not_found(id_: int) -> PageError:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from mnemon.cli.terminal.text import format_count
+
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -14,11 +16,6 @@ def format_number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
-
-
-def format_count(value: int, noun: str) -> str:
-    """Format a count with a noun, whose plural must end in s."""
-    return f"{format_number(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def format_age(seconds: float | None) -> str:

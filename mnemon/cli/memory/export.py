@@ -14,8 +14,9 @@ import typer
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.target import DataOption, open_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import format_count, show_progress
+from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
+from mnemon.cli.terminal.text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.exports.mirror import Mirror, MirrorCounts

@@ -8,7 +8,8 @@ import typer
 
 from mnemon.cli.rebuild.actions import open_exclusive_site, tell
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.output import Figure, format_count, show_table
+from mnemon.cli.terminal.output import Figure, show_table
+from mnemon.cli.terminal.text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.reembed import ReembedPreview

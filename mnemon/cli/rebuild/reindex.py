@@ -9,7 +9,8 @@ import typer
 
 from mnemon.cli.options.target import load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, format_count
+from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.text import format_count
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment

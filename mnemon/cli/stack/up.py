@@ -17,9 +17,8 @@ from mnemon.cli.stack.run import (
     take_next_metrics_port,
 )
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
-from mnemon.cli.terminal.output import format_count
 from mnemon.cli.terminal.signals import StopSignals
-from mnemon.cli.terminal.text import spell_command
+from mnemon.cli.terminal.text import format_count, spell_command
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager

@@ -10,7 +10,8 @@ import typer
 from mnemon.cli.backup.options import show_positions
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, format_count, show_json
+from mnemon.cli.terminal.output import JsonOption, show_json
+from mnemon.cli.terminal.text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.tenant_move.deployment import TenantSite
@@ -320,18 +321,13 @@ async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_js
     else:
         async with _open_sites(tenant, target, data) as (here, there, addresses):
             result = await abandon_move(here, there, addresses[1])
+    abandoned = "revert" if result.is_returning else "move"
     if as_json:
-        show_json(
-            {
-                "abandoned": "revert" if result.is_returning else "move",
-                "revoked_keys": result.keys,
-                "has_copy": result.has_copy,
-            }
-        )
+        show_json({"abandoned": abandoned, "revoked_keys": result.keys, "has_copy": result.has_copy})
         return ExitCode.DONE
     typer.echo(
-        f"The {'revert' if result.is_returning else 'move'} of {tenant} is abandoned: the tenant stays where"
-        f" it is. {format_count(result.keys, 'copied API key')} revoked."
+        f"The {abandoned} of {tenant} is abandoned: the tenant stays where it is."
+        f" {format_count(result.keys, 'copied API key')} revoked."
     )
     if result.has_copy and not result.is_returning:
         typer.echo(
@@ -367,8 +363,11 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
     elif residence is None:
         typer.echo(f"{tenant} has not moved.")
     else:
-        confirmed = ", confirmed" * residence.is_confirmed + ", abandoned" * residence.is_abandoned
-        typer.echo(f"{tenant}: {residence.state}{confirmed}. The other deployment is {residence.peer}.")
+        confirmed = ", confirmed" if residence.is_confirmed else ""
+        abandoned = ", abandoned" if residence.is_abandoned else ""
+        typer.echo(
+            f"{tenant}: {residence.state}{confirmed}{abandoned}. The other deployment is {residence.peer}."
+        )
         if late:
             typer.echo(
                 f"{format_count(late, 'event')} arrived here since it left. To forward late events before the"

@@ -25,21 +25,6 @@ def show_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-_PLURALS = {"is": "are", "was": "were", "has": "have"}
-
-
-def format_count(count: int, noun: str, verb: str = "") -> str:
-    """Format a count with a noun, whose plural must end in s, and a verb: `1 event is`, `2,000 events are`.
-
-    Args:
-        count: the count.
-        noun: the noun in singular.
-        verb: `is`, `was` or `has`; empty for none.
-    """
-    said = verb if count == 1 else _PLURALS.get(verb, verb)
-    return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()
-
-
 @contextmanager
 def show_progress(
     *columns: "str | ProgressColumn", description: str = "", total: float | None = None, **fields: Any

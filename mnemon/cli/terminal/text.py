@@ -1,4 +1,4 @@
-"""Text for a terminal: without control characters, and commands to type next."""
+"""Text for people: without control characters, commands to type next, and counts with their nouns."""
 
 import os
 import re
@@ -6,6 +6,8 @@ from typing import Final
 
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters except tabs and newlines, and lone surrogates, which terminals cannot show."""
+
+_PLURAL_VERBS: Final = {"": "", "is": "are", "was": "were"}
 
 
 def make_printable(text: str) -> str:
@@ -16,3 +18,15 @@ def make_printable(text: str) -> str:
 def spell_command(command: str) -> str:
     """Return a command to type next; with the prefix `uv run` if this process was started that way."""
     return f"uv run {command}" if "UV" in os.environ else command
+
+
+def format_count(count: int, noun: str, verb: str = "") -> str:
+    """Format a count with a noun, whose plural must end in s, and a verb: `1 event is`, `2,000 events are`.
+
+    Args:
+        count: the count.
+        noun: the noun in singular.
+        verb: `is` or `was`; empty for none.
+    """
+    said = verb if count == 1 else _PLURAL_VERBS[verb]
+    return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()

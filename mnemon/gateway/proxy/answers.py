@@ -49,8 +49,7 @@ class EventStream:
         self._rest += data
         if b"\n" not in data:
             return
-        *lines, rest = bytes(self._rest).split(b"\n")
-        self._rest = bytearray(rest)
+        *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
                 try:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from mnemon_contracts.base import ID_LIMIT, InvalidBody
@@ -110,11 +111,11 @@ def build_event(identified: IdentifiedMessage, metadata: Mapping[str, Any] | Non
 
 
 def _build_call(call: CalledTool) -> ToolCall:
+    build = partial(ToolCall.create_strict, name=call.name, id=call.id or None)
     try:
-        arguments = _parse_arguments(call.arguments)
-        return ToolCall.create_strict(name=call.name, id=call.id or None, arguments=arguments)
+        return build(arguments=_parse_arguments(call.arguments))
     except InvalidBody:  # a number or a text that no event can have, such as NaN: as the model wrote it
-        return ToolCall.create_strict(name=call.name, id=call.id or None, arguments=call.arguments)
+        return build(arguments=call.arguments)
 
 
 def _fit_identifier(text: str | None) -> str | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mnemon.operations.backup.segments import LogRecord
 from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, find_origin, memory_subject
 from mnemon_infra.broker.provisioning.restoration import ExactMessage
@@ -68,7 +69,7 @@ class LaterErasures:
         return [
             ExactMessage(
                 memory_subject(*entry.owner, _ERASURE_SUBJECT),
-                {"Nats-Msg-Id": entry.event_id},
+                {MESSAGE_ID: entry.event_id},
                 _limit_event(entry.event, position).body(),
             )
             for entry in self.entries

@@ -20,10 +20,11 @@ export interface HttpOptions {
  * @throws {InvalidId} the key cannot be sent.
  */
 export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
+  const word = key.trim();
   // `Headers` would show the key in its error.
-  if (!/^[\x21-\x7e]+$/.test(key.trim()))
+  if (!/^[\x21-\x7e]+$/.test(word))
     throw new InvalidId("key", "must be one word of ASCII characters; create one with `mnemon auth key create`");
-  return new MemoryClient(new HttpTransport(url, key, send), timeouts);
+  return new MemoryClient(new HttpTransport(url, word, send), timeouts);
 }
 
 // `fetch` takes `.` and `..` in a path for folders, in every spelling, and the gateway has no path with a line break.
@@ -36,7 +37,7 @@ class HttpTransport implements Transport {
 
   constructor(url: string, key: string, send: typeof fetch) {
     this.#url = new URL(url).href.replace(/\/+$/, "");
-    this.#headers = new Headers({ Authorization: `Bearer ${key.trim()}`, "Content-Type": "application/json" });
+    this.#headers = new Headers({ Authorization: `Bearer ${key}`, "Content-Type": "application/json" });
     this.#send = send;
   }
 

@@ -19,6 +19,7 @@ import pytest
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi import read_document
 from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
+from tests.support.processes.programs import run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ async def test_another_tenants_key_reaches_nothing_over_mcp(shared: Up) -> None:
 
 # The commands are written for curl, which is no package of Python and not on every machine.
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-async def test_commands_of_the_page_run(shared: Up) -> None:
+async def test_commands_of_the_page_run(shared: Up, tmp_path: Path) -> None:
     """The commands of `docs/http.md` with curl, as they stand there."""
     assert shared.endpoints
     assert shared.endpoints.gateway
@@ -205,11 +206,9 @@ async def test_commands_of_the_page_run(shared: Up) -> None:
         "http://127.0.0.1:8080", shared.endpoints.gateway
     )
     script = script.replace("u42", f"u{uuid4().hex[:8]}").replace("curl ", "curl -sSf ")
-    process = await asyncio.create_subprocess_exec("sh", "-ec", script, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(TIMEOUT):
-        out, _ = await process.communicate()
-    assert (process.returncode, script.count("curl ")) == (0, 3)
-    context = out.decode().rpartition('{"seen_seq"')[2]
+    done = await run_program("sh", "-ec", script, folder=tmp_path)
+    assert (done.code, script.count("curl ")) == (0, 3), done.err
+    context = done.out.rpartition('{"seen_seq"')[2]
     assert "Prefers night trains to planes" in context
     assert "I would rather not fly to Porto." in context
 

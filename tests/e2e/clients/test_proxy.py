@@ -23,8 +23,8 @@ from nats.aio.subscription import Subscription
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.ask import StoredMessage
 from mnemon_infra.settings.api_keys import issue_key
-from tests.e2e.clients.test_stock_clients import run
 from tests.support.processes.command_server import ForkedCommand
+from tests.support.processes.programs import install_packages, require_node, run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 from tests.support.repository.code_blocks import Block, blocks
 from tests.support.repository.command_lines import invocations, parse
@@ -555,15 +555,10 @@ async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def npm_client() -> AsyncIterator[Path]:
     """A folder with a program that uses the official client of npm."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node is not installed: `node` and `npm` are needed")
+    require_node()
     with tempfile.TemporaryDirectory(prefix="mnemon-test-") as parent:
         folder = Path(shutil.copytree(NODE / "openai", Path(parent) / "node"))
-        code, _, err = await run(
-            "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=folder
-        )
-        if code:  # without access to a registry of npm, there is no client to test
-            pytest.skip(f"npm cannot install openai here: {err.strip()[-200:]}")
+        await install_packages(folder)
         yield folder
 
 
@@ -571,13 +566,13 @@ async def complete_with_npm(
     folder: Path, bot: Bot, *messages: dict[str, str], gateway: RunningGateway | None = None, times: int = 1
 ) -> list[str]:
     """Return the answers that a program with npm's client gets."""
-    code, out, err = await run(
+    done = await run_program(
         *("node", "proxy_client.mjs", f"{(gateway or bot.gateway).url}/openai/v1", bot.key),
         *(json.dumps(messages), str(times)),
         folder=folder,
     )
-    assert code == 0, err
-    return out.splitlines()
+    assert done.code == 0, done.err
+    return done.out.splitlines()
 
 
 async def test_npm_client_has_memory_over_two_processes(shared: Up, bot: Bot, npm_client: Path) -> None:
@@ -631,7 +626,7 @@ async def test_another_tenants_key_gets_no_memory(shared: Up, bot: Bot) -> None:
     "block", [each for each in blocks(PAGE) if each.language == "python"], ids=["openai", "anthropic"]
 )
 async def test_examples_of_the_page_run(bot: Bot, tmp_path: Path, block: Block) -> None:
-    code, out, err = await run(
+    done = await run_program(
         sys.executable,
         "-c",
         block.text,
@@ -639,7 +634,7 @@ async def test_examples_of_the_page_run(bot: Bot, tmp_path: Path, block: Block) 
         MNEMON_PROXY=bot.gateway.url,
         MNEMON_KEY=bot.key,
     )
-    assert (code, out) == (0, "A cello.\n"), err
+    assert (done.code, done.out) == (0, "A cello.\n"), done.err
     assert (await bot.next_published())["content"] == "Where do I live?"
 
 

@@ -1,6 +1,5 @@
 """Clients without our code, and the importer, against `mnemon up`."""
 
-import asyncio
 import json
 import os
 import re
@@ -13,6 +12,7 @@ import nats
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
+from tests.support.processes.programs import install_packages, require_node, run_program
 from tests.support.processes.stack import Up, mnemon
 
 NODE = Path(__file__).parent / "node"
@@ -24,28 +24,10 @@ def said(reply: dict[str, Any]) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in reply["messages"]]
 
 
-async def run(*command: str | Path, folder: Path, told: str = "", **environment: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, err = await asyncio.wait_for(process.communicate(told.encode()), 120)
-    except TimeoutError:
-        process.kill()
-        raise
-    return process.returncode or 0, out.decode(), err.decode()
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
     """A folder with the Node client, the example bot and their package."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node is not installed: `node` and `npm` are needed")
+    require_node()
     folder = Path(shutil.copytree(NODE, tmp_path / "node"))
     shutil.copy(NODE.parents[3] / "docs" / "examples" / "bot.mjs", folder)
     return folder
@@ -65,25 +47,23 @@ async def test_stock_nats_py_client_publishes_and_asks(shared: Up) -> None:
 
 async def test_node_scripts_publish_and_ask(shared: Up, node: Path) -> None:
     assert shared.endpoints
-    code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=node)
-    if code:
-        pytest.skip(f"npm cannot install @nats-io/transport-node here: {err.strip()[-200:]}")
-    code, out, err = await run("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
-    assert code == 0, err
-    assert said(json.loads(out)) == [("user", "hi"), ("assistant", "Привет, Node")]
+    await install_packages(node)
+    done = await run_program("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
+    assert done.code == 0, done.err
+    assert said(json.loads(done.out)) == [("user", "hi"), ("assistant", "Привет, Node")]
 
     (shown,) = re.findall(r"```js\n(import.*?)```", CONTRACTS.read_text(encoding="utf-8"), re.DOTALL)
     (node / "shown.mjs").write_text(shown, encoding="utf-8")
-    code, out, err = await run("node", "shown.mjs", shared.endpoints.nats, folder=node)
-    assert code == 0, err
-    assert "content: 'hi'" in out
+    done = await run_program("node", "shown.mjs", shared.endpoints.nats, folder=node)
+    assert done.code == 0, done.err
+    assert "content: 'hi'" in done.out
 
     told = "My cello annoys Porto\nWhat annoys them?\n"
     with ProviderServer() as model:
         servers = {"MNEMON_NATS_URL": shared.endpoints.nats, "MNEMON_MODEL_URL": model.openai_url}
-        code, out, err = await run("node", "bot.mjs", "anna", folder=node, told=told, **servers)
-    assert code == 0, err
-    assert "cello" in out.splitlines()[-1], "from the question before"
+        done = await run_program("node", "bot.mjs", "anna", folder=node, told=told, **servers)
+    assert done.code == 0, done.err
+    assert "cello" in done.out.splitlines()[-1], "from the question before"
 
 
 @pytest.mark.skipif(

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +19,7 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.contracts.test_documentation import IDS
-from tests.e2e.clients.test_stock_clients import run
+from tests.support.processes.programs import install_packages, require_node, run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 PACKAGE = ROOT / "producers" / "typescript"
@@ -29,15 +28,12 @@ PACKAGE = ROOT / "producers" / "typescript"
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def package() -> Path:
     """The folder of the package, with its dependencies, and built."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node is not installed: `node` and `npm` are needed")
+    require_node()
     lock, installed = PACKAGE / "package-lock.json", PACKAGE / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-        code, _, err = await run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", folder=PACKAGE)
-        if code:
-            pytest.skip(f"npm cannot install the packages here: {err.strip()[-200:]}")
-    code, out, err = await run("npm", "run", "build", folder=PACKAGE)
-    assert code == 0, out + err
+        await install_packages(PACKAGE, "ci")
+    built = await run_program("npm", "run", "build", folder=PACKAGE)
+    assert built.code == 0, built.out + built.err
     return PACKAGE
 
 
@@ -64,14 +60,14 @@ async def test_ids_are_spelled_as_in_python(package: Path) -> None:
         'import { encodeToken, inboxPrefix } from "./dist/subjects.js";'
         f"console.log(JSON.stringify({json.dumps(IDS)}.map((id) => [encodeToken(id), inboxPrefix(id)])))"
     )
-    code, out, err = await run("node", "--input-type=module", "--eval", script, folder=package)
-    assert code == 0, err
-    assert json.loads(out) == [[encode_token(each), inbox_prefix(each)] for each in IDS]
+    done = await run_program("node", "--input-type=module", "--eval", script, folder=package)
+    assert done.code == 0, done.err
+    assert json.loads(done.out) == [[encode_token(each), inbox_prefix(each)] for each in IDS]
 
 
 async def test_types_are_up_to_date(package: Path) -> None:
-    code, out, err = await run("node", "generate.mjs", "--check", folder=package)
-    assert code == 0, out + err
+    done = await run_program("node", "generate.mjs", "--check", folder=package)
+    assert done.code == 0, done.out + done.err
 
 
 @pytest.mark.long
@@ -83,7 +79,7 @@ async def test_tests_of_the_package_pass(package: Path, shared: Up, guarded: str
     issued = await mnemon("auth", "key", "create", "--tenant", tenant, "--json", "--data", shared.data)
     assert issued.code == 0, issued.err
     with ProviderServer() as model:
-        code, out, err = await run(
+        done = await run_program(
             "npm",
             "test",
             folder=package,
@@ -94,8 +90,8 @@ async def test_tests_of_the_package_pass(package: Path, shared: Up, guarded: str
             MNEMON_MODEL_URL=model.openai_url,
             MNEMON_GUARDED_NATS_URL=guarded,
         )
-    assert code == 0, out + err
-    assert "skipped 0" in out
+    assert done.code == 0, done.out + done.err
+    assert "skipped 0" in done.out
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """README and quick start, done from top to bottom: each block is run, or it is said here why not."""
 
-import asyncio
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.support.processes.programs import run_program
 from tests.support.processes.stack import Up
 from tests.support.repository.code_blocks import Block, blocks
 from tests.support.repository.command_lines import invocations, parse
@@ -71,19 +71,6 @@ def without_times(text: str) -> list[str]:
     return [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", line) for line in text.splitlines()]
 
 
-async def run(*command: str | Path, cwd: Path, path: Path, data: Path) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=cwd,
-        env={**os.environ, **stack_environment(data), "PATH": f"{path}:{os.environ['PATH']}"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, out.decode() + err.decode()
-    return out.decode()
-
-
 @pytest.fixture
 def programs(shared: Up, tmp_path: Path) -> Path:
     """A folder with `uv`, which has everything installed, and `nats`, which talks to the shared stack."""
@@ -114,6 +101,7 @@ async def test_every_block_does_what_the_page_says(
         found = [block for block in found if "curl " not in block.text]
     assert found
     user = f"u{uuid4().hex[:8]}"
+    environment = {**stack_environment(shared.data), "PATH": f"{programs}:{os.environ['PATH']}"}
     for block in found:
         text = block.text.replace("nats://127.0.0.1:4222", shared.endpoints.nats)
         text = text.replace("http://127.0.0.1:8080", shared.endpoints.gateway).replace(
@@ -122,13 +110,11 @@ async def test_every_block_does_what_the_page_says(
         # Other tests and pages talk to the same stack as `u42`.
         text = text.replace("./memory", str(shared.data)).replace("u42", user)
         command = ("sh", "-ec", text) if block.language == "sh" else (sys.executable, "-c", text)
-        try:
-            out = await run(*command, cwd=tmp_path, path=programs, data=shared.data)
-        except AssertionError as error:
-            raise AssertionError(f"{block}: {error}") from error
+        done = await run_program(*command, folder=tmp_path, **environment)
+        assert done.code == 0, f"{block}: {done.out}{done.err}"
         if (expected := shown_after(block)) is not None:
             lines = without_times(expected)
-            assert without_times(out)[: len(lines)] == lines, block
+            assert without_times(done.out)[: len(lines)] == lines, block
 
 
 def test_skipped_blocks_exist_and_parse() -> None:

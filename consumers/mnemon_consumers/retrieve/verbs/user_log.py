@@ -3,6 +3,7 @@
 from uuid import uuid4
 
 from mnemon_contracts.base import Event
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, memory_subject
@@ -36,7 +37,7 @@ class UserLog:
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
             event.body(),
             stream=LOG,
-            headers={"Nats-Msg-Id": event_id or str(uuid4()), **tracing.build_headers()},
+            headers={MESSAGE_ID: event_id or str(uuid4()), **tracing.build_headers()},
         )
         return int(acknowledgement.seq)
 

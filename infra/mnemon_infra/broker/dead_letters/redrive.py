@@ -11,6 +11,7 @@ from nats.aio.msg import Msg
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remove_message
@@ -171,9 +172,9 @@ def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
     # The other headers of NATS applied to the first publish only.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-") and name != MOVED}
     if message_id := read_message_id(sent):
-        headers["Nats-Msg-Id"] = message_id
+        headers[MESSAGE_ID] = message_id
     elif not _find_own_id(letter.subject, original.data):
-        headers["Nats-Msg-Id"] = f"{letter.stream}:{letter.sequence}"
+        headers[MESSAGE_ID] = f"{letter.stream}:{letter.sequence}"
     return headers
 
 

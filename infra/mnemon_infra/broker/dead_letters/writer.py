@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 from nats.aio.client import Client
 
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
 from mnemon_infra.broker.headers import fold_header
@@ -39,7 +40,7 @@ async def store_letter(
         nats.errors.Error: it is unknown whether the letter is stored.
     """
     headers = {
-        "Nats-Msg-Id": f"{consumer}:{letter_id}",
+        MESSAGE_ID: f"{consumer}:{letter_id}",
         "Mnemon-Consumer": consumer,
         "Mnemon-Reason": dead.reason,
         "Mnemon-Error": fold_header(dead.error),

@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.js.api import StreamConfig, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG, SETTINGS
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
 from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
@@ -216,7 +217,7 @@ class ExactWriter:
             MessageTooLarge: the server does not take the message.
             nats.errors.Error: the server does not answer.
         """
-        event_id = message.headers.get("Nats-Msg-Id", "")
+        event_id = message.headers.get(MESSAGE_ID, "")
         size = len(message.body) + sum(len(name) + len(value) + 4 for name, value in message.headers.items())
         if size > self._connection.max_payload:
             raise MessageTooLarge(self.last + len(self._batch) + 1, size, self._connection.max_payload)

@@ -105,15 +105,17 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
             appended += await _append_atomically(connection, batch)
         except APIError:
             # Usually the log has one of the events already, so the server refuses the whole batch.
-            appended += await asyncio.gather(*(_append_event(connection, event) for event in batch))
+            appended += await _append_one_by_one(connection, batch)
     return appended
 
 
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
-    Events of a group that the log has already are left out; the others are stored as a whole. Many small
-    groups go in one batch: the log stores them in the time of one group.
+    Events of a group that the log has already are left out; the others are stored as a whole. There is one
+    exception: if an erasure has just removed an event of a group, the server still refuses its id, and the
+    others are stored one by one. Many small groups go in one batch: the log stores them in the time of one
+    group.
 
     Raises:
         nats.errors.Error: it is unknown which groups are stored.
@@ -130,7 +132,7 @@ async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]
 
 async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     if len(groups) > 1:
-        events = _drop_repeated_events([event for group in groups for event in group])
+        events = [event for group in groups for event in group]
         if await _try_append_batch(connection, events):
             return
         known = await _find_known_ids(connection, events)
@@ -142,14 +144,14 @@ async def _append_group_batch(connection: Client, groups: Sequence[Sequence[LogE
 
 
 async def _append_one_group(connection: Client, group: Sequence[LogEvent]) -> None:
-    events = _drop_repeated_events(group)
+    events = list(group)
     for _ in range(TRIES):
         if await _try_append_batch(connection, events):
             return
         rest = _drop_known_events(events, await _find_known_ids(connection, events))
         if rest == events:
             # The server remembers ids of messages that an erasure has removed. It stores the other events.
-            await append_events(connection, events)
+            await _append_one_by_one(connection, events)
             return
         events = rest
     raise nats.errors.TimeoutError  # other processes keep storing events of the group
@@ -168,7 +170,8 @@ def _drop_known_events(events: Sequence[LogEvent], known: AbstractSet[str]) -> l
 
 
 async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> bool:
-    """Append events as a whole; return False if the log has one of several already."""
+    """Append events as a whole, each id once; return False if the log has one of several already."""
+    events = _drop_repeated_events(events)
     if not events:
         return True
     if len(events) == 1:
@@ -207,6 +210,10 @@ def is_duplicate(error: Exception) -> bool:
     return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
 
 
+async def _append_one_by_one(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    return await asyncio.gather(*(_append_event(connection, event) for event in events))
+
+
 async def _append_event(connection: Client, event: LogEvent) -> Appended:
     acknowledged = await connection.jetstream().publish(
         event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_build_headers(event)
@@ -235,7 +242,7 @@ def _build_headers(event: LogEvent) -> dict[str, str]:
     traced = (
         tracing.build_headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
     )
-    return {"Nats-Msg-Id": event.id, **traced}
+    return {MESSAGE_ID: event.id, **traced}
 
 
 def _build_batch_headers(batch: str, place: int) -> dict[str, str]:

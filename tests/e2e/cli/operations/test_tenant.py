@@ -1,4 +1,4 @@
-"""`mnemon tenant`, as it is typed: a tenant moves while its bot talks, and moves back."""
+"""`mnemon tenant`, as it is typed: a tenant moves while its bot talks, moves back, or stays."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from mnemon_infra.broker.connection import connect
+from mnemon_infra.settings.residence import Residence, write_residence
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import TenantMoved
 from mnemon_producers.timeouts import Timeouts
@@ -93,3 +94,23 @@ async def test_tenant_moves_while_its_bot_talks_and_moves_back(shared: Up, stack
             await new.history("u1")
         texts = [each.content for each in (await old.history("u1", limit=1000)).messages]
         assert texts == [*said, "said after the move"]
+
+
+async def test_begun_move_is_abandoned_without_the_other_deployment(shared: Up) -> None:
+    tenant = f"t{uuid4().hex[:8]}"
+    abandon = ("tenant", "abandon", tenant, "--data", shared.data)
+    unclear = await mnemon(*abandon)
+    assert (unclear.code, "give one of --to and --target-lost" in unclear.err) == (2, True)
+
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await write_residence(connection, tenant, Residence("leaving", "m1", "nats://there:4222"), 0)
+    shown = await mnemon("tenant", "status", tenant, "--data", shared.data)
+    assert f"{tenant}: leaving. The other deployment is nats://there:4222." in shown.out
+    done = succeeded(await mnemon(*abandon, "--target-lost", "--json"))
+    assert json.loads(done.out) == {"abandoned": "move", "revoked_keys": 0, "has_copy": False}
+    shown = await mnemon("tenant", "status", tenant, "--data", shared.data)
+    assert shown.out == f"{tenant} has not moved.\n"
+
+    again = await mnemon(*abandon, "--target-lost")
+    assert (again.code, f"no move of the tenant {tenant} has begun here" in again.err) == (2, True)

@@ -134,6 +134,15 @@ async def test_two_groups_of_one_batch_share_a_comparison(connection: Client) ->
     ]
 
 
+async def test_two_groups_share_a_comparison_beside_an_event_that_the_log_has(connection: Client) -> None:
+    await append_events(connection, [build_call("w1:paid")])
+    await append_groups(connection, [build_answer("w1", 1, COMPARED), build_answer("w2", 1, COMPARED)])
+    assert await batches(connection) == [
+        ["w1:paid"],
+        ["w1:0", "w1:answered", "compared", "w2:0", "w2:answered", "w2:paid"],
+    ]
+
+
 async def test_second_answer_of_a_window_adds_no_facts_to_the_first(connection: Client) -> None:
     await append_groups(connection, [build_answer("w1", 1)])
     second = [*build_answer("w1", 3), build_call("w1:paid again"), COMPARED]

@@ -1,8 +1,6 @@
 """Deleted streams: the error names the next step, and no new log starts beside rows of a former one."""
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator
 
 import pytest
 from nats.aio.client import Client
@@ -95,16 +93,6 @@ async def test_status_advises_the_backup_before_a_new_log(
 async def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "CHECK_INTERVAL", 0.05)
     monkeypatch.setattr(presence, "CONFIRM_SECONDS", 0.05)
-
-
-@pytest.fixture
-async def terminated() -> AsyncIterator[asyncio.Event]:
-    """Set when this process is told to end."""
-    event = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, event.set)
-    yield event
-    loop.remove_signal_handler(signal.SIGTERM)
 
 
 @pytest.mark.usefixtures("often")

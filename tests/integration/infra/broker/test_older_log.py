@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -26,16 +25,6 @@ from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 TIMEOUT = 60.0
-
-
-@pytest.fixture
-async def terminated() -> AsyncIterator[asyncio.Event]:
-    """Set when this process is told to end."""
-    event = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, event.set)
-    yield event
-    loop.remove_signal_handler(signal.SIGTERM)
 
 
 class LogServer:

@@ -1,8 +1,9 @@
-"""Costs that every statement has."""
+"""Statements as psycopg gets them: their costs, and their constants."""
 
 import re
 
 import pytest
+from sqlalchemy import literal, select
 
 from mnemon_infra.database.engine import Lookup
 from mnemon_infra.database.erasure import users
@@ -28,3 +29,8 @@ def test_psycopg_neither_parses_a_lookup_nor_converts_its_constants(lookup: Look
     """Both take psycopg as long as the database's answer, and it does them for each run."""
     assert "%" not in lookup.compiled
     assert set(re.findall(r"\$\d+", lookup.compiled)) == {"$1"}
+
+
+def test_constant_of_a_lookup_keeps_its_white_space_and_signs() -> None:
+    constant = "two  spaces,\n100 %, %(name)s"
+    assert f"'{constant}'" in Lookup(select(literal(constant))).compiled

@@ -94,11 +94,6 @@ def test_figures_are_formatted_in_words() -> None:
         "3",
         "12,345",
     ]
-    assert [filters.format_count(each, "fact") for each in (0, 1, 1200)] == [
-        "0 facts",
-        "1 fact",
-        "1,200 facts",
-    ]
     assert [filters.format_age(each) for each in (None, 12, 100, 7200, 200_000)] == [
         "–",
         "12 s",

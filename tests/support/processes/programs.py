@@ -1,0 +1,48 @@
+"""Programs that tests run to their end, those of Node included."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.support.processes.stack import CommandResult
+
+_SECONDS = 120
+
+
+async def run_program(
+    *command: str | Path, folder: Path, told: str = "", **environment: str
+) -> CommandResult:
+    """Run a program with `told` as its input; it has the variables of this process and those given."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, err = await process.communicate(told.encode())
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
+    return CommandResult(process.returncode or 0, out.decode(), err.decode())
+
+
+def require_node() -> None:
+    """Skip the test where Node is not installed."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("Node is not installed: `node` and `npm` are needed")
+
+
+async def install_packages(folder: Path, how: Literal["install", "ci"] = "install") -> None:
+    """Install the packages of a folder with npm; skip the test where npm cannot."""
+    done = await run_program("npm", how, "--no-audit", "--no-fund", "--loglevel=error", folder=folder)
+    if done.code:  # without access to a registry of npm, there is no client to test
+        pytest.skip(f"npm cannot install the packages of {folder.name} here: {done.err.strip()[-200:]}")
