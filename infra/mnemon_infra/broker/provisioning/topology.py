@@ -65,7 +65,7 @@ STREAMS = (
 
 BUCKETS = (
     KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),
-    KeyValueConfig(bucket=API_KEYS, description="API keys of the gateway: hash, tenant, user and scopes"),
+    KeyValueConfig(bucket=API_KEYS, description="API keys of the gateway: tenant, scopes and hash of each"),
 )
 
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -104,23 +104,24 @@ async def pair(deployment: Deployment, connection: Client, tmp_path: Path) -> As
     (tmp_path / "other").mkdir()
     server = NatsServer(tmp_path / "other", None)
     await server.start()
-    other = Deployment(
-        nats_url=server.url, database_dsn=deployment.database_dsn, database_schema=f"test_{uuid4().hex[:12]}"
-    )
-    create_schema(other.database_url, other.database_schema)
-    new = await connect(server.url, name="test")
-    await provision(new)
-    async with (
-        run_consumers(("persist", "retrieve"), deployment),
-        run_consumers(("persist", "retrieve"), other),
-        Database(deployment) as old_database,
-        Database(other) as new_database,
-    ):
+    async with AsyncExitStack() as ends:
+        ends.push_async_callback(server.stop)
+        other = Deployment(
+            nats_url=server.url,
+            database_dsn=deployment.database_dsn,
+            database_schema=f"test_{uuid4().hex[:12]}",
+        )
+        create_schema(other.database_url, other.database_schema)
+        new = await connect(server.url, name="test")
+        ends.push_async_callback(new.close)
+        await provision(new)
+        for each in (deployment, other):
+            await ends.enter_async_context(run_consumers(("persist", "retrieve"), each))
+        old_database = await ends.enter_async_context(Database(deployment))
+        new_database = await ends.enter_async_context(Database(other))
         for number in range(7):
             await Stock(new).say(f"native {number}", "globex.u1.-")
         yield Pair((deployment, other), connection, new, old_database, new_database)
-    await new.close()
-    await server.stop()
 
 
 async def tell_story(stock: Stock) -> None:
