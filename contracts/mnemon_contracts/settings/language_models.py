@@ -122,13 +122,18 @@ class Price(Settings):
     """Price of a model, in US dollars for a million tokens."""
 
     model: Text = Field(description="Name of the model, as the provider spells it.")
-    input: float = Field(ge=0, description="Price of input tokens.")
-    output: float = Field(ge=0, description="Price of output tokens.")
+    input: float = Field(ge=0, description="Price of a million input tokens, in US dollars.")
+    output: float = Field(ge=0, description="Price of a million output tokens, in US dollars.")
     cached: float | None = Field(
-        default=None, ge=0, description="Price of cached input tokens. Default: the price of `input`."
+        default=None,
+        ge=0,
+        description="Price of a million cached input tokens, in US dollars. Default: the value of `input`.",
     )
     batch: float = Field(
-        default=0.5, ge=0, le=1, description="Price in a batch, as a share of the other prices, 0 to 1."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Factor by which the other prices are multiplied for calls in a batch, 0 to 1.",
     )
 
 
@@ -142,5 +147,5 @@ class Spending(Settings):
         default=None,
         ge=0,
         description="Maximum cost of a tenant's background work per day (UTC), in US dollars; chats of the "
-        "proxy do not count. Work beyond it waits for the next day. Default: no limit.",
+        "proxy do not count. Further work waits for the next day. Default: no limit.",
     )
