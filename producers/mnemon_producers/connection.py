@@ -47,7 +47,7 @@ async def connect(url: str, **options: Any) -> Client:
             remarks.add(remark)
 
     async def report_reconnect() -> None:
-        log.info("reconnected")
+        log.info("connection restored")
         remarks.clear()
 
     settings: dict[str, Any] = {
@@ -73,7 +73,10 @@ async def connect(url: str, **options: Any) -> Client:
         if isinstance(cause, ConnectionResetError):
             # The server's error message is sometimes lost with the connection.
             problem += "; the server closed the connection, as it does when it rejects the credentials"
-        raise NotConnected(f"no connection to NATS at {_hide_credentials(url)}: {problem}") from error
+        raise NotConnected(
+            f"no connection to NATS at {_hide_credentials(url)}: {problem}. Check the address, the login "
+            "and the server"
+        ) from error
     connected = True
     return connection
 

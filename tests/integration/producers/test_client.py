@@ -210,7 +210,7 @@ async def test_a_server_that_stays_away_is_remarked_once(
         while sum(level == logging.DEBUG for level, _ in heard) < 3:
             heard.append(await remarks.said.get())
         await server.start()
-        while (logging.INFO, "reconnected") not in heard:
+        while (logging.INFO, "connection restored") not in heard:
             heard.append(await remarks.said.get())
     await server.stop()
     warnings = [remark for level, remark in heard if level == logging.WARNING]
