@@ -205,7 +205,7 @@ class Broker:
 
     async def _report_reconnect(self) -> None:
         self._noted_from = time.monotonic() + 2 * presence.CHECK_INTERVAL
-        log.info("reconnected", connection=self._name)
+        log.info("connection restored", connection=self._name)
         self._report_gap()
 
     async def _report_error(self, error: Exception) -> None:

@@ -43,7 +43,8 @@ class LeaseHeld(Exception):
     def __init__(self, holder: str | None, since: datetime | None) -> None:
         self.holder, self.since = holder, since
         shown = f" since {since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if since else ""
-        super().__init__(f"{holder or 'another process'} holds the lease{shown}")
+        holds = "has held" if since else "holds"
+        super().__init__(f"{holder or 'another process'} {holds} the lease{shown}")
 
 
 class LeaseLost(DatabaseUnavailable):

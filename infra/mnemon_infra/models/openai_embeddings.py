@@ -276,8 +276,8 @@ def _read_key(deployment: Deployment) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise EmbeddingNotConfigured(
-            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
-            "the key again, without line breaks and typographic quotation marks"
+            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set the "
+            "key again, without line breaks or typographic quotation marks"
         )
     return key or NO_KEY
 

@@ -138,7 +138,8 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     except (KeyNotFoundError, BadRequestError) as error:
         whose = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
-            f"revision {revision} does not exist; list the revisions: mnemon settings history{whose}"
+            f"revision {revision} is not kept for these settings, or is a deletion; list the revisions: "
+            f"mnemon settings history{whose}"
         ) from error
     document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)

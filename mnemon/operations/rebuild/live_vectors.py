@@ -31,7 +31,7 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         return
     made_by = await read_model_record(place.deployment)
     if made_by is None:
-        raise VectorsOutdated("the vectors do not name their embedding model: run `mnemon reindex`")
+        raise VectorsOutdated("the vectors have no record of their embedding model: run `mnemon reindex`")
     async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         yield vectors
 

@@ -112,7 +112,10 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) 
         (("set", "recent_messages=5", "--tenant", ""), "an id must not be empty"),
         (("get", "recent_mesages"), "did you mean recent_messages?"),
         (("unset", "colour"), "colour: is not a setting"),
-        (("rollback", "7"), "revision 7 does not exist; list the revisions: mnemon settings history"),
+        (
+            ("rollback", "7"),
+            "revision 7 is not kept for these settings, or is a deletion",
+        ),
     ):
         refused = await settings(*arguments)
         assert (refused.code, refused.out) == (2, "")

@@ -147,8 +147,8 @@ class AnthropicEndpoint:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check ANTHROPIC_API_KEY")
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or not the requested object (HTTP 404): "
-                    "check the setting of the model, and MNEMON_ANTHROPIC_URL"
+                    f"{self.at} has no model {self.model}, or lacks the requested object (HTTP 404): check "
+                    "extraction.model and compaction.model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
                 return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)

@@ -133,7 +133,7 @@ def _key(deployment: Deployment) -> str:
         raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
-            "ANTHROPIC_API_KEY has characters other than printable ASCII: set the key again, without "
-            "line breaks and typographic quotation marks"
+            "ANTHROPIC_API_KEY has characters other than printable ASCII: set the key again, without line "
+            "breaks or typographic quotation marks"
         )
     return key or NO_KEY

@@ -127,7 +127,7 @@ class GoogleEndpoint:
             case 404:
                 return ModelRefused(
                     f"{self._at} has no model {self.model}, or not for this kind of request (HTTP 404): "
-                    "check the setting of the model, and MNEMON_GOOGLE_URL"
+                    "check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
                 why = "limits the rate of requests" if status == 429 else "is overloaded"

@@ -169,12 +169,12 @@ class OpenAIEndpoint:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY")
             case 404 | 405 | 501 if of == "batches":
                 return ModelRefused(
-                    f"{self.at} has no batches, or not this one (HTTP {status}): set extraction.mode=online"
+                    f"{self.at} has no batches, or lacks this one (HTTP {status}): set extraction.mode=online"
                 )
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): "
-                    "check the setting of the model, and MNEMON_MODEL_URL"
+                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): check "
+                    "extraction.model and compaction.model, and MNEMON_MODEL_URL"
                 )
             case 429:
                 return ModelBusy(f"{self.at} limits the rate of requests (HTTP {status})", wait)
