@@ -68,22 +68,25 @@ class Decision(Contract):
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
     nearest: Identifier | None = Field(
-        default=None, description="Id of the fact with which the proposal was compared last."
+        default=None,
+        description="Id of the known fact that matched the proposal best, or that the proposal replaces.",
     )
     similarity: float | None = Field(
         default=None, description="Cosine similarity of the proposal and the `nearest` fact, -1 to 1."
     )
     duplicate_threshold: float | None = Field(
-        default=None, description="Similarity above which the proposal and the fact say the same."
+        default=None,
+        description="Similarity above which two facts say the same, if alignment leaves them undecided.",
     )
     update_threshold: float | None = Field(
-        default=None, description="Similarity above which the proposal updates the fact."
+        default=None,
+        description="Similarity above which a proposal updates a fact, if alignment leaves them undecided.",
     )
     embedding_model: Text | None = Field(
-        default=None, description="Embedding model that measured the similarity."
+        default=None, description="Embedding model whose vectors gave the similarity."
     )
     relation: Literal["same", "update", "undecided", "different"] | None = Field(
-        default=None, description="Relation of the proposal to the nearest fact."
+        default=None, description="Relation of the proposal to the `nearest` fact."
     )
     evidence: Text | None = Field(
         default=None, description="Human-readable reason for the decision; never quotes a fact."

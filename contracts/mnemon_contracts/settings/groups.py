@@ -90,19 +90,23 @@ class Policy(Settings):
         le=10_000,
         description="Maximum length of a fact, in characters; not below `min_length`.",
     )
-    refuse_questions: bool = Field(default=True, description="Refuse questions.")
-    refuse_commands: bool = Field(default=True, description="Refuse commands to a program or a model.")
+    refuse_questions: bool = Field(default=True, description="Refuse facts that are questions.")
+    refuse_commands: bool = Field(
+        default=True, description="Refuse facts that are commands to a program or a model."
+    )
     refuse_secrets: bool = Field(
         default=True,
-        description="Refuse passwords, PINs, one-time codes, keys, tokens, seed phrases and card numbers.",
+        description="Refuse facts with passwords, PINs, one-time codes, keys, tokens, seed phrases or "
+        "card numbers.",
     )
     refuse_bank_accounts: bool = Field(
         default=True,
-        description="Refuse IBANs and other account numbers, if `refuse_secrets` is on.",
+        description="Refuse facts with IBANs or other account numbers, if `refuse_secrets` is on.",
     )
     refuse_documents: bool = Field(
         default=True,
-        description="Refuse numbers of passports, national ids and licences, if `refuse_secrets` is on.",
+        description="Refuse facts with numbers of passports, national ids or licences, if "
+        "`refuse_secrets` is on.",
     )
 
     @field_validator("max_length")

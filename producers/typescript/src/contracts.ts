@@ -1823,7 +1823,7 @@ export interface Decision {
    */
   proposal_id: string;
   /**
-   * Id of the fact with which the proposal was compared last.
+   * Id of the known fact that matched the proposal best, or that the proposal replaces.
    */
   nearest?: string | null;
   /**
@@ -1831,19 +1831,19 @@ export interface Decision {
    */
   similarity?: number | null;
   /**
-   * Similarity above which the proposal and the fact say the same.
+   * Similarity above which two facts say the same, if alignment leaves them undecided.
    */
   duplicate_threshold?: number | null;
   /**
-   * Similarity above which the proposal updates the fact.
+   * Similarity above which a proposal updates a fact, if alignment leaves them undecided.
    */
   update_threshold?: number | null;
   /**
-   * Embedding model that measured the similarity.
+   * Embedding model whose vectors gave the similarity.
    */
   embedding_model?: string | null;
   /**
-   * Relation of the proposal to the nearest fact.
+   * Relation of the proposal to the `nearest` fact.
    */
   relation?: ("same" | "update" | "undecided" | "different") | null;
   /**
