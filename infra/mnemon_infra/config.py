@@ -110,7 +110,8 @@ class Deployment(BaseSettings):
         default=60,
         gt=0,
         le=3600,
-        description="Maximum wait for the answer of a language model, in seconds per attempt.",
+        description="Maximum wait for the answer of a language model, in seconds per attempt; a call has "
+        "up to three attempts.",
     )
     model_requests: int = Field(
         default=8,
@@ -197,8 +198,8 @@ class Deployment(BaseSettings):
         default=60,
         ge=0,
         le=86_400,
-        description="Maximum time until the provider lists a batch that a killed process was "
-        "submitting, in seconds.",
+        description="Seconds for which a provider may still receive the batch of a process that was killed "
+        "while it submitted the batch; if the provider lacks the batch then, it is submitted again.",
     )
     dead_limit: int = Field(
         default=1000,

@@ -134,9 +134,13 @@ class _EmbeddingEndpoint:
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
             case 429:
-                return EmbeddingUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
+                return EmbeddingUnavailable(
+                    f"{self._at} limits the rate of requests (HTTP {status}): repeat later"
+                )
             case 408 | 409:
-                return EmbeddingUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
+                return EmbeddingUnavailable(
+                    f"{self._at} could not handle a request now (HTTP {status}): repeat later"
+                )
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
@@ -145,7 +149,9 @@ class _EmbeddingEndpoint:
                     "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return EmbeddingUnavailable(f"{self._at} failed (HTTP {status})")
+                return EmbeddingUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
 
 
 class OpenAIEmbeddings:

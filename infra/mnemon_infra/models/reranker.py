@@ -175,13 +175,19 @@ class RerankerEndpoint:
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
             case 429:
-                return RerankerUnavailable(f"{self._at} limits the rate of requests (HTTP {status})")
+                return RerankerUnavailable(
+                    f"{self._at} limits the rate of requests (HTTP {status}): repeat later"
+                )
             case 408 | 409:
-                return RerankerUnavailable(f"{self._at} could not handle a request now (HTTP {status})")
+                return RerankerUnavailable(
+                    f"{self._at} could not handle a request now (HTTP {status}): repeat later"
+                )
             case _ if status < 500:
                 why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
             case _:
-                return RerankerUnavailable(f"{self._at} failed (HTTP {status})")
+                return RerankerUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
         return RerankerRefused(f"{self._at} {why}")
 
 

@@ -131,10 +131,11 @@ class GoogleEndpoint:
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
                 why = "limits the rate of requests" if status == 429 else "is overloaded"
-                return ModelBusy(f"{self._at} {why} (HTTP {status})", _read_retry_after(error))
+                return ModelBusy(f"{self._at} {why} (HTTP {status}): repeat later", _read_retry_after(error))
             case 408 | 409 | 499:
                 return ModelUnavailable(
-                    f"{self._at} could not handle a request now (HTTP {status})", _read_retry_after(error)
+                    f"{self._at} could not handle a request now (HTTP {status}): repeat later",
+                    _read_retry_after(error),
                 )
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
@@ -145,7 +146,9 @@ class GoogleEndpoint:
                     "MNEMON_GOOGLE_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(f"{self._at} failed (HTTP {status})")
+                return ModelUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
 
 
 def _build_path(kind: str, name: str) -> str:

@@ -174,12 +174,14 @@ class OpenAIEndpoint:
             case 404:
                 return ModelRefused(
                     f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): check "
-                    "extraction.model and compaction.model, and MNEMON_MODEL_URL"
+                    "extraction.model, compaction.model or MNEMON_MODEL, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} limits the rate of requests (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} limits the rate of requests (HTTP {status}): repeat later", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} could not handle a request now (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} could not handle a request now (HTTP {status}): repeat later", wait
+                )
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
@@ -194,7 +196,9 @@ class OpenAIEndpoint:
                     "MNEMON_MODEL_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} failed (HTTP {status}): repeat later, or check the server", wait
+                )
 
 
 def find_rejected_parameter(body: object) -> str | None:
