@@ -199,7 +199,7 @@ async def _end_together(several: Sequence[AbstractAsyncContextManager[None]]) ->
 
 
 def _require(vector_index: "VectorIndex | None") -> "VectorIndex":
-    assert vector_index is not None, "opened for those that write"
+    assert vector_index is not None, "consumers that write vectors open the vector index"
     return vector_index
 
 
@@ -248,7 +248,10 @@ async def _recover_collections(
 
     async def recover() -> None:
         if (await read_settings(connection)).embedding != embedding:
-            log.warning("embedding model changed, lost collections left for reindex")
+            log.warning(
+                "embedding model changed, lost collections left for reindex",
+                next_step="stop the consumers and run `mnemon reindex`",
+            )
             return
         try:
             # One of all processes with `index` recovers them.
@@ -264,7 +267,7 @@ async def _recover_collections(
                     await announce_swap(connection)
                     log.warning("collections created again, indexing the log from its start", events=events)
         except DatabaseUnavailable as error:
-            log.warning("database does not answer, recovering collections later", error=str(error))
+            log.warning("collection recovery failed, retrying", error=str(error))
 
     async with recover_lost_collections(vector_index.vectors, recover):
         yield

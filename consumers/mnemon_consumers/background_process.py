@@ -85,10 +85,13 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
                 said = await process.stdout.readline()
         except TimeoutError:
             raise BackgroundFailed(
-                f"{', '.join(names)} were not ready within {START_TIMEOUT} s; read the log messages above"
+                f"the consumers {', '.join(names)} were not ready within {START_TIMEOUT:g} s; read the log "
+                "messages above"
             ) from None
         if said.strip() != _READY:
-            raise BackgroundFailed(f"{', '.join(names)} did not start; read the log messages above")
+            raise BackgroundFailed(
+                f"the consumers {', '.join(names)} did not start; read the log messages above"
+            )
     except BaseException:
         await _end_process(process)
         raise

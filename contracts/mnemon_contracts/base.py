@@ -58,7 +58,7 @@ class Contract(BaseModel):
         """
         if len(body) > BODY_LIMIT:
             raise InvalidBody(
-                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
             )
         try:
             return cls.model_validate_json(body)
@@ -110,7 +110,7 @@ class Contract(BaseModel):
         body = self.__pydantic_serializer__.to_json(self, exclude_none=True)
         if len(body) > BODY_LIMIT:
             raise InvalidBody(
-                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
             )
         return body
 
@@ -157,11 +157,13 @@ def _invalid(error: ValidationError, declared: Container[str] | None = None) -> 
 
 def _storable(text: str) -> str:
     if "\0" in text:
-        raise ValueError("holds U+0000, which PostgreSQL cannot store")
+        raise ValueError("contains U+0000, which PostgreSQL cannot store; remove the character")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("holds a lone surrogate, which is not Unicode text") from error
+        raise ValueError(
+            "contains a lone surrogate, which is not valid Unicode; remove the character"
+        ) from error
     return text
 
 
@@ -170,7 +172,9 @@ def _storable_json(value: JsonValue) -> JsonValue:
         case str():
             _storable(value)
         case float() if not isfinite(value):
-            raise ValueError("holds a number that JSON cannot write: NaN or an infinity")
+            raise ValueError(
+                "contains NaN or an infinite number, which JSON cannot express; send null instead"
+            )
         case list():
             for item in value:
                 _storable_json(item)
@@ -185,10 +189,10 @@ def _in_utc(moment: datetime) -> datetime:
     # Refuse the first and the last year of the calendar: any other time stays valid in any zone and when it
     # is rounded.
     if not MINYEAR < moment.year < MAXYEAR:
-        raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}")
+        raise ValueError(f"must be in the years {MINYEAR + 1} to {MAXYEAR - 1}")
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not MINYEAR < moment.year < MAXYEAR:
-        raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}, in UTC too")
+        raise ValueError(f"must be in the years {MINYEAR + 1} to {MAXYEAR - 1} in UTC, too")
     return moment
 
 
@@ -207,7 +211,7 @@ def _day_or_time(written: object) -> object:
 def _short(identifier: str) -> str:
     size = len(identifier.encode())
     if size > ID_LIMIT:
-        raise ValueError(f"has {size} bytes, and the limit is {ID_LIMIT}")
+        raise ValueError(f"has {size} bytes, and the limit is {ID_LIMIT}; send a shorter id")
     return identifier
 
 
@@ -215,7 +219,7 @@ def check_text(field: str, text: str) -> str:
     """Check a text outside of a body, for example in a form, and return it.
 
     Raises:
-        InvalidBody: the text holds U+0000 or is not valid Unicode. The error names the field.
+        InvalidBody: the text contains U+0000 or is not valid Unicode. The error names the field.
     """
     return _checked(field, text, _storable)
 
@@ -224,7 +228,7 @@ def check_identifier(field: str, identifier: str) -> str:
     """Check an id outside of a body, for example in a header, and return it.
 
     Raises:
-        InvalidBody: the id is too long, holds U+0000 or is not valid Unicode. The error names the field.
+        InvalidBody: the id is too long, contains U+0000 or is not valid Unicode. The error names the field.
     """
     if identifier.isascii() and "\0" not in identifier and len(identifier) <= ID_LIMIT:
         return identifier  # fast path: nearly every header is ASCII
@@ -267,7 +271,7 @@ class Event(Contract):
 
     id: Identifier | None = Field(
         default=None,
-        description="Identity of the event: a second event with the same id is a copy and changes "
-        "nothing. The header Nats-Msg-Id takes precedence; without either, the id is "
+        description="Identity of the event: a second event of the user with the same id is a copy and "
+        "changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is "
         "`LOG:<sequence>`.",
     )

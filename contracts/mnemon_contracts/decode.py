@@ -22,11 +22,11 @@ def find_contract(address: Address) -> EventContract:
     event = EVENTS.get(address.name)
     if event is None or event.space != address.space:
         known = ", ".join(name for name, event in EVENTS.items() if event.space == address.space)
-        raise UnknownEvent(f"event {address.name!r} is not known in {address.space}; known are {known}")
+        raise UnknownEvent(f"event {address.name!r} is not known in {address.space}; use one of {known}")
     if address.version > len(event.versions):
         raise UnknownEvent(
             f"{address.name} v{address.version} is not known; the newest version that this mnemon knows is "
-            f"v{len(event.versions)}. Upgrade mnemon"
+            f"v{len(event.versions)}. Upgrade mnemon, or publish v{len(event.versions)}"
         )
     return event
 

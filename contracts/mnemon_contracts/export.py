@@ -26,7 +26,7 @@ SCHEMAS = published.SCHEMAS.relative_to(ROOT)
 
 
 MAKE_A_NEW_VERSION = (
-    "make a v2 instead: a new class, an upcaster, and both in contracts/mnemon_contracts/registry.py"
+    "add a new version instead: a new class, an upcaster, and both in contracts/mnemon_contracts/registry.py"
 )
 
 
@@ -48,7 +48,10 @@ def find_refusals(root: Path, files: Mapping[Path, str]) -> list[str]:
     for path in sorted((root / SCHEMAS).glob("*.json")):
         name = SCHEMAS / path.name
         if name not in files:
-            found.append(f"{name}: has no contract; restore it, since released versions stay")
+            found.append(
+                f"{name}: no contract generates this schema; restore the contract, because released "
+                "versions stay"
+            )
             continue
         changes = find_breaking_changes(json.loads(path.read_bytes()), json.loads(files[name]))
         found += [f"{name}: {change}; {MAKE_A_NEW_VERSION}" for change in changes]
@@ -89,7 +92,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="Show the differences without writing files; exit with code 1 if any file differs.",
+        help="Show the differences without writing files; exit with code 1 if a file differs, or if a "
+        "change breaks a released schema.",
     )
     check = parser.parse_args(arguments).check
     files = generate_files(published.load_examples())

@@ -39,7 +39,7 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
         elif seed := _file(environment, NKEY_SEED):
             options["nkeys_seed"] = seed
         if options and not find_spec("nkeys"):
-            raise LoginUnusable("login with keys needs the package nkeys: pip install 'mnemon[nkeys]'")
+            raise LoginUnusable("a login with keys needs the package nkeys: pip install 'mnemon[nkeys]'")
     authority = _file(environment, AUTHORITY)
     certificate, key = _file(environment, CERTIFICATE), _file(environment, CERTIFICATE_KEY)
     if authority or certificate:
@@ -55,20 +55,25 @@ def _file(environment: Mapping[str, str], variable: str) -> str | None:
         with Path(path).open("rb"):
             return path
     except OSError as error:
-        raise LoginUnusable(f"{variable}: {path} cannot be read: {error.strerror}") from error
+        raise LoginUnusable(
+            f"{variable}: {path} cannot be read: {error.strerror}. Check the path and its permissions"
+        ) from error
 
 
 def _context(authority: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=authority)
     except ssl.SSLError as error:
-        raise LoginUnusable(f"{AUTHORITY}: {authority} has no certificate in PEM format") from error
+        raise LoginUnusable(
+            f"{AUTHORITY}: {authority} has no certificate in PEM format; name a file with the certificate "
+            "of the authority in this format"
+        ) from error
     if certificate:
         try:
             context.load_cert_chain(certificate, key)
         except ssl.SSLError as error:
             raise LoginUnusable(
-                f"{CERTIFICATE}: {certificate} is not a certificate in PEM format, or its key does not "
-                f"match; set {CERTIFICATE_KEY} to the key of this certificate"
+                f"{CERTIFICATE}: {certificate} is not a certificate in PEM format, or its private key does "
+                f"not match; set {CERTIFICATE_KEY} to the file with the key of this certificate"
             ) from error
     return context

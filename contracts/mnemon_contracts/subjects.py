@@ -88,18 +88,18 @@ def encode_token(identifier: str) -> str:
     """Encode an id as one NATS token; `decode_token` is the inverse.
 
     Raises:
-        InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or holds U+0000 or a lone surrogate.
+        InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or contains U+0000 or a lone surrogate.
     """
     if not identifier:
         raise InvalidId("an id must not be empty")
     if "\0" in identifier:
-        raise InvalidId("an id must not hold U+0000, which PostgreSQL cannot store")
+        raise InvalidId("an id must not contain U+0000, which PostgreSQL cannot store")
     try:
         size = len(identifier.encode())
     except UnicodeEncodeError as error:
-        raise InvalidId("an id must be valid Unicode, this one holds a lone surrogate") from error
+        raise InvalidId("an id must be valid Unicode; this one contains a lone surrogate") from error
     if size > ID_LIMIT:
-        raise InvalidId(f"an id has at most {ID_LIMIT} bytes, this one has {size}")
+        raise InvalidId(f"an id may have at most {ID_LIMIT} bytes; this one has {size}")
     if identifier == CURRENT:
         return "%2D"  # a bare "-" means the current conversation
     return _UNSAFE.sub(_percent, identifier)
@@ -369,14 +369,16 @@ def _owner(tenant: str, user: str) -> tuple[str, str]:
 
 def _name(token: str) -> str:
     if not _NAME.match(token):
-        raise InvalidSubject(f"event {token!r}: expected lower-case letters, such as 'message'")
+        raise InvalidSubject(
+            f"name {token!r}: expected lower-case letters and underscores, such as 'message'"
+        )
     return token
 
 
 def _version(token: str) -> int:
     found = _VERSION.match(token)
     if not found:
-        raise InvalidSubject(f"version {token!r}: expected v1, v2, ...")
+        raise InvalidSubject(f"version {token!r}: expected v1, v2 and so on")
     return int(found[1])
 
 

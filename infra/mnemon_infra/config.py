@@ -60,7 +60,8 @@ class Deployment(BaseSettings):
     )
     vectors_folder: Path | None = Field(
         default=None,
-        description="Folder of the embedded vector engine, which is used without a Qdrant server.",
+        description="Folder of the embedded vector engine, which is used without a Qdrant server. Default: "
+        "the folder `vectors` in the data folder of `mnemon up`.",
     )
     embedding_url: str | None = Field(
         default=None,
@@ -109,7 +110,8 @@ class Deployment(BaseSettings):
         default=60,
         gt=0,
         le=3600,
-        description="Maximum wait for the answer of a language model, in seconds per attempt.",
+        description="Maximum wait for the answer of a language model, in seconds per attempt; a call has "
+        "up to three attempts.",
     )
     model_requests: int = Field(
         default=8,
@@ -122,7 +124,8 @@ class Deployment(BaseSettings):
         default=0.3,
         gt=0,
         le=60,
-        description="Maximum wait of a request to the gateway's proxy for memory, in seconds.",
+        description="Maximum time that the gateway's proxy waits for the context of a request, in seconds; "
+        "after it, the request is passed on without memory.",
     )
 
     database_dsn: str | None = Field(
@@ -136,10 +139,16 @@ class Deployment(BaseSettings):
 
     database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
     pg_pool_min: int = Field(
-        default=1, ge=0, description="Number of database connections that each process keeps open."
+        default=1,
+        ge=0,
+        description="Number of database connections that each pool keeps open. A process has one pool, and "
+        "further pools for `compact`, `extract` and snapshots.",
     )
     pg_pool_max: int = Field(
-        default=10, ge=1, description="Maximum number of database connections per process."
+        default=10,
+        ge=1,
+        description="Maximum number of connections of a database pool, at least 2. The pools of `compact` "
+        "and of snapshots have limits of their own.",
     )
 
     persist_batch: int = Field(
@@ -189,14 +198,14 @@ class Deployment(BaseSettings):
         default=60,
         ge=0,
         le=86_400,
-        description="Maximum time until the provider lists a batch that a killed process was "
-        "submitting, in seconds.",
+        description="Seconds for which a provider may still receive the batch of a process that was killed "
+        "while it submitted the batch; if the provider lacks the batch then, it is submitted again.",
     )
     dead_limit: int = Field(
         default=1000,
         ge=1,
-        description="Maximum number of dead letters of one consumer within a minute; above it, the "
-        "consumer pauses for five minutes.",
+        description="Maximum number of dead letters of one consumer in a process within a minute; above "
+        "it, the consumer pauses in every process for five minutes.",
     )
     erasure_register: str | None = Field(
         default=None,
@@ -206,8 +215,8 @@ class Deployment(BaseSettings):
     admin_token: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="Token for the login to the admin page. Default: a token that is stored in the "
-        "data folder.",
+        description="Token for the login to the admin page, at least 16 characters. Default: a token that "
+        "is stored in the data folder.",
     )
     metrics_port: int | None = Field(
         default=None,
@@ -220,7 +229,9 @@ class Deployment(BaseSettings):
         default="127.0.0.1", description="Address on which `/metrics`, `/healthz` and `/readyz` listen."
     )
     cached_users: int = Field(
-        default=10_000, ge=1, description="Maximum number of users whose memory `retrieve` caches."
+        default=10_000,
+        ge=1,
+        description="Maximum number of users whose memory a `retrieve` process caches.",
     )
 
     def to_json(self) -> str:
@@ -254,7 +265,7 @@ class Deployment(BaseSettings):
         if stripped.isascii() and stripped.isprintable():
             return SecretStr(stripped) if stripped else None
         raise ValueError(
-            "expected printable ASCII characters only: set the key again, without line breaks and "
+            "expected printable ASCII characters only: set the key again, without line breaks or "
             "typographic quotation marks"
         )
 

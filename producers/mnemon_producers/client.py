@@ -175,7 +175,7 @@ class MemoryClient(MemoryTools):
         if outcome.rejected is not None:
             raise EventRejected(outcome.rejected)
         if outcome.outcome == "waiting":
-            problem = f"event {seq} is stored, and not applied yet; ask for its outcome later"
+            problem = f"event {seq} is stored, but not applied yet; request its outcome later"
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:

@@ -74,8 +74,8 @@ async def connect(url: str, **options: Any) -> Client:
             # The server's error message is sometimes lost with the connection.
             problem += "; the server closed the connection, as it does when it rejects the credentials"
         raise NotConnected(
-            f"no connection to NATS at {_hide_credentials(url)}: {problem}. Check the address, the login and "
-            "the server"
+            f"no connection to NATS at {_hide_credentials(url)}: {problem}. Check the address, the login "
+            "and the server"
         ) from error
     connected = True
     return connection

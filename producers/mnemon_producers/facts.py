@@ -296,7 +296,7 @@ class FactTools:
         if forgotten.restore is None:
             raise InvalidBody(
                 "restore",
-                "the reply has no fact to restore: no fact was removed, or its date has passed; "
-                "save the fact with `save`",
+                "the reply has no fact to restore: no fact was removed, or the fact had expired; save the "
+                "fact with `save`",
             )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

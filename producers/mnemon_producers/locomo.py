@@ -98,7 +98,7 @@ def _build_conversation(sample: _Sample, tenant: str, user: str) -> LocomoConver
                 message = _build_message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
                 events.append(ChatEvent(user, message, name))
     except KeyError as error:
-        raise NotLocomo(f"{name}: {error.args[0]} is missing") from error
+        raise NotLocomo(f"{name}: the field {error.args[0]} is missing") from error
     except (NotLocomo, InvalidBody) as error:
         raise NotLocomo(f"{name}: {error}") from error
     return LocomoConversation(name, sessions, tuple(events))

@@ -85,7 +85,7 @@ def _encode_request(request: Contract) -> bytes:
     body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
     if len(body) > BODY_LIMIT:
         raise InvalidBody(
-            "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller one"
+            "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
         )
     return body
 

@@ -89,7 +89,7 @@ def test_a_breaking_change_is_refused(tmp_path: Path, files: Mapping[Path, str])
     released["properties"]["mood"] = {"type": "string"}
     (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
     [refusal] = find_refusals(tmp_path, files)
-    assert refusal.startswith("contracts/schemas/message.v1.json: mood: removed; make a v2")
+    assert refusal.startswith("contracts/schemas/message.v1.json: mood: removed; add a new version")
 
 
 def test_a_new_optional_field_is_not_refused(tmp_path: Path, files: Mapping[Path, str]) -> None:
@@ -107,7 +107,7 @@ def test_a_released_schema_whose_contract_is_gone_is_refused(
     write_files(tmp_path, files)
     (tmp_path / SCHEMAS / "song.sung.v1.json").write_text("{}", encoding="utf-8")
     [refusal] = find_refusals(tmp_path, files)
-    assert refusal.startswith("contracts/schemas/song.sung.v1.json: has no contract")
+    assert refusal.startswith("contracts/schemas/song.sung.v1.json: no contract generates")
 
 
 def test_command_writes_only_accepted_schemas(
@@ -128,7 +128,7 @@ def test_command_writes_only_accepted_schemas(
     narrower = files[MESSAGE].replace('"tool"', '"robot"')
     (tmp_path / MESSAGE).write_text(narrower, encoding="utf-8")
     assert export.main([]) == 1
-    assert 'role: "robot" is no longer accepted; make a v2' in capsys.readouterr().err
+    assert 'role: "robot" is no longer accepted; add a new version' in capsys.readouterr().err
     assert (tmp_path / MESSAGE).read_text(encoding="utf-8") == narrower
 
 

@@ -10,12 +10,12 @@ BEYOND_SCHEMAS: Final = re.compile(
         (
             # JSON Schema counts characters, and permits any of them.
             r"has \d+ bytes, and the limit is",
-            r"has at most \d+ bytes, this one has",
-            r"holds U\+0000",
-            r"(holds|contains) a lone surrogate",
+            r"may have at most \d+ bytes; this one has",
+            r"contains? U\+0000",
+            r"contains a lone surrogate",
             r"must not begin or end with white space",
-            r"must lie in the years",
-            r"has no words",
+            r"must be in the years",
+            r"is missing or blank",
             # Released contracts say these bounds in words.
             r"^importance: Input should be (greater|less) than or equal to",
             # One field decides on another.

@@ -186,7 +186,7 @@ class Compactor:
                     connection, self._build_call_event((tenant, user), error.usage, model, settings)
                 )
             return self._record_failure(
-                (place, step.name, compaction), step, f"the model refuses it: {error}"
+                (place, step.name, compaction), step, f"the model refuses the request: {error}"
             )
         except ModelUnavailable as error:
             self._circuit_breaker.record_failure(compaction.provider, compaction.model, error)
@@ -218,7 +218,7 @@ class Compactor:
             raise
         if not is_wanted:
             log.info(
-                "summary skipped, step not due",
+                "summary discarded, step not confirmed",
                 tenant=tenant,
                 is_projected=is_projected,
                 is_moving=is_moving,

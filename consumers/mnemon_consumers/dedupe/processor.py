@@ -208,7 +208,7 @@ class ProposalProcessor:
                     return decided
         except ValueError as error:
             # A retry would fail too, and all later proposals of the user would wait for this one.
-            log.exception("proposal decision failed", event_id=proposal.id)
+            log.exception("proposal decision failed, proposal rejected", event_id=proposal.id)
             return [reject_undecidable(proposal, type(error).__name__)]
 
     def _build_likeness(self) -> Likeness:

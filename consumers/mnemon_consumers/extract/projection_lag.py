@@ -86,7 +86,7 @@ class ProjectionLag:
         for _ in range(MOST_WAITS):
             if await self._find_projected(connection, owners, _list_clear_filters) == set(owners):
                 return
-        log.error("projections fell behind, extraction may read erased messages", users=len(owners))
+        log.error("projections fell behind, removed messages may yield facts", users=len(owners))
 
     async def _find_projected(
         self, connection: Client, owners: Iterable[Owner], patterns: Callable[[Owner], list[str]]

@@ -92,7 +92,7 @@ class MaintainConsumer:
         An expired fact does not come back, so no fact is expired while the clocks disagree.
         """
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
-            log.error("expiry stopped", problem=problem)
+            log.error("expiry skipped, clocks differ", problem=problem)
             return
         for owner in await self._database.run_query(list_owners_of_expired_facts(now)):
             if self._settings.is_suspended(owner[0]):
@@ -113,7 +113,7 @@ class MaintainConsumer:
     async def _remove_old_work(self, now: datetime) -> None:
         """Remove old work by the time of the log. If a round reaches its limit, trigger another round."""
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
-            log.error("retention stopped", problem=problem)
+            log.error("retention skipped, clocks differ", problem=problem)
             return
         if await self._retention.remove_round(self.broker.connection, now):
             await self.broker.stream_context.publish(RETENTION, b"", stream=WORK)

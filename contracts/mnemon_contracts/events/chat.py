@@ -17,7 +17,7 @@ class ToolCall(Contract):
     """One call of a tool by the assistant."""
 
     name: Text = Field(description="Name of the tool.")
-    id: Text | None = Field(default=None, description="Id of the call, from the model.")
+    id: Text | None = Field(default=None, description="Id of the call, as the model gave it.")
     arguments: Json = Field(default=None, description="Arguments of the call.")
 
 
@@ -26,7 +26,7 @@ class MessageV1(Event):
 
     role: Role = Field(description="Role of the speaker.")
     content: Text = Field(
-        description="Text of the message; can be empty, for example if the assistant only called tools."
+        description="Text of the message; may be empty, for example if `tool_calls` is given."
     )
     sent_at: Moment | None = Field(
         default=None,
@@ -35,10 +35,11 @@ class MessageV1(Event):
     name: Text | None = Field(default=None, description="Name of the speaker, if several people speak.")
     task_id: Identifier | None = Field(
         default=None,
-        description="Id of the task that a tool result belongs to; `context` accepts the id as `task_id`.",
+        description="Id of the bot's task that a tool result belongs to; `context` accepts the id as "
+        "`task_id`. The tasks of the verb `tasks` are others.",
     )
     tool_calls: tuple[ToolCall, ...] | None = Field(
-        default=None, description="Tools that the assistant called for this answer."
+        default=None, description="Calls of tools that the assistant made in this message."
     )
     metadata: JsonObject | None = Field(
         default=None,

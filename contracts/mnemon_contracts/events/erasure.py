@@ -16,13 +16,14 @@ class Span(Contract):
 
 
 class UserErasedV1(Event):
-    """A user, or one conversation, was erased for good. The event holds no content."""
+    """A user, or one conversation, was erased for good. The event has no content."""
 
     up_to_seq: Sequence = Field(
-        description="Log position below which all content is erased. Events after the erasure stay."
+        description="Log position below which the content is erased; 9,007,199,254,740,991: all content "
+        "before this event. Events after the erasure stay."
     )
     conversation: Identifier | None = Field(
-        default=None, description="Conversation that was erased. Default: the whole user."
+        default=None, description="Conversation that was erased. Default: all content of the user."
     )
     spans: tuple[Span, ...] = Field(
         default=(),

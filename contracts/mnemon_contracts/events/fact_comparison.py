@@ -14,9 +14,9 @@ class FactComparedV1(FactPair, Event):
 
     relation: Relation | None = Field(
         default=None,
-        description="`same`: both facts say the same; `update`: the newer fact replaces the older "
-        "fact; `different`: both facts are kept. Absent: the answer was unusable, and "
-        "the pair is compared again, at most three times in total.",
+        description="`same`: both facts say the same; `update`: the newer fact replaces the older fact; "
+        "`different`: both facts are kept. Absent: the answer was unusable, and the pair is compared "
+        "again, unless this was the third comparison.",
     )
     lineage: Lineage = Field(default=Lineage(), description="Model and prompt of the comparison.")
 
@@ -26,9 +26,9 @@ class FactMergedV1(FactEvent):
 
     fact_id: Identifier = Field(description="Id of the fact that is kept: the fact with the older text.")
     merged_id: Identifier = Field(description="Id of the fact that was merged into the kept fact.")
-    relation: Literal["same", "update"] = Field(description="Relation of the two facts.")
-    fact: Fact = Field(description="The fact after the merge.")
-    former: Fact = Field(description="The fact before the merge.")
+    relation: Literal["same", "update"] = Field(description="Relation of the newer fact to the older fact.")
+    fact: Fact = Field(description="The kept fact after the merge.")
+    former: Fact = Field(description="The kept fact before the merge.")
     compared_id: Identifier = Field(description="Id of the `fact.compared` event that caused the merge.")
     lineage: Lineage = Field(
         default=Lineage(),

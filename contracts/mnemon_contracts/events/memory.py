@@ -64,28 +64,29 @@ class Lineage(Contract):
 
 
 class Decision(Contract):
-    """Reasons of a decision by dedupe."""
+    """Reasons for a decision by dedupe."""
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
     nearest: Identifier | None = Field(
-        default=None, description="Id of the fact with which the proposal was compared last."
+        default=None,
+        description="Id of the known fact that matched the proposal best, or that the proposal replaces.",
     )
     similarity: float | None = Field(
         default=None, description="Cosine similarity of the proposal and the `nearest` fact, -1 to 1."
     )
     duplicate_threshold: float | None = Field(
         default=None,
-        description="Similarity above which the proposal and the fact say the same, if alignment leaves the "
-        "pair undecided.",
+        description="Similarity above which two facts say the same, if alignment leaves them undecided.",
     )
     update_threshold: float | None = Field(
-        default=None, description="Similarity above which the proposal updates the fact."
+        default=None,
+        description="Similarity above which a proposal updates a fact, if alignment leaves them undecided.",
     )
     embedding_model: Text | None = Field(
-        default=None, description="Embedding model that measured the similarity."
+        default=None, description="Embedding model whose vectors gave the similarity."
     )
     relation: Literal["same", "update", "undecided", "different"] | None = Field(
-        default=None, description="Relation of the proposal to the nearest fact."
+        default=None, description="Relation of the proposal to the `nearest` fact."
     )
     evidence: Text | None = Field(
         default=None, description="Human-readable reason for the decision; never quotes a fact."
@@ -155,7 +156,7 @@ class FactSavedV1(FactEvent):
 
     fact_id: Identifier = Field(description="Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.")
     fact: Fact = Field(description="Content of the fact.")
-    decision: Decision = Field(description="Reasons of the decision.")
+    decision: Decision = Field(description="Reasons for the decision.")
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 
@@ -166,7 +167,7 @@ class FactUpdatedV1(FactEvent):
     fact: Fact = Field(description="The fact after the change.")
     former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
-        default=None, description="Reasons of the decision; absent if the fact was edited by hand."
+        default=None, description="Reasons for the decision; absent if the fact was edited by hand."
     )
     lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
@@ -175,7 +176,7 @@ class FactConfirmedV1(FactEvent):
     """A proposal repeated a known fact."""
 
     fact_id: Identifier = Field(description="Id of the known fact.")
-    decision: Decision = Field(description="Reasons of the decision.")
+    decision: Decision = Field(description="Reasons for the decision.")
     lineage: Lineage = Field(default=Lineage(), description="Origin of the repetition.")
 
 
@@ -194,14 +195,14 @@ class FactForgottenV1(FactEvent):
     """A fact is removed: on request, replaced by another fact, or discarded with its source messages."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
-    reason: Reason = Field(default="requested", description="Reason of the removal.")
+    reason: Reason = Field(default="requested", description="Reason for the removal.")
 
 
 class FactExpiredV1(Event):
     """A fact is removed because its date has passed."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
-    expires_at: Moment = Field(description="Expiry date of the fact.")
+    expires_at: Moment = Field(description="Time at which the fact expired.")
 
 
 class FactEvictedV1(Event):
@@ -210,7 +211,7 @@ class FactEvictedV1(Event):
     fact_id: Identifier = Field(description="Id of the fact.")
     tier: Tier = Field(description="Tier of the fact.")
     limit: int = Field(
-        ge=0, description="Maximum number of facts that was reached: of the tier, or of the user."
+        ge=0, description="Limit that was reached: the maximum number of facts of the tier, or of the user."
     )
 
 
@@ -282,7 +283,7 @@ class DocumentAddedV1(Event):
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
-        default=None, description="Collection of the document, such as a repository."
+        default=None, description="Name of the document's collection, such as a repository."
     )
     metadata: JsonObject | None = Field(default=None, description="Arbitrary data of the sender.")
     origin: Origin | None = Field(
@@ -327,12 +328,13 @@ class BatchIntendedV1(Event):
     model: Text = Field(description="Name of the model.")
     purpose: Literal["extract", "compact"] = Field(description="Purpose of the batch.")
     windows: tuple[Window, ...] = Field(
-        description="Windows of this user in the batch; separate events list the windows of other users."
+        description="Windows of this user in the batch, at most 40; further events list the other windows."
     )
     usd: float | None = Field(
         default=None,
         ge=0,
-        description="Maximum cost of these windows in US dollars; absent if the tenant has no budget.",
+        description="Estimated cost of these windows in US dollars, with the longest answers; absent if "
+        "the tenant has no budget.",
     )
 
 
@@ -347,15 +349,15 @@ class BatchCompletedV1(Event):
     """The batch has ended, and its results were read."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
-    answered: int = Field(ge=0, description="Number of requests with an answer.")
-    failed: int = Field(default=0, ge=0, description="Number of requests without an answer.")
+    answered: int = Field(ge=0, description="Number of the user's windows that were answered.")
+    failed: int = Field(default=0, ge=0, description="Number of the user's windows without an answer.")
 
 
 class BatchFailedV1(Event):
     """The batch failed or was given up; its unanswered windows are sent again."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
-    error: Text = Field(description="Error message of the provider, or mnemon's reason.")
+    error: Text = Field(description="Error of the provider, or mnemon's reason for giving up the batch.")
 
 
 class WindowAnsweredV1(Event):
@@ -382,7 +384,7 @@ class WindowAnsweredV1(Event):
     beyond_limit: int | None = Field(
         default=None,
         ge=1,
-        description="Number of usable facts above the limit; a dead letter keeps these facts.",
+        description="Number of usable facts above the limit of 50; a dead letter keeps these facts.",
     )
     reason: Text | None = Field(
         default=None, description="Reason in the dead letter, if the outcome is `dead`."
@@ -391,7 +393,9 @@ class WindowAnsweredV1(Event):
         default=None, description="Provider and model of the last request, if the outcome is `dead`."
     )
     attempts: int | None = Field(
-        default=None, ge=0, description="Failed attempts before the last one, if the outcome is `dead`."
+        default=None,
+        ge=0,
+        description="Number of failed attempts before the last one, if the outcome is `dead`.",
     )
     batch_id: Identifier | None = Field(default=None, description="Id of the batch with the model's answer.")
 

@@ -83,4 +83,4 @@ def _values(schema: dict[str, Any]) -> str:
             return f"{kind} above {least:,}, to {most:,}"
         case {"type": kind, "minimum": least}:
             return f"{kind}, from {least:,}"
-    raise ValueError(f"the settings page cannot describe this schema: {schema}")
+    raise ValueError(f"the settings page cannot describe this schema: {schema}; add the case to `_values`")

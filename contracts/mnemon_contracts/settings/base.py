@@ -19,7 +19,9 @@ def check_minimum(value: Number, other: str, info: ValidationInfo) -> Number:
     """Return the value; raise ValueError if it is below another setting's value."""
     least = info.data.get(other)
     if least is not None and value < least:
-        raise ValueError(f"{value} is less than {other}, which is {least}")
+        raise ValueError(
+            f"{value} is less than {other}, which is {least}; raise this value, or lower {other}"
+        )
     return value
 
 
@@ -27,5 +29,5 @@ def check_maximum(value: Number, other: str, info: ValidationInfo) -> Number:
     """Return the value; raise ValueError if it is above another setting's value."""
     most = info.data.get(other)
     if most is not None and value > most:
-        raise ValueError(f"{value} is more than {other}, which is {most}")
+        raise ValueError(f"{value} is more than {other}, which is {most}; lower this value, or raise {other}")
     return value

@@ -44,7 +44,7 @@ def _known_zone(name: str) -> str:
 
 
 def _usable_template(template: str) -> str:
-    expected = "may hold {time} and {text}, and no other braces"
+    expected = "may contain {time} and {text}, and no other fields in braces"
     try:
         pieces = list(Formatter().parse(template))
     except ValueError as error:
@@ -90,19 +90,23 @@ class Policy(Settings):
         le=10_000,
         description="Maximum length of a fact, in characters; not below `min_length`.",
     )
-    refuse_questions: bool = Field(default=True, description="Refuse questions.")
-    refuse_commands: bool = Field(default=True, description="Refuse commands to a program or a model.")
+    refuse_questions: bool = Field(default=True, description="Refuse facts that are questions.")
+    refuse_commands: bool = Field(
+        default=True, description="Refuse facts that are commands to a program or a model."
+    )
     refuse_secrets: bool = Field(
         default=True,
-        description="Refuse passwords, PINs, one-time codes, keys, tokens, seed phrases and card numbers.",
+        description="Refuse facts with passwords, PINs, one-time codes, keys, tokens, seed phrases or "
+        "card numbers.",
     )
     refuse_bank_accounts: bool = Field(
         default=True,
-        description="Refuse IBANs and other account numbers, if `refuse_secrets` is on.",
+        description="Refuse facts with IBANs or other account numbers, if `refuse_secrets` is on.",
     )
     refuse_documents: bool = Field(
         default=True,
-        description="Refuse numbers of passports, national ids and licences, if `refuse_secrets` is on.",
+        description="Refuse facts with numbers of passports, national ids or licences, if "
+        "`refuse_secrets` is on.",
     )
 
     @field_validator("max_length")
@@ -201,15 +205,15 @@ class Retention(Settings):
         default=30,
         ge=1,
         le=36_500,
-        description="Days until the row of an answered window is removed. The log keeps its answer, and the "
-        "newest row of each conversation stays, so nothing is lost. `null`: rows stay.",
+        description="Days until the row of an answered window is removed. The log keeps the answer, and "
+        "the newest row of each conversation stays, so nothing is lost. `null`: rows stay.",
     )
     model_call_days: int | None = Field(
         default=None,
         ge=31,
         le=36_500,
-        description="Days until a call of a language model is removed, from the log too; `mnemon usage` no "
-        "longer counts it. `null`: calls stay.",
+        description="Days until the record of a call of a language model is removed, from the log too; "
+        "`mnemon usage` no longer counts the call. `null`: records stay.",
     )
     dead_letter_days: int | None = Field(
         default=None,
@@ -249,7 +253,10 @@ class Retrieval(Settings):
     """Number and score of the hits of `search` and `context`."""
 
     limit: int = Field(
-        default=5, ge=1, le=100, description="Maximum number of hits, if the request sets no `limit`."
+        default=5,
+        ge=1,
+        le=100,
+        description="Maximum number of hits of a search, if the request sets no `limit`.",
     )
     threshold: float | None = Field(
         default=None,
@@ -357,14 +364,17 @@ class ContextSettings(Settings):
         default=Characters(), description="Maximum characters of each section of facts."
     )
     summaries: int = Field(
-        default=3, ge=0, le=100, description="Maximum number of summaries; the newest summaries are shown."
+        default=3,
+        ge=0,
+        le=100,
+        description="Maximum number of summaries that `context` shows, the newest ones.",
     )
     recent_limit: int | None = Field(
         default=None,
         ge=1,
         le=1000,
-        description="Maximum number of newest messages, even if no summary covers older messages. "
-        "Default: as many as the budget allows.",
+        description="Maximum number of newest messages that `context` shows, even if no summary covers "
+        "older messages. Default: as many as the budget allows.",
     )
     key_facts: Literal["all", "high"] = Field(
         default="all",
@@ -423,7 +433,8 @@ class SettingsV1(Settings):
         default=500,
         ge=0,
         le=10_000,
-        description="Maximum time that a request with `min_seq` waits for the projections, in milliseconds.",
+        description="Maximum time that a request with `min_seq` waits for the projections, in "
+        "milliseconds; after it, the reply may reflect a lower position.",
     )
     discard_facts: bool = Field(
         default=False,

@@ -58,7 +58,11 @@ class Extraction(Settings):
         "`online`: send each request at once.",
     )
     interval_hours: float = Field(
-        default=24, gt=0, le=8760, description="Maximum time until new messages are read for facts, in hours."
+        default=24,
+        gt=0,
+        le=8760,
+        description="Hours between two scans of a tenant, each of which reads all new messages for facts, "
+        "even of conversations that are neither idle nor long.",
     )
     provider: Provider = Field(
         default="offline",
@@ -107,7 +111,7 @@ class Extraction(Settings):
         default=3,
         ge=1,
         le=100,
-        description="Number of failed attempts after which a window becomes a dead letter.",
+        description="Number of failed attempts after which a window is given up and becomes a dead letter.",
     )
     known_facts: int = Field(
         default=50, ge=0, le=1000, description="Maximum number of known facts that one request lists."
@@ -121,14 +125,22 @@ class Extraction(Settings):
 class Price(Settings):
     """Price of a model, in US dollars for a million tokens."""
 
-    model: Text = Field(description="Name of the model, as the provider spells it.")
-    input: float = Field(ge=0, description="Price of input tokens.")
-    output: float = Field(ge=0, description="Price of output tokens.")
+    model: Text = Field(
+        description="Name of the model, as the provider spells it. The price also applies to revisions of "
+        "the model without a price of their own."
+    )
+    input: float = Field(ge=0, description="Price of a million input tokens, in US dollars.")
+    output: float = Field(ge=0, description="Price of a million output tokens, in US dollars.")
     cached: float | None = Field(
-        default=None, ge=0, description="Price of cached input tokens. Default: the price of `input`."
+        default=None,
+        ge=0,
+        description="Price of a million cached input tokens, in US dollars. Default: the value of `input`.",
     )
     batch: float = Field(
-        default=0.5, ge=0, le=1, description="Price in a batch, as a share of the other prices, 0 to 1."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Factor by which the other prices are multiplied for calls in a batch, 0 to 1.",
     )
 
 
@@ -136,11 +148,14 @@ class Spending(Settings):
     """Prices of language models, and the daily budget of a tenant."""
 
     prices: tuple[Price, ...] = Field(
-        default=(), description="Prices of models; calls of a model without a price have no cost."
+        default=(),
+        description="Prices of models, such as "
+        '`[{"model": "gpt-4.1-mini", "input": 0.4, "output": 1.6}]`. '
+        "Calls of a model without a price count as free.",
     )
     usd_per_day: float | None = Field(
         default=None,
         ge=0,
         description="Maximum cost of a tenant's background work per day (UTC), in US dollars; chats of the "
-        "proxy do not count. Work beyond it waits for the next day. Default: no limit.",
+        "proxy do not count. Further work waits for the next day. Default: no limit.",
     )

@@ -17,7 +17,7 @@ class Preset(NamedTuple):
 PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
     {
         "000": Preset(
-            "Telegram bot: the last 30 messages with Moscow time, and nothing else",
+            "Telegram bot: the last 30 messages with Moscow time, no extraction and no summaries",
             {
                 "recent_messages": 30,
                 "time_stamps.enabled": True,
@@ -35,7 +35,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "001": Preset(
-            "Facts from daily batches, kept forever; five facts for each answer",
+            "Facts from daily batches, without default expiry or decay; at most five hits an answer",
             {
                 "context.budget": 4_096,
                 "context.sections.relevant": 500,
@@ -56,7 +56,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "002": Preset(
-            "Ten messages, three summaries and facts of the tier `profile` in a context of fixed size",
+            "Ten messages, three summaries and facts in a context of at most 1,300 tokens",
             {
                 "recent_messages": 10,
                 "time_stamps.enabled": False,

@@ -58,7 +58,7 @@ class Reply(Contract):
     error: AskError | None = Field(default=None, description="Error, if there is no result.")
     warnings: tuple[Text, ...] | None = Field(
         default=None,
-        description="Fields of the request that are unknown to the verb and have no effect.",
+        description="Warnings, such as a field of the request that the verb does not know and ignores.",
     )
 
 
@@ -83,7 +83,7 @@ class StoredMessage(RenderedMessage):
     id: Identifier = Field(description="Event id of the message.")
     sent_at: Moment = Field(description="Time of the message.")
     task_id: Identifier | None = Field(
-        default=None, description="Id of the task that a tool result belongs to."
+        default=None, description="Id of the bot's task that a tool result belongs to."
     )
 
 
@@ -91,7 +91,8 @@ class ContextV1(Contract):
     """Return the context for a model's next answer."""
 
     query: Text | None = Field(
-        default=None, description="User's message, for which relevant memory is found."
+        default=None,
+        description="User's message, for which memory is searched. Default: the last message of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
@@ -102,13 +103,16 @@ class ContextV1(Contract):
     )
     min_seq: Sequence | None = Field(
         default=None,
-        description="Wait until the reply reflects the log up to this position, which a publish returned.",
+        description="Log position, such as a publish returns, that the reply should reflect; `seen_seq` of "
+        "the reply shows whether it does.",
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Time or log position as of which to answer. Default: now."
+        default=None,
+        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
+        "made a snapshot of it. Default: now.",
     )
     task_id: Identifier | None = Field(
-        default=None, description="Id of the task whose tool results are added to the query."
+        default=None, description="Id of the bot's task whose tool results are added to the query."
     )
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
@@ -200,10 +204,14 @@ class HistoryV1(Contract):
         default=None, description="Id of the conversation. Default: the current conversation."
     )
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Time or log position as of which to answer. Default: now."
+        default=None,
+        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
+        "made a snapshot of it. Default: now.",
     )
 
 
@@ -221,7 +229,9 @@ class ProfileV1(Contract):
         default=None, description="Fields to set; the value `null` removes a field."
     )
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
 
 
@@ -235,7 +245,9 @@ class StatusV1(Contract):
     """Return counts of stored messages of a user, the lag behind the log, and the rejected events."""
 
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     event_seq: Sequence | None = Field(
         default=None,
@@ -264,7 +276,7 @@ class EventOutcome(Contract):
         "not handled yet."
     )
     rejected: RejectedEvent | None = Field(
-        default=None, description="Reason of the rejection, if the event was rejected."
+        default=None, description="Reason for the rejection, if the event was rejected."
     )
 
 

@@ -28,7 +28,10 @@ class StoredFact(Fact):
 
     id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
     saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
-    score: float | None = Field(default=None, description="Relevance to the query; absent without a query.")
+    score: float | None = Field(
+        default=None,
+        description="Relevance to a query; absent in a reply without a query, such as that of `read`.",
+    )
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
         description="Names and numbers in the fact that its source messages do not contain, if any; "
@@ -62,10 +65,14 @@ class SearchRequest(Contract):
     )
     explain: bool = Field(default=False, description="Return the parts of each score.")
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="Time or log position as of which to answer. Default: now."
+        default=None,
+        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
+        "made a snapshot of it. Default: now.",
     )
     collection: Text | None = Field(
         default=None,
@@ -93,7 +100,9 @@ class SearchV2(SearchRequest):
 class SearchV1(SearchRequest):
     """Search memory for a query."""
 
-    scope: tuple[Scope, ...] = Field(default=("memories",), description="Scope to search.")
+    scope: tuple[Scope, ...] = Field(
+        default=("memories",), description="Scopes to search: facts, messages or documents."
+    )
 
     def upcast(self) -> SearchV2:
         """Return the same request in version 2."""
@@ -106,7 +115,7 @@ class DocumentPassage(Contract):
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
-        default=None, description="Collection of the document, such as a repository."
+        default=None, description="Name of the document's collection, such as a repository."
     )
     first_line: int = Field(ge=1, description="Number of the first line of the hit in the document, from 1.")
     last_line: int = Field(ge=1, description="Number of the last line of the hit in the document.")
@@ -122,10 +131,12 @@ class SearchHitV2(Contract):
     )
     score: float = Field(description="Relevance to the query; higher is better.")
     at: Moment | None = Field(
-        default=None, description="Time at which the message was sent, or the item was saved."
+        default=None,
+        description="Time at which the message was sent, or the fact or summary was saved; absent for "
+        "documents.",
     )
     parts: dict[str, float] | None = Field(
-        default=None, description="Parts of the score, if `explain` is set."
+        default=None, description="Parts of the score by name, if `explain` is set."
     )
     passage: DocumentPassage | None = Field(
         default=None, description="For a document: place of the text in the document."
@@ -187,7 +198,8 @@ class SaveReplyV1(Reply):
     )
     id: Identifier | None = Field(
         default=None,
-        description="Id of the fact that was saved, or of the known fact that it updated or confirmed.",
+        description="Id of the fact that was saved, or of the known fact that was updated or confirmed, or "
+        "for which the fact was rejected.",
     )
     reason: Text | None = Field(default=None, description="Human-readable reason for a refusal.")
     rule: Reason | None = Field(default=None, description="Rule that refused the fact.")
@@ -199,7 +211,9 @@ class ReadV1(Contract):
     tier: Tier | None = Field(default=None, description="Tier to return. Default: all tiers.")
     limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     after: Text | None = Field(
         default=None,
@@ -212,7 +226,9 @@ class GetV2(Contract):
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     scope: FoundScope | None = Field(
         default=None,
@@ -254,7 +270,9 @@ class FactReplyV1(Reply):
     """One fact, with its former versions."""
 
     fact: StoredFact | None = Field(default=None, description="Current version of the fact.")
-    versions: tuple[Fact, ...] = Field(default=(), description="Former versions of the fact, newest first.")
+    versions: tuple[Fact, ...] = Field(
+        default=(), description="Former versions of the fact, newest first, at most 99."
+    )
 
 
 class DocumentInfo(Contract):
@@ -264,7 +282,7 @@ class DocumentInfo(Contract):
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
-        default=None, description="Collection of the document, such as a repository."
+        default=None, description="Name of the document's collection, such as a repository."
     )
     origin: Origin | None = Field(
         default=None,
@@ -343,9 +361,9 @@ class UpdateV1(FactChanges):
 
 
 class UpdateV2(FactChanges):
-    """Change the fact of an id, or the one fact that a query clearly means; omitted fields do not change."""
+    """Change the fact with an id, or the fact that a query clearly means; omitted fields do not change."""
 
-    id: Identifier | None = Field(default=None, description="Id of the fact.")
+    id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id. The fact is changed if it "
@@ -357,7 +375,7 @@ class UpdateV2(FactChanges):
 class ForgetV1(Contract):
     """Forget a fact, named by its id or by a query that clearly means one fact."""
 
-    id: Identifier | None = Field(default=None, description="Id of the fact.")
+    id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id. The fact is removed if it "
@@ -409,13 +427,18 @@ class TasksV1(Contract):
     """List, add, finish or remove tasks of the user."""
 
     action: Literal["list", "add", "done", "remove"] = Field(default="list", description="Action to perform.")
-    task_id: Identifier | None = Field(default=None, description="Id of the task, for `done` and `remove`.")
+    task_id: Identifier | None = Field(
+        default=None,
+        description="Id of the task. Default for `add`: a new UUID; `done` and `remove` require the id.",
+    )
     text: Text | None = Field(default=None, description="Text of the task, for `add`.")
     due_at: MomentOrDay | None = Field(
         default=None, description="Time at which the task is due, for `add`; a bare date is midnight UTC."
     )
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
 
 
@@ -432,7 +455,9 @@ class TasksReplyV1(Reply):
     """The tasks, oldest first."""
 
     tasks: tuple[Task, ...] = Field(default=(), description="Tasks, oldest first.")
-    task_id: Identifier | None = Field(default=None, description="Id of the task that was changed.")
+    task_id: Identifier | None = Field(
+        default=None, description="Id of the task that was added, done or removed."
+    )
 
 
 class DocumentV1(Contract):
@@ -440,7 +465,8 @@ class DocumentV1(Contract):
 
     action: Literal["list", "add", "remove"] = Field(default="list", description="Action to perform.")
     document_id: Identifier | None = Field(
-        default=None, description="Id of the document, for `add` and `remove`."
+        default=None,
+        description="Id of the document. Default for `add`: a new UUID; `remove` requires the id.",
     )
     title: Text | None = Field(default=None, description="Title of the document.")
     text: Text | None = Field(default=None, description="Whole text of the document, for `add`.")
@@ -451,14 +477,16 @@ class DocumentV1(Contract):
         "lists only documents of this collection. Default: all documents.",
     )
     min_seq: Sequence | None = Field(
-        default=None, description="Wait until the reply reflects the log up to this position."
+        default=None,
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does.",
     )
     origin: Origin | None = Field(
         default=None,
         description="For `add`: kind of the indexed folder, if the document is a file of a folder.",
     )
     limit: int = Field(
-        default=1000, ge=0, le=1000, description="Maximum number of documents of one reply; 0: none."
+        default=1000, ge=0, le=1000, description="Maximum number of documents that one reply lists; 0: none."
     )
     after: Text | None = Field(
         default=None, description="`next` of the previous page. Default: the first page."
@@ -469,7 +497,9 @@ class DocumentReplyV1(Reply):
     """One page of documents."""
 
     documents: tuple[DocumentInfo, ...] = Field(default=(), description="Documents, ordered by id.")
-    document_id: Identifier | None = Field(default=None, description="Id of the document that was changed.")
+    document_id: Identifier | None = Field(
+        default=None, description="Id of the document that was added or removed."
+    )
     next: Text | None = Field(
         default=None, description="Value of `after` for the next page; absent on the last page."
     )
@@ -479,7 +509,7 @@ class EraseV1(Contract):
     """Erase the user, or one conversation, for good."""
 
     conversation: Identifier | None = Field(
-        default=None, description="Conversation to erase. Default: the whole user."
+        default=None, description="Conversation to erase. Default: all content of the user."
     )
     verify: bool = Field(
         default=False,

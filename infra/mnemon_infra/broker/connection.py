@@ -41,7 +41,7 @@ async def report_error(error: Exception) -> None:
         log.error(
             "permission denied by the server",
             error=str(error),
-            next_step="allow this subject in the server's configuration",
+            next_step="allow the subject that `error` names in the server's configuration",
         )
     else:
         log.warning("connection error reported", error=str(error) or type(error).__name__)

@@ -296,9 +296,9 @@ def _add_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[st
 def _describe_unknown_verb(address: Address) -> str:
     contract = VERBS.get(address.name)
     if contract is None:
-        return f"there is no verb {address.name!r}; there are: {', '.join(VERBS)}"
+        return f"there is no verb {address.name!r}; use one of: {', '.join(VERBS)}"
     latest = len(contract.requests)
-    return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
+    return f"there is no version v{address.version} of {address.name}; the latest is v{latest}"
 
 
 def _build_error_reply(verb: str, error: Exception) -> ErrorReply:
@@ -311,7 +311,8 @@ def _build_error_reply(verb: str, error: Exception) -> ErrorReply:
     return ErrorReply(
         error=AskError(
             code="internal",
-            message="an internal error; the log messages of `retrieve` have the cause",
+            message="the request failed with an internal error; the log messages of `retrieve` have the "
+            "cause",
             retryable=True,
         )
     )

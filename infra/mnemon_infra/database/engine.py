@@ -121,7 +121,8 @@ async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResul
 def make_timeout_error() -> DatabaseUnavailable:
     """Return the error for an answer that does not arrive within `ANSWER_WAIT` seconds."""
     return DatabaseUnavailable(
-        f"no answer within {ANSWER_WAIT:g} s. If it repeats, check PostgreSQL and its load"
+        f"no answer within {ANSWER_WAIT:g} s from PostgreSQL. If this happens again, check the server and "
+        "its load"
     )
 
 

@@ -66,6 +66,6 @@ def _create_account() -> None:
         subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 (nothing of it is input)
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoAccount(
-            f"PostgreSQL does not run as root, and the account {NAME!r} cannot be created ({error}): "
-            "create it, or run as an ordinary user"
+            f"PostgreSQL does not run as root, and the account {NAME!r} cannot be created ({error}): create "
+            "the account, or run mnemon as an ordinary user"
         ) from error

@@ -54,8 +54,8 @@ def check_log_key(home: Path, key: str | None) -> None:
     if record is not None:
         if not compare_digest(_hash_key(key, record["salt"]), record["scrypt"]):
             raise LogKeyRefused(
-                f"the log in {home} is encrypted with another key than {VARIABLE} has: set {VARIABLE} "
-                "to the key that encrypted the log"
+                f"the log in {home} is encrypted with a key other than {VARIABLE}: set {VARIABLE} to the "
+                "key that encrypted the log"
             )
         return
     if encrypted:

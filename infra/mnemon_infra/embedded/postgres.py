@@ -89,8 +89,8 @@ class Postgres(ServerProcess):
             self.account.own(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
             raise ServerFailed(
-                f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: "
-                "choose a data folder with a shorter path"
+                f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: choose a "
+                "data folder with a short path of ASCII letters and digits"
             )
         self._remove_stale_lock()
 
@@ -154,8 +154,8 @@ class Postgres(ServerProcess):
             raise
         if process.returncode:
             raise ServerFailed(
-                f"{program} failed: {output.decode(errors='replace').strip()}. Check the space and "
-                f"the rights of the folder {self._home.parent}"
+                f"{program} failed: {output.decode(errors='replace').strip()}. Check the free space and the "
+                f"permissions of the folder {self._home.parent}"
             )
 
     def _postmaster(self) -> list[str]:

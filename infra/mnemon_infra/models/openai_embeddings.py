@@ -135,7 +135,9 @@ class _EmbeddingEndpoint:
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
             case 408 | 409 | 429:
-                return EmbeddingUnavailable(f"{self._at} {describe_pause(status)} (HTTP {status})")
+                return EmbeddingUnavailable(
+                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later"
+                )
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
@@ -144,7 +146,9 @@ class _EmbeddingEndpoint:
                     "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return EmbeddingUnavailable(f"{self._at} failed (HTTP {status})")
+                return EmbeddingUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
 
 
 class OpenAIEmbeddings:
@@ -276,8 +280,8 @@ def _read_key(deployment: Deployment) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise EmbeddingNotConfigured(
-            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
-            "the key again, without line breaks and typographic quotation marks"
+            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set the "
+            "key again, without line breaks or typographic quotation marks"
         )
     return key or NO_KEY
 

@@ -172,15 +172,19 @@ class RerankerEndpoint:
                 why = f"refuses the key (HTTP {status}): check MNEMON_RERANKER_API_KEY"
             case 404:
                 why = (
-                    f"has no model {model}, or another path (HTTP 404): check the setting "
+                    f"has no model {model}, or not this path (HTTP 404): check the setting "
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
             case 408 | 409 | 429:
-                return RerankerUnavailable(f"{self._at} {describe_pause(status)} (HTTP {status})")
+                return RerankerUnavailable(
+                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later"
+                )
             case _ if status < 500:
                 why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
             case _:
-                return RerankerUnavailable(f"{self._at} failed (HTTP {status})")
+                return RerankerUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
         return RerankerRefused(f"{self._at} {why}")
 
 

@@ -56,9 +56,11 @@ class ApiKey(Contract):
     scopes: tuple[Scope, ...] = Field(description="Permissions of the key.")
     user: Identifier | None = Field(
         default=None,
-        description="User to whose memory the key is restricted. Default: all users of the tenant.",
+        description="User whose memory the key can use. Default: all users of the tenant.",
     )
-    name: Text | None = Field(default=None, description="Note that tells people what uses the key.")
+    name: Text | None = Field(
+        default=None, description="Name of the key for people, such as that of the program with the key."
+    )
     created_at: Moment = Field(description="Time at which the key was created.")
     digest: Text = Field(description="SHA-256 of the secret, in hexadecimal.")
 

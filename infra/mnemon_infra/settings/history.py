@@ -136,10 +136,10 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     try:
         entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
     except (KeyNotFoundError, BadRequestError) as error:
-        whose, option = ("", "") if tenant is None else (f" of tenant {tenant}", f" --tenant {tenant}")
+        option = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
-            f"revision {revision} has no settings{whose} that can be set again; list the revisions: mnemon "
-            f"settings history{option}"
+            f"revision {revision} is not kept for these settings, or is a deletion; list the revisions: "
+            f"mnemon settings history{option}"
         ) from error
     document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)

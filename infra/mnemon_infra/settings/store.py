@@ -174,7 +174,9 @@ class LiveSettings:
             except nats.errors.Error as error:
                 problem = repr(error)
                 if isinstance(error, NotFoundError):
-                    problem = f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set again"
+                    problem = (
+                        f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set values again"
+                    )
                 if problem != said:
                     log.error("settings read failed, former settings stay", error=problem)
                 said = problem

@@ -151,7 +151,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         # At another address, scrapers may use any name of the machine.
         if self._is_local and not is_address_or_localhost(parse_host_name(self.headers.get("Host", ""))):
-            error = {"error": "the header Host names another machine: use an address, or localhost"}
+            error = {"error": "the header Host names another machine: use an IP address, or localhost"}
             self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
             return
         match urlsplit(self.path).path:

@@ -53,7 +53,7 @@ class EmbeddingMetadata(BaseModel):
             VectorsOutdated: another model made the vectors, or their model is not recorded.
         """
         if recorded is None:
-            raise VectorsOutdated(f"{place} do not name their embedding model: run `mnemon reindex`")
+            raise VectorsOutdated(f"{place} have no record of their embedding model: run `mnemon reindex`")
         if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}: "

@@ -378,7 +378,7 @@ export class MemoryClient implements AsyncDisposable {
     const { outcome, rejected } = await this.outcome(user, seq);
     if (rejected) throw new EventRejected(rejected);
     if (outcome !== "waiting") return;
-    const message = `event ${seq} is stored, and not applied yet; ask for its outcome later`;
+    const message = `event ${seq} is stored, but not applied yet; request its outcome later`;
     throw new AskFailed({ code: "timeout", message, retryable: true });
   }
 

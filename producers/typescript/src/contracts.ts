@@ -81,7 +81,7 @@ export interface ContextReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which relevant memory is found.
+   * User's message, for which memory is searched. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -224,15 +224,15 @@ export interface ContextV1 {
    */
   budget?: number | null;
   /**
-   * Wait until the reply reflects the log up to this position, which a publish returned.
+   * Log position, such as a publish returns, that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
-   * Time or log position as of which to answer. Default: now.
+   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
-   * Id of the task whose tool results are added to the query.
+   * Id of the bot's task whose tool results are added to the query.
    */
   task_id?: string | null;
   /**
@@ -257,7 +257,7 @@ export interface DocumentReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -265,7 +265,7 @@ export interface DocumentReplyV1 {
    */
   documents: DocumentInfo[];
   /**
-   * Id of the document that was changed.
+   * Id of the document that was added or removed.
    */
   document_id?: string;
   /**
@@ -290,7 +290,7 @@ export interface DocumentInfo {
    */
   source?: string;
   /**
-   * Collection of the document, such as a repository.
+   * Name of the document's collection, such as a repository.
    */
   collection?: string;
   /**
@@ -311,7 +311,7 @@ export interface DocumentV1 {
    */
   action?: "list" | "add" | "remove";
   /**
-   * Id of the document, for `add` and `remove`.
+   * Id of the document. Default for `add`: a new UUID; `remove` requires the id.
    */
   document_id?: string | null;
   /**
@@ -331,7 +331,7 @@ export interface DocumentV1 {
    */
   collection?: string | null;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -339,7 +339,7 @@ export interface DocumentV1 {
    */
   origin?: ("folder" | "repository") | null;
   /**
-   * Maximum number of documents of one reply; 0: none.
+   * Maximum number of documents that one reply lists; 0: none.
    */
   limit?: number;
   /**
@@ -360,7 +360,7 @@ export interface EraseReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -399,7 +399,7 @@ export interface EraseReplyV1 {
  */
 export interface EraseV1 {
   /**
-   * Conversation to erase. Default: the whole user.
+   * Conversation to erase. Default: all content of the user.
    */
   conversation?: string | null;
   /**
@@ -425,7 +425,7 @@ export interface ForgetReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -492,7 +492,7 @@ export interface FactCandidate {
  */
 export interface ForgetV1 {
   /**
-   * Id of the fact.
+   * Id of the fact; give either `id` or `query`.
    */
   id?: string | null;
   /**
@@ -513,7 +513,7 @@ export interface GetReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -521,7 +521,7 @@ export interface GetReplyV1 {
    */
   fact?: StoredFact;
   /**
-   * Former versions of the fact, newest first.
+   * Former versions of the fact, newest first, at most 99.
    */
   versions: Fact[];
   /**
@@ -576,7 +576,7 @@ export interface StoredFact {
    */
   saved_at?: string;
   /**
-   * Relevance to the query; absent without a query.
+   * Relevance to a query; absent in a reply without a query, such as that of `read`.
    */
   score?: number;
   /**
@@ -644,7 +644,7 @@ export interface ConversationMessage {
    */
   sent_at: string;
   /**
-   * Id of the task that a tool result belongs to.
+   * Id of the bot's task that a tool result belongs to.
    */
   task_id?: string;
   /**
@@ -669,7 +669,7 @@ export interface DocumentText {
    */
   source?: string;
   /**
-   * Collection of the document, such as a repository.
+   * Name of the document's collection, such as a repository.
    */
   collection?: string;
   /**
@@ -735,7 +735,7 @@ export interface GetV1 {
    */
   id: string;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -756,7 +756,7 @@ export interface GetV2 {
    */
   id: string;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -781,7 +781,7 @@ export interface HistoryReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -822,7 +822,7 @@ export interface StoredMessage {
    */
   sent_at: string;
   /**
-   * Id of the task that a tool result belongs to.
+   * Id of the bot's task that a tool result belongs to.
    */
   task_id?: string;
 }
@@ -839,11 +839,11 @@ export interface HistoryV1 {
    */
   conversation?: string | null;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
-   * Time or log position as of which to answer. Default: now.
+   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
    */
   as_of?: string | Date | number | null;
 }
@@ -860,7 +860,7 @@ export interface ProfileReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -881,7 +881,7 @@ export interface ProfileV1 {
     [k: string]: JsonValue;
   } | null;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
 }
@@ -898,7 +898,7 @@ export interface FactsReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -927,7 +927,7 @@ export interface ReadV1 {
    */
   limit?: number;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -948,7 +948,7 @@ export interface SaveReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -956,7 +956,7 @@ export interface SaveReplyV1 {
    */
   decision?: "saved" | "updated" | "confirmed" | "rejected";
   /**
-   * Id of the fact that was saved, or of the known fact that it updated or confirmed.
+   * Id of the fact that was saved, or of the known fact that was updated or confirmed, or for which the fact was rejected.
    */
   id?: string;
   /**
@@ -993,7 +993,7 @@ export interface SearchReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1026,11 +1026,11 @@ export interface SearchHit {
    */
   score: number;
   /**
-   * Time at which the message was sent, or the item was saved.
+   * Time at which the message was sent, or the fact or summary was saved; absent for documents.
    */
   at?: string;
   /**
-   * Parts of the score, if `explain` is set.
+   * Parts of the score by name, if `explain` is set.
    */
   parts?: {
     [k: string]: number;
@@ -1053,7 +1053,7 @@ export interface DocumentPassage {
    */
   source?: string;
   /**
-   * Collection of the document, such as a repository.
+   * Name of the document's collection, such as a repository.
    */
   collection?: string;
   /**
@@ -1082,7 +1082,7 @@ export interface SearchV1 {
    */
   threshold?: number | null;
   /**
-   * Scope to search.
+   * Scopes to search: facts, messages or documents.
    */
   scope?: ("memories" | "messages" | "documents")[];
   /**
@@ -1090,11 +1090,11 @@ export interface SearchV1 {
    */
   explain?: boolean;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
-   * Time or log position as of which to answer. Default: now.
+   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1119,7 +1119,7 @@ export interface SearchReplyV2 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1152,11 +1152,11 @@ export interface SearchHitV2 {
    */
   score: number;
   /**
-   * Time at which the message was sent, or the item was saved.
+   * Time at which the message was sent, or the fact or summary was saved; absent for documents.
    */
   at?: string;
   /**
-   * Parts of the score, if `explain` is set.
+   * Parts of the score by name, if `explain` is set.
    */
   parts?: {
     [k: string]: number;
@@ -1192,11 +1192,11 @@ export interface SearchV2 {
    */
   explain?: boolean;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
-   * Time or log position as of which to answer. Default: now.
+   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1229,7 +1229,7 @@ export interface StatusReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1303,7 +1303,7 @@ export interface EventOutcome {
    */
   outcome: "applied" | "rejected" | "waiting";
   /**
-   * Reason of the rejection, if the event was rejected.
+   * Reason for the rejection, if the event was rejected.
    */
   rejected?: RejectedEvent;
 }
@@ -1312,7 +1312,7 @@ export interface EventOutcome {
  */
 export interface StatusV1 {
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -1333,7 +1333,7 @@ export interface TasksReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1341,7 +1341,7 @@ export interface TasksReplyV1 {
    */
   tasks: Task[];
   /**
-   * Id of the task that was changed.
+   * Id of the task that was added, done or removed.
    */
   task_id?: string;
 }
@@ -1375,7 +1375,7 @@ export interface TasksV1 {
    */
   action?: "list" | "add" | "done" | "remove";
   /**
-   * Id of the task, for `done` and `remove`.
+   * Id of the task. Default for `add`: a new UUID; `done` and `remove` require the id.
    */
   task_id?: string | null;
   /**
@@ -1387,7 +1387,7 @@ export interface TasksV1 {
    */
   due_at?: string | Date | null;
   /**
-   * Wait until the reply reflects the log up to this position.
+   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
 }
@@ -1404,7 +1404,7 @@ export interface FactReplyV1 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1412,7 +1412,7 @@ export interface FactReplyV1 {
    */
   fact?: StoredFact;
   /**
-   * Former versions of the fact, newest first.
+   * Former versions of the fact, newest first, at most 99.
    */
   versions: Fact[];
 }
@@ -1459,7 +1459,7 @@ export interface UpdateReplyV2 {
    */
   error?: AskError;
   /**
-   * Fields of the request that are unknown to the verb and have no effect.
+   * Warnings, such as a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1467,7 +1467,7 @@ export interface UpdateReplyV2 {
    */
   fact?: StoredFact;
   /**
-   * Former versions of the fact, newest first.
+   * Former versions of the fact, newest first, at most 99.
    */
   versions: Fact[];
   /**
@@ -1476,7 +1476,7 @@ export interface UpdateReplyV2 {
   candidates: FactCandidate[];
 }
 /**
- * Change the fact of an id, or the one fact that a query clearly means; omitted fields do not change.
+ * Change the fact with an id, or the fact that a query clearly means; omitted fields do not change.
  */
 export interface UpdateV2 {
   /**
@@ -1500,7 +1500,7 @@ export interface UpdateV2 {
    */
   expires_at?: string | Date | null;
   /**
-   * Id of the fact.
+   * Id of the fact; give either `id` or `query`.
    */
   id?: string | null;
   /**
@@ -1513,7 +1513,7 @@ export interface UpdateV2 {
  */
 export interface BatchCompletedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1521,11 +1521,11 @@ export interface BatchCompletedV1 {
    */
   batch_id: string;
   /**
-   * Number of requests with an answer.
+   * Number of the user's windows that were answered.
    */
   answered: number;
   /**
-   * Number of requests without an answer.
+   * Number of the user's windows without an answer.
    */
   failed?: number;
 }
@@ -1534,7 +1534,7 @@ export interface BatchCompletedV1 {
  */
 export interface BatchFailedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1542,7 +1542,7 @@ export interface BatchFailedV1 {
    */
   batch_id: string;
   /**
-   * Error message of the provider, or mnemon's reason.
+   * Error of the provider, or mnemon's reason for giving up the batch.
    */
   error: string;
 }
@@ -1551,7 +1551,7 @@ export interface BatchFailedV1 {
  */
 export interface BatchIntendedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1571,11 +1571,11 @@ export interface BatchIntendedV1 {
    */
   purpose: "extract" | "compact";
   /**
-   * Windows of this user in the batch; separate events list the windows of other users.
+   * Windows of this user in the batch, at most 40; further events list the other windows.
    */
   windows: Window[];
   /**
-   * Maximum cost of these windows in US dollars; absent if the tenant has no budget.
+   * Estimated cost of these windows in US dollars, with the longest answers; absent if the tenant has no budget.
    */
   usd?: number | null;
 }
@@ -1638,7 +1638,7 @@ export interface FactPair {
  */
 export interface BatchSubmittedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1655,7 +1655,7 @@ export interface BatchSubmittedV1 {
  */
 export interface ClearedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
 }
@@ -1664,7 +1664,7 @@ export interface ClearedV1 {
  */
 export interface DocumentAddedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1684,7 +1684,7 @@ export interface DocumentAddedV1 {
    */
   source?: string | null;
   /**
-   * Collection of the document, such as a repository.
+   * Name of the document's collection, such as a repository.
    */
   collection?: string | null;
   /**
@@ -1707,7 +1707,7 @@ export interface DocumentAddedV1 {
  */
 export interface DocumentRemovedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1720,7 +1720,7 @@ export interface DocumentRemovedV1 {
  */
 export interface FactComparedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1740,7 +1740,7 @@ export interface FactComparedV1 {
    */
   other_version: string;
   /**
-   * `same`: both facts say the same; `update`: the newer fact replaces the older fact; `different`: both facts are kept. Absent: the answer was unusable, and the pair is compared again, at most three times in total.
+   * `same`: both facts say the same; `update`: the newer fact replaces the older fact; `different`: both facts are kept. Absent: the answer was unusable, and the pair is compared again, unless this was the third comparison.
    */
   relation?: ("same" | "update" | "different") | null;
   /**
@@ -1790,7 +1790,7 @@ export interface Lineage {
  */
 export interface FactConfirmedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1806,7 +1806,7 @@ export interface FactConfirmedV1 {
    */
   fact_id: string;
   /**
-   * Reasons of the decision.
+   * Reasons for the decision.
    */
   decision: Decision;
   /**
@@ -1815,7 +1815,7 @@ export interface FactConfirmedV1 {
   lineage?: Lineage;
 }
 /**
- * Reasons of a decision by dedupe.
+ * Reasons for a decision by dedupe.
  */
 export interface Decision {
   /**
@@ -1823,7 +1823,7 @@ export interface Decision {
    */
   proposal_id: string;
   /**
-   * Id of the fact with which the proposal was compared last.
+   * Id of the known fact that matched the proposal best, or that the proposal replaces.
    */
   nearest?: string | null;
   /**
@@ -1831,19 +1831,19 @@ export interface Decision {
    */
   similarity?: number | null;
   /**
-   * Similarity above which the proposal and the fact say the same, if alignment leaves the pair undecided.
+   * Similarity above which two facts say the same, if alignment leaves them undecided.
    */
   duplicate_threshold?: number | null;
   /**
-   * Similarity above which the proposal updates the fact.
+   * Similarity above which a proposal updates a fact, if alignment leaves them undecided.
    */
   update_threshold?: number | null;
   /**
-   * Embedding model that measured the similarity.
+   * Embedding model whose vectors gave the similarity.
    */
   embedding_model?: string | null;
   /**
-   * Relation of the proposal to the nearest fact.
+   * Relation of the proposal to the `nearest` fact.
    */
   relation?: ("same" | "update" | "undecided" | "different") | null;
   /**
@@ -1860,7 +1860,7 @@ export interface Decision {
  */
 export interface FactEvictedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1872,7 +1872,7 @@ export interface FactEvictedV1 {
    */
   tier: "profile" | "working" | "archive";
   /**
-   * Maximum number of facts that was reached: of the tier, or of the user.
+   * Limit that was reached: the maximum number of facts of the tier, or of the user.
    */
   limit: number;
 }
@@ -1881,7 +1881,7 @@ export interface FactEvictedV1 {
  */
 export interface FactExpiredV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1889,7 +1889,7 @@ export interface FactExpiredV1 {
    */
   fact_id: string;
   /**
-   * Expiry date of the fact.
+   * Time at which the fact expired.
    */
   expires_at: string | Date;
 }
@@ -1898,7 +1898,7 @@ export interface FactExpiredV1 {
  */
 export interface FactForgottenV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1914,7 +1914,7 @@ export interface FactForgottenV1 {
    */
   fact_id: string;
   /**
-   * Reason of the removal.
+   * Reason for the removal.
    */
   reason?:
     | "too_short"
@@ -1935,7 +1935,7 @@ export interface FactForgottenV1 {
  */
 export interface FactMergedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -1955,15 +1955,15 @@ export interface FactMergedV1 {
    */
   merged_id: string;
   /**
-   * Relation of the two facts.
+   * Relation of the newer fact to the older fact.
    */
   relation: "same" | "update";
   /**
-   * The fact after the merge.
+   * The kept fact after the merge.
    */
   fact: Fact;
   /**
-   * The fact before the merge.
+   * The kept fact before the merge.
    */
   former: Fact;
   /**
@@ -1980,7 +1980,7 @@ export interface FactMergedV1 {
  */
 export interface FactProposedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2023,7 +2023,7 @@ export interface FactProposedV1 {
  */
 export interface FactRejectedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2060,7 +2060,7 @@ export interface FactRejectedV1 {
  */
 export interface FactSavedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2080,7 +2080,7 @@ export interface FactSavedV1 {
    */
   fact: Fact;
   /**
-   * Reasons of the decision.
+   * Reasons for the decision.
    */
   decision: Decision;
   /**
@@ -2093,7 +2093,7 @@ export interface FactSavedV1 {
  */
 export interface FactUpdatedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2117,7 +2117,7 @@ export interface FactUpdatedV1 {
    */
   former: Fact;
   /**
-   * Reasons of the decision; absent if the fact was edited by hand.
+   * Reasons for the decision; absent if the fact was edited by hand.
    */
   decision?: Decision | null;
   /**
@@ -2130,7 +2130,7 @@ export interface FactUpdatedV1 {
  */
 export interface MessageV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2138,7 +2138,7 @@ export interface MessageV1 {
    */
   role: "user" | "assistant" | "tool" | "system";
   /**
-   * Text of the message; can be empty, for example if the assistant only called tools.
+   * Text of the message; may be empty, for example if `tool_calls` is given.
    */
   content: string;
   /**
@@ -2150,11 +2150,11 @@ export interface MessageV1 {
    */
   name?: string | null;
   /**
-   * Id of the task that a tool result belongs to; `context` accepts the id as `task_id`.
+   * Id of the bot's task that a tool result belongs to; `context` accepts the id as `task_id`. The tasks of the verb `tasks` are others.
    */
   task_id?: string | null;
   /**
-   * Tools that the assistant called for this answer.
+   * Calls of tools that the assistant made in this message.
    */
   tool_calls?: ToolCall[] | null;
   /**
@@ -2173,7 +2173,7 @@ export interface ToolCall {
    */
   name: string;
   /**
-   * Id of the call, from the model.
+   * Id of the call, as the model gave it.
    */
   id?: string | null;
   /**
@@ -2186,7 +2186,7 @@ export interface ToolCall {
  */
 export interface ModelCalledV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2236,7 +2236,7 @@ export interface Tokens {
  */
 export interface ModelCalledV2 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2269,7 +2269,7 @@ export interface ModelCalledV2 {
  */
 export interface ProfileSetV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2286,7 +2286,7 @@ export interface ProfileSetV1 {
  */
 export interface StartedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2299,7 +2299,7 @@ export interface StartedV1 {
  */
 export interface SummaryMergedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2336,7 +2336,7 @@ export interface SummaryMergedV1 {
  */
 export interface SummaryWrittenV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2369,7 +2369,7 @@ export interface SummaryWrittenV1 {
  */
 export interface TaskAddedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2390,7 +2390,7 @@ export interface TaskAddedV1 {
  */
 export interface TaskDoneV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2403,7 +2403,7 @@ export interface TaskDoneV1 {
  */
 export interface TaskRemovedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2412,19 +2412,19 @@ export interface TaskRemovedV1 {
   task_id: string;
 }
 /**
- * A user, or one conversation, was erased for good. The event holds no content.
+ * A user, or one conversation, was erased for good. The event has no content.
  */
 export interface UserErasedV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
-   * Log position below which all content is erased. Events after the erasure stay.
+   * Log position below which the content is erased; 9,007,199,254,740,991: all content before this event. Events after the erasure stay.
    */
   up_to_seq: number;
   /**
-   * Conversation that was erased. Default: the whole user.
+   * Conversation that was erased. Default: all content of the user.
    */
   conversation?: string | null;
   /**
@@ -2460,7 +2460,7 @@ export interface Span {
  */
 export interface WindowAnsweredV1 {
   /**
-   * Identity of the event: a second event with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
+   * Identity of the event: a second event of the user with the same id is a copy and changes nothing. The header Nats-Msg-Id takes precedence; without either, the id is `LOG:<sequence>`.
    */
   id?: string | null;
   /**
@@ -2492,7 +2492,7 @@ export interface WindowAnsweredV1 {
    */
   unusable?: number | null;
   /**
-   * Number of usable facts above the limit; a dead letter keeps these facts.
+   * Number of usable facts above the limit of 50; a dead letter keeps these facts.
    */
   beyond_limit?: number | null;
   /**
@@ -2504,7 +2504,7 @@ export interface WindowAnsweredV1 {
    */
   model?: string | null;
   /**
-   * Failed attempts before the last one, if the outcome is `dead`.
+   * Number of failed attempts before the last one, if the outcome is `dead`.
    */
   attempts?: number | null;
   /**

@@ -17,8 +17,8 @@ const utf8 = new TextEncoder();
 
 /** Returns why a text cannot be stored; undefined if it can. */
 export function findUnstorable(text: string): string | undefined {
-  if (text.includes("\0")) return "must not hold U+0000, which PostgreSQL cannot store";
-  if (LONE_SURROGATE.test(text)) return "must be valid Unicode, and holds a lone surrogate";
+  if (text.includes("\0")) return "must not contain U+0000, which PostgreSQL cannot store";
+  if (LONE_SURROGATE.test(text)) return "must be valid Unicode, and contains a lone surrogate";
   return undefined;
 }
 

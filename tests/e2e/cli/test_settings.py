@@ -114,7 +114,7 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) 
         (("unset", "colour"), "colour: is not a setting"),
         (
             ("rollback", "7"),
-            "revision 7 has no settings that can be set again; list the revisions: mnemon settings history",
+            "revision 7 is not kept for these settings, or is a deletion",
         ),
     ):
         refused = await settings(*arguments)

@@ -138,8 +138,8 @@ def test_parse_raises_nothing_but_invalid_subject(subject: str) -> None:
     [
         ("", "must not be empty"),
         ("a\0b", r"U\+0000"),
-        ("x" * 256, "at most 255 bytes, this one has 256"),
-        ("Ж" * 128, "at most 255 bytes, this one has 256"),
+        ("x" * 256, "at most 255 bytes; this one has 256"),
+        ("Ж" * 128, "at most 255 bytes; this one has 256"),
         ("a\ud800", "lone surrogate"),
     ],
 )
@@ -186,7 +186,7 @@ def test_known_spellings(identifier: str, token: str) -> None:
         ("ask.acme.u42.v1", "expected ask.<tenant>.<user>.<verb>.v<N>"),
         ("work.persist.acme.u42", "expected a subject of chat, memory or ask"),
         ("", "expected a subject of chat, memory or ask"),
-        ("chat.acme.u42.-.Message.v1", "event 'Message'"),
+        ("chat.acme.u42.-.Message.v1", "name 'Message'"),
         ("chat.acme.u42.-.message.1", "version '1': expected v1, v2"),
         ("chat.acme.u42.-.message.v0", "version 'v0'"),
         ("chat.acme.u42.-.message.v01", "version 'v01'"),

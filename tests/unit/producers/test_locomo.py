@@ -104,7 +104,7 @@ def test_a_list_of_samples_is_read_too() -> None:
         ("", "the file: "),
         ("[1]", "object"),
         ('{"conversation": {}}', "sample_id"),
-        (json.dumps({"sample_id": "c", "conversation": {}}), "c: speaker_a is missing"),
+        (json.dumps({"sample_id": "c", "conversation": {}}), "c: the field speaker_a is missing"),
         (json.dumps(sample(session_1=[turn("Ann", "D1:1", "Hi!")])), "session_1_date_time is missing"),
         (
             json.dumps(sample(session_1=[turn("Ann", "D1:1", "Hi!")], session_1_date_time="8 May")),
@@ -115,7 +115,7 @@ def test_a_list_of_samples_is_read_too() -> None:
             json.dumps(
                 sample(session_1=[turn("Ann", "D1:1", "\0")], session_1_date_time="1:56 pm on 8 May, 2023")
             ),
-            "session_1 D1:1: content: holds",
+            "session_1 D1:1: content: contains",
         ),
     ],
 )

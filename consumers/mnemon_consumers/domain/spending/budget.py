@@ -100,7 +100,7 @@ class Budgets:
         if spent.usd >= limit and not spent.is_told:
             spent.is_told = True
             log.warning(
-                "budget spent, models paused until tomorrow",
+                "budget spent, background work paused until midnight UTC",
                 tenant=tenant,
                 usd=round(spent.usd, 6),
                 usd_per_day=limit,

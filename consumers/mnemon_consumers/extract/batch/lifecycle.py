@@ -151,7 +151,9 @@ class BatchLifecycle:
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:
             case "failed":
-                await self._fail_batch(connection, batch, progress.error or "unknown", blame=True)
+                await self._fail_batch(
+                    connection, batch, progress.error or "the provider gave no reason", blame=True
+                )
             case "ended":
                 await self._read_results(connection, batch, batches, progress)
             case "running":

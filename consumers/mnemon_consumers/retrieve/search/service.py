@@ -281,7 +281,10 @@ class Search:
         self, collection: Collection, question: MemorySearch, ids: IdFilter | None = None
     ) -> list[FusedCandidate]:
         if self._vectors is None:
-            raise VectorsUnavailable("this process has no vector index")
+            raise VectorsUnavailable(
+                "no vector index is open. Set MNEMON_QDRANT_URL or MNEMON_VECTORS_FOLDER; for `as_of`, "
+                "repeat the request when `mnemon rebuild --until` has ended"
+            )
         try:
             async with asyncio.timeout(VECTORS_WAIT):
                 found = await find_candidates(
@@ -296,7 +299,8 @@ class Search:
                 )
         except TimeoutError as error:
             raise VectorsUnavailable(
-                f"the vector store does not answer within {VECTORS_WAIT:g} s. Check the Qdrant server"
+                f"the vector store did not answer within {VECTORS_WAIT:g} s. Check the Qdrant server or, "
+                "with the embedded engine, the load of this machine"
             ) from error
         return select_relevant(found, question.intent.resolved_text, self._thresholds)
 

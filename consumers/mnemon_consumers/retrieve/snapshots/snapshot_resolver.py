@@ -63,7 +63,11 @@ class SnapshotResolver:
         """
         position, then = await self._resolve_moment(owner[0], moment)
         if min_seq is not None and min_seq > position:
-            raise InvalidBody("min_seq", f"{min_seq} is later than `as_of`, which is position {position}")
+            raise InvalidBody(
+                "min_seq",
+                f"{min_seq} is later than `as_of`, which is position {position}; omit `min_seq`, or give a "
+                "later `as_of`",
+            )
         await self._require_not_erased(owner, position)
         reached = await self._find_snapshot(position)
         try:

@@ -71,7 +71,7 @@ class DocumentVerb:
 
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "the document has no words; send its whole text")
+            raise InvalidBody("text", "the text is missing or blank; send the whole text of the document")
         limit = self._settings.get_settings(address.tenant).documents.characters
         if len(request.text) > limit:
             raise InvalidBody(

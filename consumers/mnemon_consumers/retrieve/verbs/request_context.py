@@ -25,9 +25,11 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     except DatabaseUnavailable as error:
         raise Refusal("unavailable", f"the database cannot be used: {error}", retryable=True) from error
     except (nats.errors.Error, TimeoutError) as error:
-        raise Refusal("unavailable", f"the log does not answer: {error!r}", retryable=True) from error
+        problem = f"the log does not answer: {error!r}; repeat the request"
+        raise Refusal("unavailable", problem, retryable=True) from error
     except DatabaseRefused as error:
-        raise Refusal("refused", f"the database refused a value of the request: {error}") from error
+        problem = f"the database refused a value of the request: {error}; change the value"
+        raise Refusal("refused", problem) from error
 
 
 async def await_visibility(read: Awaitable[object]) -> None:

@@ -48,14 +48,14 @@ class TaskVerb:
 
     async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "the field is missing; give the text of the task")
+            raise InvalidBody("text", "the field is missing or blank; give the text of the task")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         return await self._list_tasks(address, await self._log.publish_event(address, event), task_id)
 
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
-            raise InvalidBody("task_id", "the field is missing; name the task")
+            raise InvalidBody("task_id", "the field is missing; give the id of the task")
         seen = await self._memory.load_tasks(address.owner, await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:

@@ -73,9 +73,7 @@ class DeadLimit:
         try:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
-            log.warning(
-                "pause after too many dead letters failed", consumer=self._consumer, error=repr(error)
-            )
+            log.warning("consumer pause failed, retrying", consumer=self._consumer, error=repr(error))
             return
         self._paused_until = now + PAUSE
         ((reason, count),) = Counter(reason for _, reason in self._recent).most_common(1)

@@ -61,8 +61,8 @@ class MessageTooLarge(Exception):
 
     def __init__(self, position: int, size: int, most: int) -> None:
         super().__init__(
-            f"the event at position {position:,} has {size:,} bytes, and the NATS server takes {most:,}: set "
-            "max_payload: 8MB in its configuration"
+            f"the event at position {position:,} has {size:,} bytes, and the NATS server accepts at most "
+            f"{most:,}: set max_payload: 8MB in its configuration"
         )
 
 

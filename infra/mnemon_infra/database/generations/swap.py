@@ -57,7 +57,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
                 await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
             except (LockNotAvailable, DeadlockDetected) as error:
                 raise TablesBusy(
-                    "other transactions hold tables of the live generation: run the command again"
+                    "other transactions lock tables of the live generation: run the command again"
                 ) from error
         yield connection
 

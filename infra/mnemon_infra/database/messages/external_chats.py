@@ -205,8 +205,8 @@ async def _require_columns(
         )
     if missing := [each for each in names if each not in there]:
         raise ExternalChatsUnavailable(
-            f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}: "
-            "name another --layout"
+            f"{schema}.{table} has no column {', '.join(missing)}; its columns are {', '.join(there)}: name "
+            "another --layout"
         )
     return there
 

@@ -121,7 +121,9 @@ def _open_provider(
 
             rules = build_offline_model()
             if model not in (None, rules.model):
-                raise ModelNotConfigured(f"offline has no model {model}: use {rules.model}")
+                raise ModelNotConfigured(
+                    f"the provider offline has no model {model}: set the model to {rules.model}, or unset it"
+                )
             return nullcontext(rules)
         case "openai":
             from mnemon_infra.models.language.openai.model import open_openai

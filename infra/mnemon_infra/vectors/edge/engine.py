@@ -266,8 +266,8 @@ def lock_vectors(folder: Path) -> Iterator[None]:
             yield
     except FolderInUse as error:
         raise VectorsInUse(
-            f"{error}. The embedded vector engine serves one process: run index, dedupe and retrieve "
-            "together in it, or set MNEMON_QDRANT_URL to a Qdrant server, which serves any number"
+            f"{error}. The embedded vector engine serves one process only: run index, dedupe and retrieve "
+            "in one process, or set MNEMON_QDRANT_URL to a Qdrant server, which serves many processes"
         ) from None
 
 

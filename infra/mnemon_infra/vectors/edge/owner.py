@@ -116,7 +116,8 @@ class EdgeOwner:
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
-                f"the Edge owner does not answer: {error!r}. Check that it runs this version of mnemon"
+                f"the Edge owner does not answer: {error!r}. Check that the process with `index` runs, with "
+                "this version of mnemon"
             ) from error
         answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
         if answer.error is not None:
@@ -157,7 +158,7 @@ async def serve_requests(
         except TimeoutError:
             lease.cancel()
             gate.open()
-            return OwnerReply(error="running writes did not end in time: try again")
+            return OwnerReply(error=f"running writes did not end within {_TIMEOUT:g} s: try again")
         return OwnerReply()
 
     async def take(request: OwnerRequest) -> OwnerReply:

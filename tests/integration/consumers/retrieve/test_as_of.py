@@ -168,7 +168,10 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
             "as_of: 2200-01-01T00:00:00Z is in the future; give a past time",
         )
         code, _, said = await problem(stock, verb, as_of=2, min_seq=3, **request)
-        assert (code, said) == ("bad_request", "min_seq: 3 is later than `as_of`, which is position 2")
+        assert (code, said) == (
+            "bad_request",
+            "min_seq: 3 is later than `as_of`, which is position 2; omit `min_seq`, or give a later `as_of`",
+        )
     assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)

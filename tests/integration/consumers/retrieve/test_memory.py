@@ -165,9 +165,9 @@ async def test_errors_are_typed_and_name_the_field(
         (
             "ask.acme.u1.remember.v1",
             "unknown_verb",
-            "there is no verb 'remember'; there are: context,",
+            "there is no verb 'remember'; use one of: context,",
         ),
-        ("ask.acme.u1.history.v7", "unknown_verb", "there is no version 7 of history; the latest is v1"),
+        ("ask.acme.u1.history.v7", "unknown_verb", "there is no version v7 of history; the latest is v1"),
         ("ask.acme.history.v1", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),
         ("ask.acme.u1.history", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),
         ("ask.acme.u1.history.v1.more", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),

@@ -239,7 +239,10 @@ class TestAnthropic(BatchesSuite):
         [
             (402, "requires payment"),
             (403, "refuses the key"),
-            (404, f"has no model {MODEL}, .*check the setting of the model, and MNEMON_ANTHROPIC_URL"),
+            (
+                404,
+                f"has no model {MODEL}, .*check extraction.model and compaction.model, and MNEMON_ANTHR",
+            ),
             (405, f"refuses requests to model {MODEL}"),
         ],
     )

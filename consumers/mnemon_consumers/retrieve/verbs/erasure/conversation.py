@@ -123,7 +123,9 @@ class ConversationEraser:
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
         if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:
             raise Refusal(
-                "unavailable", "the projections are behind the log; nothing was erased", retryable=True
+                "unavailable",
+                "the projections are behind the log, so nothing was erased or counted; repeat the request",
+                retryable=True,
             )
         below = last + 1
         spans, discarded = await self._database.run_query(load_spans(owner, conversation, below))

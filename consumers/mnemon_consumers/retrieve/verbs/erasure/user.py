@@ -79,7 +79,7 @@ class EraseVerb:
     def _answer(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = EraseV1.parse(body or b"{}")
         if request.text is not None and not request.verify:
-            raise InvalidBody("text", "the field is valid only with `verify`")
+            raise InvalidBody("text", "the field is valid only with `verify`; set `verify`, or omit `text`")
         if request.conversation is not None:
             of_one = ConversationEraser(
                 self._broker.connection, self._log, self._database, self._vector_index, self._register

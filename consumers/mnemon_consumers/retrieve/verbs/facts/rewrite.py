@@ -25,7 +25,9 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
         InvalidBody: a field is invalid.
     """
     if request.expires_at is not None and request.expires_at <= at:
-        raise InvalidBody("expires_at", "the time is in the past; to remove a fact, use `forget`")
+        raise InvalidBody(
+            "expires_at", "the time is in the past; give a later time, or remove the fact with `forget`"
+        )
     wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
     if request.text is not None:
         wanted["text"] = join_lines(request.text)
@@ -51,11 +53,12 @@ def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits
         said = split_words(fact.text)
         for other in others:
             if split_words(other.text) == said:
-                return f"text: {other.id} says the same; forget one of the two, or word this one differently"
+                return f"text: {other.id} says the same; forget one of the two facts, or give another text"
     if fact.tier != former.tier and fact.tier != "archive":
         limit = limits.profile if fact.tier == "profile" else limits.working
         if sum(other.tier == fact.tier for other in others) >= limit:
             return (
-                f"tier: {fact.tier} is full, limit {limit}; forget a fact of it, or move one to the archive"
+                f"tier: {fact.tier} is full, limit {limit}; forget one of its facts, or move one to the "
+                "tier archive"
             )
     return None

@@ -112,7 +112,8 @@ async def _wait_for_decision(
                 pause = min(pause * 2, _LONGEST_PAUSE)
     raise Refusal(
         "unavailable",
-        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s; it decides later: do not repeat the save",
+        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s; it decides later, so the save need not be "
+        "repeated",
         retryable=True,
     )
 

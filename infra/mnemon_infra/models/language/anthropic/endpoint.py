@@ -148,13 +148,15 @@ class AnthropicEndpoint:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check ANTHROPIC_API_KEY")
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or not the requested object (HTTP 404): "
-                    "check the setting of the model, and MNEMON_ANTHROPIC_URL"
+                    f"{self.at} has no model {self.model}, or lacks the requested object (HTTP 404): check "
+                    "extraction.model and compaction.model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait
+                )
             case 400 | 413 | 422:
                 return RequestRefused(
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
@@ -165,7 +167,9 @@ class AnthropicEndpoint:
                     "MNEMON_ANTHROPIC_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} failed (HTTP {status}): repeat later, or check the server", wait
+                )
 
 
 def build_params(
@@ -239,7 +243,7 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
         why = describe_pause(response.status_code)
-        raise of(f"Anthropic {why} (HTTP {response.status_code})", wait)
+        raise of(f"Anthropic {why} (HTTP {response.status_code}): repeat later", wait)
     return response
 
 

@@ -226,4 +226,4 @@ def _parse_failure(error: object) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
         return LineFailed("Google returned neither an answer nor an error")
-    return LineFailed(f"Google fails the request (code {code})", code in REFUSALS or 400 <= code < 500)
+    return LineFailed(f"Google returned an error (code {code})", code in REFUSALS or 400 <= code < 500)

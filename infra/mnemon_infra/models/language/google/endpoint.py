@@ -128,14 +128,15 @@ class GoogleEndpoint:
             case 404:
                 return ModelRefused(
                     f"{self._at} has no model {self.model}, or not for this kind of request (HTTP 404): "
-                    "check the setting of the model, and MNEMON_GOOGLE_URL"
+                    "check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
                 why = "is overloaded" if status == 503 else describe_pause(status)
-                return ModelBusy(f"{self._at} {why} (HTTP {status})", _read_retry_after(error))
+                return ModelBusy(f"{self._at} {why} (HTTP {status}): repeat later", _read_retry_after(error))
             case 408 | 409 | 499:
                 return ModelUnavailable(
-                    f"{self._at} {describe_pause(status)} (HTTP {status})", _read_retry_after(error)
+                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later",
+                    _read_retry_after(error),
                 )
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
@@ -146,7 +147,9 @@ class GoogleEndpoint:
                     "MNEMON_GOOGLE_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(f"{self._at} failed (HTTP {status})")
+                return ModelUnavailable(
+                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
+                )
 
 
 def _build_path(kind: str, name: str) -> str:

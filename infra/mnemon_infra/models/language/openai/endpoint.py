@@ -170,17 +170,19 @@ class OpenAIEndpoint:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY")
             case 404 | 405 | 501 if of == "batches":
                 return ModelRefused(
-                    f"{self.at} has no batches, or not this one (HTTP {status}): set extraction.mode=online"
+                    f"{self.at} has no batches, or lacks this one (HTTP {status}): set extraction.mode=online"
                 )
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): "
-                    "check the setting of the model, and MNEMON_MODEL_URL"
+                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): check "
+                    "extraction.model, compaction.model or MNEMON_MODEL, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} {describe_pause(status)} (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait
+                )
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
@@ -195,7 +197,9 @@ class OpenAIEndpoint:
                     "MNEMON_MODEL_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
+                return ModelUnavailable(
+                    f"{self.at} failed (HTTP {status}): repeat later, or check the server", wait
+                )
 
 
 def find_rejected_parameter(body: object) -> str | None:

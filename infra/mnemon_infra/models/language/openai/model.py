@@ -157,7 +157,7 @@ def _key(deployment: Deployment) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
-            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set "
-            "the key again, without line breaks and typographic quotation marks"
+            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set the key "
+            "again, without line breaks or typographic quotation marks"
         )
     return key or NO_KEY

@@ -248,7 +248,7 @@ async def test_tasks_are_added_listed_and_done(stock: Stock) -> None:
     blank = await stock.ask("tasks", action="add", text=" \n\t")
     assert (code(blank), blank["error"]["message"]) == (
         "bad_request",
-        "text: the field is missing; give the text of the task",
+        "text: the field is missing or blank; give the text of the task",
     )
     assert code(await stock.ask("tasks", action="burn")) == "bad_request"
     context = await stock.ask("context", min_seq=removed["seen_seq"])
