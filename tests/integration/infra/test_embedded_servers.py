@@ -170,6 +170,14 @@ async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> Non
     await server.stop()
 
 
+async def test_disk_of_the_folder_is_watched_with_a_qdrant_server_too(
+    data: Path, deployment: Deployment
+) -> None:
+    served = deployment.model_copy(update={"qdrant_url": "http://127.0.0.1:1"})
+    async with run_stack(data, served) as stack:
+        assert stack.deployment.vectors_folder == data / "vectors"
+
+
 async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_there(
     data: Path, database_url: str
 ) -> None:
