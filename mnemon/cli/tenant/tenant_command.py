@@ -61,7 +61,13 @@ TargetDatabaseOption = Annotated[
     ),
 ]
 TargetSchemaOption = Annotated[
-    str, typer.Option("--to-schema", metavar="NAME", help="If --to is a URL: schema in the other database.")
+    str | None,
+    typer.Option(
+        "--to-schema",
+        metavar="NAME",
+        help="Schema in the database of the other deployment. Default: mnemon; if --to is a folder, "
+        "MNEMON_DATABASE_SCHEMA if that is set.",
+    ),
 ]
 AddressOption = Annotated[
     str | None,
@@ -79,7 +85,7 @@ def move(
     tenant: TenantArgument,
     to: TargetOption,
     to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = "mnemon",
+    to_schema: TargetSchemaOption = None,
     address: AddressOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -111,7 +117,7 @@ def confirm(
     tenant: TenantArgument,
     to: TargetOption,
     to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = "mnemon",
+    to_schema: TargetSchemaOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -130,7 +136,7 @@ def revert(
     tenant: TenantArgument,
     to: TargetOption,
     to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = "mnemon",
+    to_schema: TargetSchemaOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -149,7 +155,7 @@ def abandon(
     tenant: TenantArgument,
     to: OptionalTargetOption = None,
     to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = "mnemon",
+    to_schema: TargetSchemaOption = None,
     is_lost: LostOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -192,7 +198,7 @@ def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption 
 class _Target:
     """The other deployment, as the options name it."""
 
-    def __init__(self, place: str, database: str | None, schema: str, address: str | None) -> None:
+    def __init__(self, place: str, database: str | None, schema: str | None, address: str | None) -> None:
         self._place, self._database, self._schema = place, database, schema
         self._address = address
 
@@ -200,14 +206,18 @@ class _Target:
         from mnemon_infra.config import Deployment
 
         if "://" not in self._place:
-            return require_deployment(Path(self._place), "broker", "database")
+            deployment = require_deployment(Path(self._place), "broker", "database")
+            own = {"database_schema": self._schema} if self._schema else {}
+            return Deployment(**deployment.model_dump() | own)
         if self._database is None:
             refuse(
                 ExitCode.USAGE_ERROR,
                 "the database of the other deployment is not named",
                 "Name it: --to-database postgresql://user:password@host:5432/name",
             )
-        return Deployment(nats_url=self._place, database_dsn=self._database, database_schema=self._schema)
+        return Deployment(
+            nats_url=self._place, database_dsn=self._database, database_schema=self._schema or "mnemon"
+        )
 
     def find_address(self, deployment: "Deployment") -> str:
         from mnemon.operations.tenant_move.deployment import strip_login
