@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
 from mnemon.gateway.problems import Problem
-from mnemon.gateway.routes.parameters import Memory
+from mnemon.gateway.routes.parameters import LogPosition, Memory
 from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
 from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
 from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, log_tail
@@ -81,10 +81,11 @@ async def _stream_changes(
     memory: Memory,
     selected: Annotated[SelectedEvents, Depends(_select_events)],
     after: Annotated[
-        int, Query(ge=0, le=2**63 - 1, description="Send only events after this log position. Default: all.")
+        LogPosition,
+        Query(ge=0, le=2**63 - 1, description="Send only events after this log position. Default: all."),
     ] = 0,
     last_event_id: Annotated[
-        int | None,
+        LogPosition | None,
         Header(
             ge=0,
             le=2**63 - 1,

@@ -3,8 +3,20 @@
 from typing import Annotated
 
 from fastapi import Depends, Path, Query
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from mnemon.gateway.memory_access import MemoryAccess, get_memory
+
+
+def _require_digits(value: object) -> object:
+    if isinstance(value, str) and not (value.isascii() and value.isdecimal()):
+        raise PydanticCustomError("int_parsing", "must be a whole number, in ASCII digits without a sign")
+    return value
+
+
+LogPosition = Annotated[int, BeforeValidator(_require_digits)]
+"""A log position. Pydantic would also take `+1.0` and `1_000` for whole numbers."""
 
 User = Annotated[str, Path(description="Id of the user, percent-encoded.", min_length=1, max_length=255)]
 Conversation = Annotated[

@@ -130,6 +130,17 @@ async def test_changes_continue_after_the_last_event(shared: Up) -> None:
         assert [each["data"]["content"] for each in seen + await rest] == [f"Message {n}" for n in range(6)]
 
 
+@pytest.mark.parametrize("written", ["+0.0", "1_000", "1e3", "-1", "\u0661", "x", str(2**63)])
+async def test_position_that_is_no_whole_number_is_refused(shared: Up, written: str) -> None:
+    async with tenant(shared) as client:
+        for refused in (
+            await client.get("/v1/changes", params={"after": written}),
+            await client.get("/v1/changes", headers={"Last-Event-ID": written.encode()}),
+        ):
+            assert refused.status_code == 422
+            assert refused.json()["field"] in ("after", "last-event-id")
+
+
 async def read_changes(
     client: httpx.AsyncClient, count: int, headers: dict[str, str] | None = None
 ) -> list[dict[str, dict[str, str]]]:
