@@ -128,6 +128,10 @@ _UNION_BRANCH: Final = re.compile(r"function-[a-z]+\[.*\]")
 """Last part of the path in pydantic's error, if a field allows several types and the value has another."""
 
 
+_UNION_TAG: Final = re.compile(r"<.*>")
+"""Part of the path in pydantic's error that is the tag of a member of a union, as `Tag("<message>")` is."""
+
+
 def _declared_fields(contract: type[Contract]) -> set[str]:
     """Return the names of all fields of a contract and of its subclasses."""
     return set(contract.model_fields).union(*map(_declared_fields, contract.__subclasses__()))
@@ -143,7 +147,7 @@ def _invalid(error: ValidationError, declared: Container[str] | None = None) -> 
     """
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
-    path = first["loc"]
+    path = tuple(part for part in first["loc"] if not _UNION_TAG.fullmatch(str(part)))
     problem = first["msg"].removeprefix("Value error, ")
     if path and _UNION_BRANCH.fullmatch(str(path[-1])):
         path = path[:-1]

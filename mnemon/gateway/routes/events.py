@@ -6,7 +6,7 @@ from itertools import count, repeat
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Response
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
@@ -69,10 +69,28 @@ class ClearanceOfUser(EventOfUser):
     cleared: ClearedV1 = Field(description="The removal of the earlier messages.")
 
 
+def _tag_event(value: object) -> str | None:
+    given = value if isinstance(value, dict) else vars(value) if isinstance(value, EventOfUser) else {}
+    return next((f"<{name}>" for name in ("message", "started", "cleared") if name in given), None)
+
+
+AnyEventOfUser = Annotated[
+    Annotated[MessageOfUser, Tag("<message>")]
+    | Annotated[StartOfUser, Tag("<started>")]
+    | Annotated[ClearanceOfUser, Tag("<cleared>")],
+    # Without it, an error in any event would be that `message` is missing.
+    Discriminator(
+        _tag_event,
+        custom_error_type="no_event",
+        custom_error_message="must have one of `message`, `started` and `cleared`",
+    ),
+]
+
+
 class EventsV1(Contract):
     """Events to publish, in this order."""
 
-    events: tuple[MessageOfUser | StartOfUser | ClearanceOfUser, ...] = Field(
+    events: tuple[AnyEventOfUser, ...] = Field(
         min_length=1, max_length=MAX_EVENTS, description="The events, at most 1,000."
     )
 
@@ -144,7 +162,7 @@ async def _publish_events(
 _publish_events.__annotations__["body"] = annotate_body(EventsV1)
 
 
-def _get_event(given: MessageOfUser | StartOfUser | ClearanceOfUser) -> ChatBody:
+def _get_event(given: AnyEventOfUser) -> ChatBody:
     match given:
         case MessageOfUser():
             return given.message
