@@ -135,7 +135,7 @@ async def test_position_that_is_no_whole_number_is_refused(shared: Up, written: 
     async with tenant(shared) as client:
         for refused in (
             await client.get("/v1/changes", params={"after": written}),
-            await client.get("/v1/changes", headers={"Last-Event-ID": written.encode()}),
+            await client.get("/v1/changes", headers={b"Last-Event-ID": written.encode()}),
         ):
             assert refused.status_code == 422
             assert refused.json()["field"] in ("after", "last-event-id")

@@ -100,7 +100,7 @@ async def test_begun_move_is_abandoned_without_the_other_deployment(shared: Up) 
     tenant = f"t{uuid4().hex[:8]}"
     abandon = ("tenant", "abandon", tenant, "--data", shared.data)
     unclear = await mnemon(*abandon)
-    assert (unclear.code, "give one of --to and --target-lost" in unclear.err) == (2, True)
+    assert (unclear.code, "give either --to or --target-lost" in unclear.err) == (2, True)
 
     assert shared.endpoints
     async with await connect(shared.endpoints.nats, name="test") as connection:
