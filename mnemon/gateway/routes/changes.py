@@ -81,16 +81,11 @@ async def _stream_changes(
     memory: Memory,
     selected: Annotated[SelectedEvents, Depends(_select_events)],
     after: Annotated[
-        LogPosition,
-        Query(ge=0, le=2**63 - 1, description="Send only events after this log position. Default: all."),
+        LogPosition, Query(description="Send only events after this log position. Default: all.")
     ] = 0,
     last_event_id: Annotated[
         LogPosition | None,
-        Header(
-            ge=0,
-            le=2**63 - 1,
-            description="Log position of the last received event; takes precedence over `after`.",
-        ),
+        Header(description="Log position of the last received event; takes precedence over `after`."),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them, until the key is revoked or changed. The `id` of each event is its

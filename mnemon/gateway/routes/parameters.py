@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Path, Query
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from mnemon.gateway.memory_access import MemoryAccess, get_memory
@@ -15,7 +15,7 @@ def _require_digits(value: object) -> object:
     return value
 
 
-LogPosition = Annotated[int, BeforeValidator(_require_digits)]
+LogPosition = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_require_digits)]
 """A log position. Pydantic would also take `+1.0` and `1_000` for whole numbers."""
 
 User = Annotated[str, Path(description="Id of the user, percent-encoded.", min_length=1, max_length=255)]
