@@ -1,11 +1,11 @@
-"""The JSON lines of an export, which an import takes: each line is one event of one user.
+"""The JSON lines of an export, which an import takes: a header, then one event of one user on each line.
 
     {"mnemon": "memory", "version": 1}
     {"tenant": "acme", "user": "u42", "event": "message.v1", "conversation": "c1", "n": 1, "body": {...}}
     {"tenant": "acme", "user": "u42", "event": "fact.saved.v1", "body": {...}}
 
 Event, version and body follow the contracts, except for log positions: where an event names the
-position of a message, a line names the number of that message among the messages of the user, `n`. A file
+position of a message, a line names the number `n` of that message among the messages of the user. A file
 therefore does not depend on the log that it comes from.
 """
 

@@ -50,7 +50,7 @@ class Turns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept turns inside the block; on exit, wait for the turns that run and start no further turns."""
+        """On exit, wait for the scheduled turns that run, and schedule no further turns."""
         try:
             yield
         finally:

@@ -169,7 +169,7 @@ class FactUpdatedV1(FactEvent):
     decision: Decision | None = Field(
         default=None, description="Reasons for the decision; absent if the fact was edited by hand."
     )
-    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
+    lineage: Lineage = Field(default=Lineage(), description="Lineage of the new text.")
 
 
 class FactConfirmedV1(FactEvent):

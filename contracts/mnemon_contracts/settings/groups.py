@@ -288,7 +288,7 @@ class Retrieval(Settings):
         default=20,
         ge=1,
         le=100,
-        description="Maximum number of hits that the reranker orders: the best ones of a search.",
+        description="Maximum number of candidates, the best ones of a search, that the reranker orders.",
     )
 
 

@@ -187,7 +187,10 @@ class ContextReplyV1(Reply):
     )
     profile: JsonObject = Field(default={}, description="The user's profile: names with values.")
     degraded: tuple[Text, ...] = Field(
-        default=(), description="Parts that are missing because a server failed or did not answer in time."
+        default=(),
+        description="Parts that are missing because a server failed or did not answer in time, or because a "
+        "snapshot has no vectors; `embedding` if the search used words only, and `reranker` if no reranker "
+        "ordered the hits.",
     )
     metadata: JsonObject = Field(
         default={},

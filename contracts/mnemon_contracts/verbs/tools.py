@@ -125,7 +125,7 @@ class SearchHitV2(Contract):
     """Hit of a search."""
 
     id: Identifier = Field(description="Id of the fact, message, document or summary.")
-    scope: FoundScope = Field(description="Kind of the hit.")
+    scope: FoundScope = Field(description="Scope in which the hit was found.")
     text: Text = Field(
         description="Text of the hit; a message longer than 4,000 characters is cut and ends in …."
     )
@@ -201,8 +201,8 @@ class SaveReplyV1(Reply):
         description="Id of the fact that was saved, or of the known fact that was updated or confirmed, or "
         "for which the fact was rejected.",
     )
-    reason: Text | None = Field(default=None, description="Human-readable reason for a refusal.")
-    rule: Reason | None = Field(default=None, description="Rule that refused the fact.")
+    reason: Text | None = Field(default=None, description="Human-readable reason for a rejection.")
+    rule: Reason | None = Field(default=None, description="Rule that rejected the fact.")
 
 
 class ReadV1(Contract):

@@ -314,7 +314,7 @@ def _parse_rows(answer: CreateEmbeddingResponse, count: int) -> NDArray[np.float
         raise ValueError("the response does not have a vector for each text")
     rows = np.stack([by_index[index] for index in range(count)])
     if not np.isfinite(rows).all():
-        raise ValueError("a vector of the response has values that are not numbers")
+        raise ValueError("a vector of the response has values that are not finite numbers")
     return rows
 
 

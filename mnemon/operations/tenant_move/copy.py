@@ -228,7 +228,7 @@ class TenantCopy:
                     self._note_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return positions without an event at which spans of erased conversations begin.
+        """Return positions that erasures name, such as the start of a span, without an event of the tenant.
 
         Each needs a position in the target's log that no other event of the user has.
         """

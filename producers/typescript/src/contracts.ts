@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Parts that are missing because a server failed or did not answer in time.
+   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the search used words only, and `reranker` if no reranker ordered the hits.
    */
   degraded: string[];
   /**
@@ -960,11 +960,11 @@ export interface SaveReplyV1 {
    */
   id?: string;
   /**
-   * Human-readable reason for a refusal.
+   * Human-readable reason for a rejection.
    */
   reason?: string;
   /**
-   * Rule that refused the fact.
+   * Rule that rejected the fact.
    */
   rule?:
     | "too_short"
@@ -1140,7 +1140,7 @@ export interface SearchHitV2 {
    */
   id: string;
   /**
-   * Kind of the hit.
+   * Scope in which the hit was found.
    */
   scope: "memories" | "messages" | "documents" | "summaries";
   /**
@@ -2121,7 +2121,7 @@ export interface FactUpdatedV1 {
    */
   decision?: Decision | null;
   /**
-   * Origin of the fact.
+   * Lineage of the new text.
    */
   lineage?: Lineage;
 }

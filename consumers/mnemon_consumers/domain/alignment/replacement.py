@@ -682,7 +682,7 @@ def _contents(terms: Sequence[Term]) -> list[Term]:
 
 
 def _is_reaching(term: Term) -> bool:
-    """Return whether a word says that a level is reached."""
+    """Return whether a word may stand beside a level that is reached: a verb, or a word such as "passed"."""
     return is_verb(term.text) or term.text in _REACHING or is_listed(term, "changed")
 
 

@@ -52,7 +52,10 @@ LONGEST_PAUSE: Final = 60.0
 """Maximum number of seconds between two checks of a batch."""
 
 MOST_READINGS: Final = 8
-"""Maximum number of attempts to read results that end too early. Then the batch is completed without them."""
+"""Maximum number of failed attempts to read the results of a batch.
+
+After the last attempt, the batch is completed without the results that were not read.
+"""
 
 GRACE: Final = timedelta(hours=1)
 """Maximum time for which a process that finds an overdue batch checks it before giving it up: the batch may
@@ -175,7 +178,7 @@ class BatchLifecycle:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < MOST_READINGS:
                 self._postpone(batch.batch_id, 2.0**readings)
-                log.warning("batch results ended early, retrying", batch=batch.batch_id, error=str(error))
+                log.warning("batch results not read, retrying", batch=batch.batch_id, error=str(error))
                 return
             await self._results.complete_batch(connection, batch, progress, {})
 

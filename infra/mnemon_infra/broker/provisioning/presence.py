@@ -1,4 +1,7 @@
-"""Checks that streams and consumers exist, at a start and while consumers run."""
+"""Checks of the streams at a start, and of streams and durables while consumers run.
+
+An absent durable is created, and a replaced log ends the process.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,6 +1,7 @@
 """Recovery of batches that the log has and the tables lack, as after a rebuild.
 
-A submitted batch is paid for, and an intended batch may be paid for: neither may be requested again.
+A submitted batch is paid for, and an intended batch may be: their windows are kept out of new batches, and
+an intended batch is submitted only if the provider does not have it.
 """
 
 from collections.abc import Callable, Iterable, Sequence

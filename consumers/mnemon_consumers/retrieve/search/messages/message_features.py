@@ -72,7 +72,7 @@ def extract_features(
     statistics: TermStatistics,
     matches: Mapping[int, float],
 ) -> list[tuple[VisibleMessage, MessageFeatures]]:
-    """Return the messages that were found and their neighbours with their features, by log position.
+    """Return the found messages and their neighbours, each with its features, in the order of the log.
 
     A message that has only its session in common with the found messages is left out.
 

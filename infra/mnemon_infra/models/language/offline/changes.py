@@ -77,7 +77,7 @@ _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
 
 
 def find_stems(text: str) -> frozenset[int]:
-    """Return the stems of a text's words, without stop words."""
+    """Return the ids of the terms of a text, as BM25 has them: stems of its words, without stop words."""
     return frozenset(bm25.weigh_query(text).indices)
 
 

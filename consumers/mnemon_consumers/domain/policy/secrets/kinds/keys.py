@@ -1,4 +1,7 @@
-"""Detection of keys and tokens, by a provider's format, by a word beside them, or by their randomness."""
+"""Detection of keys, tokens and passwords in addresses.
+
+Formats of providers, words beside a text, and its randomness tell.
+"""
 
 import re
 from collections import Counter
