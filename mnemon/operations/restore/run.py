@@ -191,7 +191,7 @@ class _RestoreRun:
         mark = self._backup.mark
         state = await open_restored_log(connection, mark, first, replicas)
         if state.is_finished:
-            await self._count_left_out()
+            self._left_out = state.left_out
         else:
             await self._write_events(state.last)
             await remove_fillers(connection)
@@ -200,7 +200,7 @@ class _RestoreRun:
             record = self._backup.record
             for bucket, entries in ((SETTINGS, record.settings), (API_KEYS, record.api_keys)):
                 await write_entries(connection, bucket, [build_message(each) for each in entries], replicas)
-            await release_log(connection, mark)
+            await release_log(connection, mark, self._left_out)
         await provision(connection, replicas)
         return RestoreResult(
             manifest,
@@ -209,12 +209,6 @@ class _RestoreRun:
             self._erasures.entries,
             is_repeated=state.is_finished,
         )
-
-    async def _count_left_out(self) -> None:
-        """Count the events that an earlier run has left out."""
-        if self._erasures.entries:
-            async for records in self._backup.read_segments():
-                self._left_out += sum(map(self._erasures.removes, records))
 
     async def _write_events(self, last: int) -> None:
         """Write the events after a position, and fillers at positions without an event."""

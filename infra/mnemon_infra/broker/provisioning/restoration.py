@@ -17,6 +17,7 @@ from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
 from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
     FILLER_SUBJECT,
+    LEFT_OUT,
     RESTORED,
     UNFINISHED,
 )
@@ -89,10 +90,13 @@ class RestoreState(NamedTuple):
     Attributes:
         last: last position that is written.
         is_finished: whether the log was released.
+        left_out: the number that `release_log` got; 0 before the release, or if an earlier version restored
+            the log.
     """
 
     last: int
     is_finished: bool
+    left_out: int = 0
 
 
 async def open_restored_log(connection: Client, mark: str, first: int, replicas: int) -> RestoreState:
@@ -120,7 +124,7 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         if metadata.get(UNFINISHED) == mark:
             return RestoreState(info.state.last_seq, is_finished=False)
         if metadata.get(RESTORED) == mark:
-            return RestoreState(info.state.last_seq, is_finished=True)
+            return RestoreState(info.state.last_seq, True, int(metadata.get(LEFT_OUT, 0)))
         await _require_empty(connection, info)
     await _require_no_settings(connection)
     if info is not None:
@@ -159,12 +163,13 @@ async def remove_fillers(connection: Client) -> None:
     await connection.jetstream(timeout=TIMEOUT).purge_stream(LOG, subject=FILLER_SUBJECT)
 
 
-async def release_log(connection: Client, mark: str) -> None:
+async def release_log(connection: Client, mark: str, left_out: int) -> None:
     """Mark the restore as finished, so that processes can start on the log.
 
     Args:
         connection: connection of an operator.
         mark: identifies the backup, as in `open_restored_log`.
+        left_out: number of events of the backup that the log has not, because they were erased later.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -177,7 +182,7 @@ async def release_log(connection: Client, mark: str) -> None:
         actual.evolve(
             subjects=usual.subjects,
             duplicate_window=usual.duplicate_window,
-            metadata={**metadata, RESTORED: mark},
+            metadata={**metadata, RESTORED: mark, LEFT_OUT: str(left_out)},
         )
     )
 

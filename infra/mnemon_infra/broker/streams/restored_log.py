@@ -18,6 +18,9 @@ RESTORED: Final = "mnemon-restored"
 The value ends with a colon and the last restored position.
 """
 
+LEFT_OUT: Final = "mnemon-restore-left-out"
+"""Key in the metadata of `LOG` after a restore; the value is the number of events that were left out."""
+
 FILLER_SUBJECT: Final = "restore.filler"
 """Subject of the messages that a restore or a move puts at positions without an event, and then removes.
 
