@@ -4,6 +4,7 @@ The bucket of settings keeps the residence, so that every process follows it wit
 without an entry lives here.
 """
 
+from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -144,7 +145,10 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
         nats.errors.Error: the server does not answer.
     """
     entries = await read_entries(await open_bucket(connection), residence_key(tenant))
-    known = [parse_residence(each.value) for each in entries]
+    known: list[Residence | None] = []
+    for entry in entries:
+        with suppress(ValueError):  # an invalid entry is no move that this version can continue
+            known.append(parse_residence(entry.value))
     return any(each is not None and each.move_id == move_id for each in known)
 
 

@@ -36,6 +36,7 @@ from mnemon_infra.settings.bucket import (
 )
 from mnemon_infra.settings.residence import (
     Residence,
+    list_residences,
     log_invalid_residence,
     parse_residence,
     parse_residence_tenant,
@@ -189,6 +190,7 @@ class LiveSettings:
         try:
             entries = await read_present_entries(watcher)
             default = (await read_newest_default(bucket)).document
+            residences = await list_residences(connection)
         except BaseException:
             await stop_watch(watcher)
             raise
@@ -196,9 +198,7 @@ class LiveSettings:
             tenant: entry.value or b"" for entry in entries if (tenant := _parse_tenant(entry)) is not None
         }
         self._of = {}
-        self._residences = {}
-        for entry in entries:
-            self._take_residence(entry)
+        self._residences = residences
         self._put_in_force(default)
         return _Watch(watcher, created)
 

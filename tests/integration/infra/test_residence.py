@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from mnemon_infra.settings.bucket import put_entry
 from mnemon_infra.settings.residence import (
     Residence,
+    is_move_known,
     list_residences,
     residence_key,
     write_residence,
@@ -61,3 +62,15 @@ async def test_process_follows_residences_after_an_unreadable_one(connection: Cl
         while live.get_residence("acme") is None:
             await asyncio.sleep(0.005)
         assert live.get_residence("globex") == MOVED
+
+
+@UNREADABLE
+async def test_process_that_starts_after_an_unreadable_residence_has_the_former_one(
+    connection: Client, body: bytes
+) -> None:
+    last = await write_residence(connection, "globex", MOVED, 0)
+    await put_entry(connection, residence_key("globex"), body, last)
+    live = LiveSettings()
+    async with live.watched(connection):
+        assert live.get_residence("globex") == MOVED
+    assert await is_move_known(connection, "globex", MOVED.move_id)
