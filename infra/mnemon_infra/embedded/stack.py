@@ -203,8 +203,9 @@ async def run_stack(
         await _run_all(*(_start(server) for server in servers))
         started: dict[str, Any] = {"nats_url": broker.url} if broker else {}
         started |= {"database_dsn": database.url} if database else {}
-        # With a Qdrant server too, because the disk of this folder is watched.
-        started |= {"vectors_folder": deployment.vectors_folder or data / "vectors"}
+        # With a Qdrant server, the folder tells which disk to watch.
+        if deployment.qdrant_url or not deployment.vectors_folder:
+            started |= {"vectors_folder": data / "vectors"}
         located = Deployment(**deployment.model_dump() | started)
         endpoints = Endpoints.from_deployment(located)
         if broker:

@@ -207,7 +207,10 @@ class ProcessProbe:
         return [describe_storage(used)] if used is not None and used > MOST_USED else []
 
     def _check_disk(self) -> list[Fault]:
-        """Return a fault if the disk of the data folder is nearly full; it has the folder of vectors."""
+        """Return a fault if the disk with the folder of embedded vectors is nearly full.
+
+        With a Qdrant server, `mnemon up` names the place that this folder would have in its data folder.
+        """
         folder = self._deployment.vectors_folder
         if folder is None or not folder.parent.exists():
             return []
