@@ -355,7 +355,8 @@ class Search:
             queries,
             MOST_FACTS_PER_NAME + 1,
             ids=ids,
-            has_tenant_rarity=False,  # its computation takes longer than the search
+            # Of a name of one word all facts are found, or none counts, so that no rarity has to order them.
+            has_tenant_rarity=any(len(name.words) > 1 for name in names),
         )
         return list(
             dict.fromkeys(
