@@ -124,9 +124,9 @@ async def _abandon_in_order(
         if residence is None or not _is_begun(residence):
             raise MoveRefused(
                 "the move was abandoned without the other deployment, which has new events of the tenant"
-                f" {tenant} from after the switch: let all bots connect here, then run `mnemon export jsonl"
-                f" --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE` here, which adds what is"
-                " missing"
+                f" {tenant}: let bots connect here, and revoke the keys of the tenant there. Then run `mnemon"
+                f" export jsonl --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE --refused"
+                " REFUSED` here; repeat removals and erasures here, and check the refused facts"
             )
         raise MoveRefused(
             f"the tenant {tenant} has switched, and the other deployment has new events of the tenant: run"

@@ -698,7 +698,7 @@ async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_ke
     await old.say("here", f"{TENANT}.u1.-")
     with pytest.raises(MoveRefused, match="took part in another move at --to"):
         await pair.move()
-    steps = "then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE` here"
+    steps = "Then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE"
     with pytest.raises(MoveRefused, match=steps):
         await pair.abandon()
     await settled(pair.new)
