@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -195,6 +195,10 @@ def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption 
     perform_command(_show_status(tenant, data, as_json))
 
 
+_OPTIONS: Final = {"database_dsn": "--to-database", "database_schema": "--to-schema"}
+"""Options by the fields of a deployment that they set."""
+
+
 class _Target:
     """The other deployment, as the options name it."""
 
@@ -203,21 +207,32 @@ class _Target:
         self._address = address
 
     def open_deployment(self) -> "Deployment":
+        from pydantic import ValidationError
+
         from mnemon_infra.config import Deployment
 
         if "://" not in self._place:
-            deployment = require_deployment(Path(self._place), "broker", "database")
-            own = {"database_schema": self._schema} if self._schema else {}
-            return Deployment(**deployment.model_dump() | own)
-        if self._database is None:
+            fields = require_deployment(Path(self._place), "broker", "database").model_dump()
+        elif self._database is None:
             refuse(
                 ExitCode.USAGE_ERROR,
                 "the database of the other deployment is not named",
                 "Name it: --to-database postgresql://user:password@host:5432/name",
             )
-        return Deployment(
-            nats_url=self._place, database_dsn=self._database, database_schema=self._schema or "mnemon"
-        )
+        else:
+            fields = {"nats_url": self._place, "database_dsn": self._database, "database_schema": "mnemon"}
+        if self._schema is not None:
+            fields["database_schema"] = self._schema
+        try:
+            return Deployment(**fields)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            option = _OPTIONS.get(str(first["loc"][0]), "--to")
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"{option} is invalid: {first['msg'].removeprefix('Value error, ')}",
+                "Correct the option, then repeat the command",
+            )
 
     def find_address(self, deployment: "Deployment") -> str:
         from mnemon.operations.tenant_move.deployment import strip_login

@@ -96,6 +96,12 @@ async def test_tenant_moves_while_its_bot_talks_and_moves_back(shared: Up, stack
         assert texts == [*said, "said after the move"]
 
 
+async def test_invalid_option_of_the_other_deployment_is_named(shared: Up) -> None:
+    there = ("--to", "nats://127.0.0.1:1", "--to-database", "postgresql://127.0.0.1:1/mnemon")
+    refused = await mnemon("tenant", "move", "acme", *there, "--to-schema", "Bad-Name", "--data", shared.data)
+    assert (refused.code, "--to-schema is invalid" in refused.err) == (2, True)
+
+
 async def test_begun_move_is_abandoned_without_the_other_deployment(shared: Up) -> None:
     tenant = f"t{uuid4().hex[:8]}"
     abandon = ("tenant", "abandon", tenant, "--data", shared.data)
