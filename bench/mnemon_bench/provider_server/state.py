@@ -142,7 +142,7 @@ class ProviderState:
             ValueError: the text is longer than `longest`.
         """
         if self._is_too_long(question):
-            raise ValueError(f"the text of the request has more than {self.longest} characters")
+            raise ValueError(f"the text is too long: it has more than {self.longest} characters")
         with self.lock:
             self.in_flight.append(question)
             self.most_in_flight = max(self.most_in_flight, len(self.in_flight))

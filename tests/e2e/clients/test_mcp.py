@@ -96,7 +96,7 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
                     "find the id with `search`."
                 ),
             ),
-            ("memory_save", {}, "bad_request: text: is missing; memory_save needs it"),
+            ("memory_save", {}, "bad_request: text: Field required"),
             ("memory_search", {"query": "tea", "limit": 1000}, "bad_request: limit: "),
         ):
             result = await client.call_tool(tool, given)

@@ -70,7 +70,7 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
 async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
     memory = MemoryClient(stock.connection, tenant="acme")
     async with run_consumers(("retrieve",), deployment):
-        with pytest.raises(AskFailed, match="is stored, and not applied yet") as unknown:
+        with pytest.raises(AskFailed, match="is stored, but not applied yet") as unknown:
             await memory.publish("u1", "user", "hi", wait=True)
         assert unknown.value.retryable
         seq = int(str(unknown.value).split()[2])

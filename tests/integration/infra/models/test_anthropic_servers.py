@@ -91,7 +91,7 @@ def test_the_usual_model_is_one_that_the_sdk_names() -> None:
 
 async def test_a_key_is_needed_for_anthropic_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    with pytest.raises(ModelNotConfigured, match="needs ANTHROPIC_API_KEY"):
+    with pytest.raises(ModelNotConfigured, match="set ANTHROPIC_API_KEY"):
         async with open_anthropic(None, Deployment()):
             pass
 

@@ -290,7 +290,7 @@ async def test_refusal_of_every_text_blames_the_server(
 
 async def test_a_key_is_needed_for_openai_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(EmbeddingNotConfigured, match="needs OPENAI_API_KEY"):
+    with pytest.raises(EmbeddingNotConfigured, match="set MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY"):
         async with open_embedder(Embedding(provider="openai"), Deployment()):
             pass
 

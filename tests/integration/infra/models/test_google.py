@@ -119,7 +119,7 @@ async def test_google_address_comes_from_the_deployment(
 async def test_a_key_is_needed_for_google_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ModelNotConfigured, match="needs GEMINI_API_KEY"):
+    with pytest.raises(ModelNotConfigured, match="set GEMINI_API_KEY or GOOGLE_API_KEY"):
         async with open_google(None, Deployment()):
             pass
 

@@ -330,7 +330,7 @@ async def test_cache_key_is_sent_to_openai_only(
 
 async def test_a_key_is_needed_for_openai_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ModelNotConfigured, match="needs OPENAI_API_KEY or MNEMON_MODEL_URL"):
+    with pytest.raises(ModelNotConfigured, match="OPENAI_API_KEY, or MNEMON_MODEL_URL"):
         async with open_openai(None, Deployment()):
             pass
 

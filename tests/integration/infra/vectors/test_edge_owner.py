@@ -38,6 +38,6 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
     monkeypatch.setattr(edge_owner, "_TIMEOUT", 0.2)
     gate = Gate()
     async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.enter():
-        with pytest.raises(VectorsUnavailable, match="did not end in time"):
+        with pytest.raises(VectorsUnavailable, match="did not end within"):
             await EdgeOwner(connection).pause()
         assert gate.is_open

@@ -305,7 +305,7 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
         async with open_external_database(database_url) as tables:
             with pytest.raises(
                 ExternalChatsUnavailable,
-                match="has no column response; it has id, session_id, question, answer",
+                match="has no column response; its columns are id, session_id, question, answer",
             ):
                 await ChatLogs.inspect(tables, schema)
     with pytest.raises(ExternalChatsUnavailable, match="no connection"):

@@ -696,7 +696,7 @@ async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_ke
     await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
     await answers_again(old)
     await old.say("here", f"{TENANT}.u1.-")
-    with pytest.raises(MoveRefused, match="took part in another move at --to"):
+    with pytest.raises(MoveRefused, match="took part in another move"):
         await pair.move()
     steps = "Then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE"
     with pytest.raises(MoveRefused, match=steps):
