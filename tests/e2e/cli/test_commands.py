@@ -61,6 +61,7 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert await dead_letters() == 1
 
 
+@pytest.mark.long
 async def test_status_names_each_problem(data: Path) -> None:
     data.mkdir()
     broker, database = NatsServer(data, None), Postgres(data, None)
@@ -130,6 +131,7 @@ async def test_provision_check_compares_and_changes_nothing(data: Path) -> None:
     await broker.stop()
 
 
+@pytest.mark.long
 async def test_run_joins_a_running_stack(up: Up) -> None:
     endpoints = await up.start("--only", "retrieve")
     async with await nats.connect(endpoints.nats) as client:

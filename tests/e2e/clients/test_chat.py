@@ -9,6 +9,7 @@ from tests.support.processes.chat_session import Talk, talk
 from tests.support.processes.stack import Up
 
 
+@pytest.mark.long
 async def test_chat_command_talks_through_a_pipe(shared: Up) -> None:
     with ProviderServer() as model:
         servers = {"MNEMON_MODEL_URL": model.openai_url, "MNEMON_MODEL": "a-model"}

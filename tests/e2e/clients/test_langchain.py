@@ -13,6 +13,7 @@ from mnemon_contracts.verbs.function_tools import list_definitions
 from tests.support.processes.stack import Up
 
 
+@pytest.mark.long
 async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
     from langchain.agents import create_agent
     from langchain.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage

@@ -152,6 +152,7 @@ async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
     assert left_behind(folder) == []
 
 
+@pytest.mark.long
 async def test_demo_prints_every_step_into_a_file(folder: Path) -> None:
     demo = await mnemon("demo", **environment(folder))
     assert (demo.code, demo.err) == (0, "")

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
@@ -46,6 +47,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_repository_is_indexed_and_only_changes_are_sent_again(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:

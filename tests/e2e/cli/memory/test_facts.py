@@ -67,6 +67,7 @@ async def test_search_example_finds_the_fact_of_the_save_example(
             assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
 
 
+@pytest.mark.long
 async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):

@@ -81,6 +81,7 @@ async def test_killed_rebuild_resumes_at_its_position(up: Up) -> None:
     assert f"Up to position {MANY:,}, the live generation agrees with the log." in said
 
 
+@pytest.mark.long
 async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     await up.start("--only", "persist")
     await filled(up, FEW)

@@ -167,6 +167,7 @@ async def test_compaction_stops_when_disabled_and_resumes_when_enabled(compactio
     assert len(compaction.server.state.questions) == 1
 
 
+@pytest.mark.long
 async def test_changed_model_setting_applies_to_the_next_call(compaction: CompactionHarness) -> None:
     async with compaction.running():
         await compaction.talk(17)

@@ -96,6 +96,7 @@ async def test_a_conversation_that_discards_nothing_leaves_facts(stock: Stock, c
     assert await facts(stock) == {DRAWN, SAVED, CHANGED, CONFIRMED}
 
 
+@pytest.mark.long
 async def test_later_setting_removes_no_fact(stock: Stock, connection: Client) -> None:
     await learned(stock)
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))

@@ -84,6 +84,7 @@ async def test_answer_published_during_the_erasure_is_purged(
     assert sorted(await positions(connection, "u1")) == [erased, new]
 
 
+@pytest.mark.long
 async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:

@@ -130,6 +130,7 @@ async def test_batch_of_a_thousand_lines_retries_five_broken_ones(
     assert asked == {1: 995, 2: 5}
 
 
+@pytest.mark.long
 async def test_truncated_results_are_read_again_without_new_calls(
     batch_extraction: ExtractionHarness,
 ) -> None:
@@ -145,6 +146,7 @@ async def test_truncated_results_are_read_again_without_new_calls(
     assert len(await batch_extraction.log_of("model.called")) == 60
 
 
+@pytest.mark.long
 async def test_results_are_matched_in_any_order(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.faults.order = "shuffled"
     async with batch_extraction.running():
@@ -168,6 +170,7 @@ async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
     assert await batch_extraction.sql("SELECT DISTINCT attempts FROM windows") == [(0,)]
 
 
+@pytest.mark.long
 async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_once(
     batch_extraction: ExtractionHarness,
 ) -> None:

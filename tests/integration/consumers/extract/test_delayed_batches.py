@@ -9,6 +9,7 @@ from mnemon_bench.provider_server.faults import HttpFault
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
+@pytest.mark.long
 async def test_results_fetched_days_later_are_not_paid_again(
     batch_extraction: ExtractionHarness,
 ) -> None:
@@ -48,9 +49,8 @@ LEAVING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "how", [how if how == "off" else pytest.param(how, marks=pytest.mark.long) for how in LEAVING]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("how", LEAVING)
 async def test_tenant_with_changed_settings_leaves_the_batch(
     batch_extraction: ExtractionHarness, how: str
 ) -> None:

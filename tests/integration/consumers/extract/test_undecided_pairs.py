@@ -27,7 +27,7 @@ COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh 
 MODES = ["online", "batch"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["online", pytest.param("batch", marks=pytest.mark.long)])
 async def test_pair_called_same_is_merged_without_another_call(
     vector_extraction: ExtractionHarness, mode: str
 ) -> None:

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
@@ -15,6 +17,7 @@ WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
 ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
 
 
+@pytest.mark.long
 async def test_user_pages_find_show_change_and_erase(
     stock: Stock, deployment: Deployment, tmp_path: Path
 ) -> None:

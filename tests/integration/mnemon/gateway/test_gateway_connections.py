@@ -165,6 +165,7 @@ def is_open(client: socket.socket) -> bool:
     return any(each.raddr == address for each in psutil.Process().net_connections("tcp"))
 
 
+@pytest.mark.long
 async def test_stream_of_a_client_that_does_not_read_ends(
     gateway: LocalGateway, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

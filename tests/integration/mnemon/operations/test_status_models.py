@@ -24,7 +24,8 @@ async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("mode", ["online", pytest.param("batch", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["online", "batch"])
 async def test_a_refused_key_is_a_problem_until_it_is_mended(
     mode: str, online_extraction: ExtractionHarness
 ) -> None:

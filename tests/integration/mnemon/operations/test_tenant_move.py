@@ -311,6 +311,7 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
         await pair.move(is_returning=True)
 
 
+@pytest.mark.long
 async def test_late_removal_leaves_newer_messages(pair: Pair) -> None:
     old, new = Stock(pair.old), Stock(pair.new)
     await old.say("before", f"{TENANT}.u1.-")
@@ -369,6 +370,7 @@ async def test_abandoned_copy_can_be_erased(pair: Pair) -> None:
     assert (left["left"]["log"], left["left"]["database"]) == (0, 0)
 
 
+@pytest.mark.long
 async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
     await tell_story(Stock(pair.old))
     before = await read_memory(pair.old, pair.old_database)
@@ -485,6 +487,7 @@ async def revoke_test_key(connection: Client, issued: IssuedKey) -> None:
     assert await (await open_api_keys(connection)).revoke(issued.stored.id)
 
 
+@pytest.mark.long
 async def test_api_keys_move_and_return_and_revoked_ones_stay_revoked(pair: Pair) -> None:
     await Stock(pair.old).say("before", f"{TENANT}.u1.-")
     kept, revoked_before = (
@@ -686,6 +689,7 @@ async def test_switched_move_with_new_events_is_not_abandoned(
         await pair.abandon()
 
 
+@pytest.mark.long
 async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_keeps_them(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -725,6 +729,7 @@ async def stop_between_writes_of_switch(pair: Pair, monkeypatch: pytest.MonkeyPa
     await stop_before(pair, monkeypatch, "moved")
 
 
+@pytest.mark.long
 async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,7 +148,8 @@ async def test_line_without_batch_blocks_no_recovery(database: Database, line: i
     assert (await batch(database, "b1")).lines == 1
 
 
-@pytest.mark.parametrize("polls", [pytest.param(1_000_000, marks=pytest.mark.long), 2])
+@pytest.mark.long
+@pytest.mark.parametrize("polls", [1_000_000, 2])
 async def test_rebuilt_database_continues_batches_without_paying_twice(
     batch_extraction: ExtractionHarness, polls: int
 ) -> None:

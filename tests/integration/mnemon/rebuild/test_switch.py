@@ -79,6 +79,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
     await mended(stock)
 
 
+@pytest.mark.long
 async def test_switch_loses_no_event_and_fails_no_reader(
     site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
