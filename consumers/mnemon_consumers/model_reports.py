@@ -1,4 +1,4 @@
-"""Reports of failing language models, sent by the processes that call them to `mnemon status`."""
+"""Reports of failing language models: processes that call models answer the requests of `mnemon status`."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager

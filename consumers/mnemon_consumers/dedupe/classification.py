@@ -1,4 +1,4 @@
-"""Classification of a fact by its words: the kind, tier, importance and end that its proposal leaves out."""
+"""Classification of a fact by its words: kind, tier, importance and expiry that its proposal leaves out."""
 
 from datetime import datetime
 from functools import lru_cache

@@ -22,7 +22,7 @@ class FactComparedV1(FactPair, Event):
 
 
 class FactMergedV1(FactEvent):
-    """Two facts were merged after a language model compared them; `fact.forgotten` of one fact follows."""
+    """Two facts were merged after a language model compared them; `fact.forgotten` of `merged_id` follows."""
 
     fact_id: Identifier = Field(description="Id of the fact that is kept: the fact with the older text.")
     merged_id: Identifier = Field(description="Id of the fact that was merged into the kept fact.")

@@ -240,7 +240,8 @@ class SummaryMergedV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Origin of the summary: the model that wrote the summary, with its sources.",
+        description="Model and prompt that wrote the summary; `sources` is empty, as `merged` has the former "
+        "summaries.",
     )
 
 

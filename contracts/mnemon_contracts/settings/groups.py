@@ -143,8 +143,8 @@ class Dedupe(Settings):
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
-        description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the "
-        "newer text, `confirm` keeps the older text.",
+        description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
+        "text, or the older text if it says all that the newer one says; `confirm` keeps the older text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -385,7 +385,7 @@ class ContextSettings(Settings):
         default=3,
         ge=0,
         le=100,
-        description="Maximum number of earlier messages that are found for the query.",
+        description="Maximum number of earlier messages, found for the query, that `context` shows.",
     )
     language: Literal["auto", "en", "ru"] = Field(
         default="auto",

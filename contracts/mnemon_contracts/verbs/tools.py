@@ -517,8 +517,8 @@ class EraseV1(Contract):
     )
     text: Text | None = Field(
         default=None,
-        description="With `verify`: words to search for in all stored texts of the user, later "
-        "texts included.",
+        description="With `verify`: text to search for, as a whole and regardless of letter case, in all "
+        "stored texts of the user, also those stored after the erasure.",
     )
 
 

@@ -54,7 +54,7 @@ CHECK_INTERVAL: Final = 1.0
 """Seconds for which the result of a check answers further requests."""
 
 COUNT_INTERVAL: Final = 60.0
-"""Seconds between slow measurements: numbers of vectors, and sizes on the disk."""
+"""Seconds between slow measurements: numbers of points, and sizes of the generations."""
 
 ANSWER_WAIT: Final = 4.0
 """Maximum seconds for the NATS server, and for the vector store, to answer."""

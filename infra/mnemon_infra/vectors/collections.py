@@ -44,7 +44,7 @@ async def open_collections(
     """Open the vectors of a schema, and create absent collections.
 
     Raises:
-        VectorsOutdated: another model made the vectors in the collections.
+        VectorsOutdated: another model made the vectors in the collections, or their model is not recorded.
         VectorsUnavailable: the server does not answer.
     """
     with translate_errors():

@@ -63,7 +63,7 @@ class EmbeddingMetadata(BaseModel):
             )
         if recorded.terms != self.terms:
             log.warning(
-                "vectors have term weights of another version",
+                "outdated term weights found",
                 vectors=place,
                 version=recorded.terms,
                 current=self.terms,

@@ -113,8 +113,7 @@ def limit(
         int | None,
         typer.Option(
             min=1,
-            help="Maximum number of subscriptions of all connections together. Default: the limit of the "
-            "server.",
+            help="Maximum number of subscriptions of each connection. Default: the limit of the server.",
         ),
     ] = None,
     data: FolderOption = None,

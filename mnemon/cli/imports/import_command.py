@@ -359,7 +359,8 @@ def postgres(
         ChatTables,
         typer.Option(
             help="Layout of the tables. `conversations`: tables conversations and messages, with one row "
-            "per message. `chat-logs`: table chat_logs, with one row per question and answer."
+            "per message. `chat-logs`: table chat_logs, with one row per question and answer, and, if it "
+            "exists, table chat_sessions, with the memory of each session."
         ),
     ],
     tenant: ImportTenantOption,

@@ -25,7 +25,8 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=240,
-        description="Id of the event if its body has none, so that a repeated request has no further effect.",
+        description="Id of the event if its body has none; for several events, the beginning of their ids, "
+        "`KEY:1`, `KEY:2` and so on. A repeated request then has no further effect.",
     ),
 ]
 ChatBody = MessageV1 | StartedV1 | ClearedV1

@@ -131,7 +131,8 @@ def choose_cipher(
 
     Raises:
         KeyUnusable: the options contradict each other, or a key cannot be used.
-        ModuleNotFoundError: pyrage is not installed.
+        ModuleNotFoundError: keys are given, and pyrage is not installed. With a passphrase, the first file
+            raises it.
     """
     if passphrase_file and (recipients or identity):
         raise KeyUnusable(

@@ -27,7 +27,7 @@ class RestoredLogins(NamedTuple):
     Attributes:
         is_closed: whether NATS requires a login.
         kept: logins of bots, whose passwords work as before.
-        is_lost: whether the backup has no logins, though its server required them.
+        is_lost: whether NATS requires a login, and the backup has no logins.
     """
 
     is_closed: bool

@@ -407,7 +407,7 @@ export interface EraseV1 {
    */
   verify?: boolean;
   /**
-   * With `verify`: words to search for in all stored texts of the user, later texts included.
+   * With `verify`: text to search for, as a whole and regardless of letter case, in all stored texts of the user, also those stored after the erasure.
    */
   text?: string | null;
 }
@@ -1931,7 +1931,7 @@ export interface FactForgottenV1 {
     | "other";
 }
 /**
- * Two facts were merged after a language model compared them; `fact.forgotten` of one fact follows.
+ * Two facts were merged after a language model compared them; `fact.forgotten` of `merged_id` follows.
  */
 export interface FactMergedV1 {
   /**
@@ -2327,7 +2327,7 @@ export interface SummaryMergedV1 {
    */
   text: string;
   /**
-   * Origin of the summary: the model that wrote the summary, with its sources.
+   * Model and prompt that wrote the summary; `sources` is empty, as `merged` has the former summaries.
    */
   lineage?: Lineage;
 }

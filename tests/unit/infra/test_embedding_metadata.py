@@ -16,7 +16,7 @@ def test_record_of_0_1_0_is_readable_and_its_term_weights_are_reported() -> None
         CURRENT.require(recorded, "the vectors in x")
 
     assert [(each["event"], each["version"], each["current"]) for each in logs] == [
-        ("vectors have term weights of another version", 1, bm25.VERSION)
+        ("outdated term weights found", 1, bm25.VERSION)
     ]
     assert "mnemon reindex" in logs[0]["next_step"]
 

@@ -453,9 +453,9 @@ class Replacement:
         )
 
     def _adds_up(self) -> bool:
-        """Return whether both facts count progress so far, as "has read 9 books" does.
+        """Return whether both facts count the progress of one activity, as "has read 9 books" does.
 
-        "Read 9 books" may be about one event.
+        A newer fact in English must have "has" or "have": "Read 9 books" may be about one event.
         """
         is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
         return is_total and any(

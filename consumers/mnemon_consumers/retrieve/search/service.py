@@ -67,7 +67,7 @@ EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
 
 SCORE_SPREAD: Final = 5.0
-"""Distance of two messages in the ranking at which the lower one has 1/e of the relevance of the other."""
+"""Difference of two messages' ranking scores at which the lower one has 1/e of the relevance of the other."""
 
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""

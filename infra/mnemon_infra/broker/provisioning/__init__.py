@@ -1,1 +1,1 @@
-"""Streams, consumers and logins: declaring, creating and checking them."""
+"""Provisioning of streams, durables, buckets and logins, and checks that they are present."""

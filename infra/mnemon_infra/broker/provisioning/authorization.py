@@ -88,7 +88,7 @@ class Limits(NamedTuple):
     Attributes:
         payload: maximum bytes of a message. The server disconnects a client that sends more.
         connections: maximum number of connections at the same time. The server refuses further connections.
-        subscriptions: maximum number of subscriptions of all connections together.
+        subscriptions: maximum number of subscriptions of each connection.
     """
 
     payload: int | None = None

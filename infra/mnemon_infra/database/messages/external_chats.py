@@ -201,7 +201,8 @@ async def _require_columns(
     there = await _list_columns(connection, schema, table)
     if not there:
         raise ExternalChatsUnavailable(
-            f"there is no table {schema}.{table}: name another --schema or another --layout"
+            f"there is no table {schema}.{table}, or the role may not read it: name another --schema or "
+            "--layout, or grant SELECT on the table to the role"
         )
     if missing := [each for each in names if each not in there]:
         raise ExternalChatsUnavailable(

@@ -141,7 +141,7 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
 async def sweep_owners(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
     """Sweep several users in one transaction, which takes a third of the time of separate sweeps.
 
-    Arguments and result are those of `sweep_owner`.
+    `up_to` and the result are as for `sweep_owner`.
     """
     parameters = [bind_owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
     async with database.transaction() as connection:

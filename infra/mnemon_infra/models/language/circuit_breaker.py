@@ -29,9 +29,9 @@ messages.
 """
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
-"""Seconds of pause by the number of consecutive failures; the last value holds for all later ones.
+"""Minimum pause in seconds by the number of consecutive failures; the last value holds for all later ones.
 
-The first failure causes no pause: the request may be the cause, and other requests need not wait.
+The first failure alone causes no pause: the request may be the cause, and other requests need not wait.
 """
 
 LONGEST_PAUSE: Final = 300.0
