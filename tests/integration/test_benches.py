@@ -30,7 +30,7 @@ SMALL: dict[str, Run] = {
     "cost": cost.run,
     "extract": lambda stack: extract.run(stack, users=4, rounds=1),
     "fairness": lambda stack: fairness.run(stack, messages=100, proposals=20, requests=12),
-    "front": lambda stack: foreground.run(stack, users=10, rounds=1, requests=10),
+    "front": lambda stack: foreground.run(stack, users=25, rounds=1, requests=10),
     "gateway": lambda stack: gateway.run(stack, rounds=1, requests=32, chats=3),
     "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
     "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),

@@ -206,7 +206,7 @@ async def test_stopped_demo_leaves_no_process_and_no_folder(
     demo.send_signal(number)
     _, errors = await asyncio.wait_for(demo.communicate(), TIMEOUT)
     assert demo.returncode == 1
-    assert errors.decode().endswith("mnemon: the demo was stopped, and its folder is removed\n")
+    assert errors.decode().endswith("mnemon: the demo was stopped, and its temporary folder is removed\n")
     assert left_behind(folder) == []
 
 
