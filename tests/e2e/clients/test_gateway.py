@@ -345,6 +345,7 @@ async def test_revoked_key_is_refused_within_seconds(shared: Up) -> None:
     assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 1
 
 
+@pytest.mark.long
 async def test_revoked_key_ends_its_open_stream(shared: Up) -> None:
     issued = await create_key(shared, "revoked-in-a-stream")
     async with connect(shared, issued["key"]) as client:

@@ -69,6 +69,7 @@ async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
         assert {hit.scope for hit in found.hits} == {"memories"}, "facts stay"
 
 
+@pytest.mark.long
 async def test_langchain_agent_answers_without_a_memory_server(shared: Up) -> None:
     from langchain.agents import create_agent
     from langchain.messages import AIMessage, HumanMessage

@@ -278,6 +278,7 @@ async def test_tools_and_images_pass_and_are_stored(bot: Bot) -> None:
     ]
 
 
+@pytest.mark.long
 async def test_usage_has_the_tokens_of_chats(shared: Up, bot: Bot) -> None:
     async with bot.openai() as client:
         await client.chat.completions.create(model="a-model", messages=[user("Hi")], user="anna")  # type: ignore[list-item]
@@ -575,6 +576,7 @@ async def complete_with_npm(
     return done.out.splitlines()
 
 
+@pytest.mark.long
 async def test_npm_client_has_memory_over_two_processes(shared: Up, bot: Bot, npm_client: Path) -> None:
     async with run_gateway(shared.data, bot.model) as other:
         for question, gateway in (("I live in Porto", bot.gateway), ("Where do I live?", other)):
@@ -586,6 +588,7 @@ async def test_npm_client_has_memory_over_two_processes(shared: Up, bot: Bot, np
     assert "I live in Porto" in bot.model.received[-1].messages[-1]["content"]
 
 
+@pytest.mark.long
 async def test_same_history_of_the_npm_client_stores_each_message_once(
     shared: Up, bot: Bot, npm_client: Path
 ) -> None:
@@ -622,6 +625,7 @@ async def test_another_tenants_key_gets_no_memory(shared: Up, bot: Bot) -> None:
     assert [each.content for each in await bot.stored()] == ["My PIN is in the drawer."]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "block", [each for each in blocks(PAGE) if each.language == "python"], ids=["openai", "anthropic"]
 )

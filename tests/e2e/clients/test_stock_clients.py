@@ -45,6 +45,7 @@ async def test_stock_nats_py_client_publishes_and_asks(shared: Up) -> None:
     await connection.close()
 
 
+@pytest.mark.long
 async def test_node_scripts_publish_and_ask(shared: Up, node: Path) -> None:
     assert shared.endpoints
     await install_packages(node)

@@ -55,6 +55,7 @@ def test_version_is_that_of_python() -> None:
     assert json.loads((PACKAGE / "package.json").read_text())["version"] == version("mnemon")
 
 
+@pytest.mark.long
 async def test_ids_are_spelled_as_in_python(package: Path) -> None:
     script = (
         'import { encodeToken, inboxPrefix } from "./dist/subjects.js";'
@@ -65,6 +66,7 @@ async def test_ids_are_spelled_as_in_python(package: Path) -> None:
     assert json.loads(done.out) == [[encode_token(each), inbox_prefix(each)] for each in IDS]
 
 
+@pytest.mark.long
 async def test_types_are_up_to_date(package: Path) -> None:
     done = await run_program("node", "generate.mjs", "--check", folder=package)
     assert done.code == 0, done.out + done.err

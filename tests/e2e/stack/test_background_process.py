@@ -49,6 +49,7 @@ async def test_up_without_background_consumers_starts_no_background_process(up: 
     assert await up.stop() == 0
 
 
+@pytest.mark.long
 async def test_up_runs_background_consumers_alone(up: Up) -> None:
     await up.start("--only", "persist")
     assert up.beside() is not None

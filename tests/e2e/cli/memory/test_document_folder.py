@@ -91,6 +91,7 @@ async def test_repository_is_indexed_and_only_changes_are_sent_again(
             assert bool(reply["hits"]) is expected, reply
 
 
+@pytest.mark.long
 async def test_folder_of_same_name_removes_nothing_without_confirmation(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ async def test_a_running_folder_is_not_restored_into(shared: Up, tmp_path: Path)
     assert "is running" in result.err
 
 
+@pytest.mark.long
 async def test_a_folder_of_an_unfinished_restore_does_not_start(
     shared: Up, tmp_path: Path, data: Path
 ) -> None:
@@ -114,6 +115,7 @@ async def test_a_folder_of_an_unfinished_restore_does_not_start(
     assert (await mnemon("audit", "--data", data)).code == 0
 
 
+@pytest.mark.long
 async def test_restore_fills_configured_servers(
     shared: Up, tmp_path: Path, nats_url: str, database_url: str
 ) -> None:

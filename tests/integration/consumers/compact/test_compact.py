@@ -124,6 +124,7 @@ async def test_settings_control_the_number_of_messages_and_summaries(compaction:
     assert all("Mention boats." in each.instructions for each in compaction.server.state.questions)
 
 
+@pytest.mark.long
 async def test_lower_summary_limit_merges_existing_summaries(compaction: CompactionHarness) -> None:
     await compaction.set(after_messages=2, messages=2, merge_above=30)
     async with compaction.running():

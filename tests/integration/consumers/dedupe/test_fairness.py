@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
@@ -50,6 +51,7 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_fact_is_decided_during_the_flood_of_another_user(
     connection: Client, deployment: Deployment, database: Database, tmp_path: Path
 ) -> None:

@@ -211,6 +211,7 @@ async def test_repeated_answer_counts_once(
         assert len(await vector_extraction.log_of("fact.forgotten")) == 1
 
 
+@pytest.mark.long
 async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(
     vector_extraction: ExtractionHarness,
 ) -> None:

@@ -671,6 +671,7 @@ async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(
     assert await new.contents(f"{TENANT}.u1") == ["before"]
 
 
+@pytest.mark.long
 async def test_switched_move_with_new_events_is_not_abandoned(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1008,6 +1009,7 @@ async def start_command(
     )
 
 
+@pytest.mark.long
 async def test_move_that_was_killed_is_abandoned_by_command(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
