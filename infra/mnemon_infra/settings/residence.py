@@ -117,6 +117,21 @@ def parse_residence(body: bytes | None) -> Residence | None:
     return msgspec.json.decode(body, type=Residence) if body else None
 
 
+def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> None:
+    """Apply an entry of the bucket to the residences by tenant; an entry of other settings changes nothing.
+
+    Raises:
+        ValueError: the entry is not a residence, or has a state of a newer version; nothing is changed.
+    """
+    if (tenant := parse_residence_tenant(key)) is None:
+        return
+    residence = parse_residence(body)
+    if residence is None:
+        residences.pop(tenant, None)
+    else:
+        residences[tenant] = residence
+
+
 def log_invalid_residence(key: str, error: ValueError) -> None:
     """Log that an entry is ignored because it is not valid."""
     log.error("residence rejected as invalid, former residence stays", key=key, error=str(error))
@@ -144,12 +159,12 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
     """
-    entries = await read_entries(await open_bucket(connection), residence_key(tenant))
-    known: list[Residence | None] = []
-    for entry in entries:
+    for entry in await read_entries(await open_bucket(connection), residence_key(tenant)):
         with suppress(ValueError):  # an invalid entry is no move that this version can continue
-            known.append(parse_residence(entry.value))
-    return any(each is not None and each.move_id == move_id for each in known)
+            residence = parse_residence(entry.value)
+            if residence is not None and residence.move_id == move_id:
+                return True
+    return False
 
 
 async def write_residence(connection: Client, tenant: str, residence: Residence | None, last: int) -> int:
@@ -179,17 +194,14 @@ async def list_residences(connection: Client) -> dict[str, Residence]:
         nats.errors.Error: the server does not answer.
     """
     bucket = await open_bucket(connection)
-    newest: dict[str, Residence | None] = {}
+    residences: dict[str, Residence] = {}
     invalid: dict[str, ValueError] = {}
     for entry in await read_entries(bucket, f"{_KEY}>"):  # a later entry replaces an earlier one
         invalid.pop(entry.key, None)
         try:
-            tenant, residence = parse_residence_tenant(entry.key), parse_residence(entry.value)
+            apply_residence(residences, entry.key, entry.value)
         except ValueError as error:
             invalid[entry.key] = error
-            continue
-        if tenant is not None:
-            newest[tenant] = residence
     for key, problem in invalid.items():
         log_invalid_residence(key, problem)
-    return {tenant: residence for tenant, residence in newest.items() if residence is not None}
+    return residences

@@ -36,10 +36,9 @@ from mnemon_infra.settings.bucket import (
 )
 from mnemon_infra.settings.residence import (
     Residence,
+    apply_residence,
     list_residences,
     log_invalid_residence,
-    parse_residence,
-    parse_residence_tenant,
 )
 
 log = structlog.get_logger("settings")
@@ -190,7 +189,12 @@ class LiveSettings:
         try:
             entries = await read_present_entries(watcher)
             default = (await read_newest_default(bucket)).document
-            residences = await list_residences(connection)
+            residences: dict[str, Residence] = {}
+            try:
+                for entry in entries:
+                    apply_residence(residences, entry.key, entry.value)
+            except ValueError:
+                residences = await list_residences(connection)
         except BaseException:
             await stop_watch(watcher)
             raise
@@ -219,17 +223,9 @@ class LiveSettings:
 
     def _take_residence(self, entry: KeyValue.Entry) -> None:
         try:
-            tenant = parse_residence_tenant(entry.key)
-            residence = parse_residence(entry.value) if tenant is not None else None
+            apply_residence(self._residences, entry.key, entry.value)
         except ValueError as error:
             log_invalid_residence(entry.key, error)
-            return
-        if tenant is None:
-            return
-        if residence is None:
-            self._residences.pop(tenant, None)
-        else:
-            self._residences[tenant] = residence
 
     def _put_in_force(self, default: Document) -> None:
         self._default, self.value = default, resolve_settings(default)
