@@ -21,7 +21,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingUnavailable,
     normalise_length,
 )
-from mnemon_infra.models.pause import describe_pause
+from mnemon_infra.models.pause import describe_failure, describe_pause
 from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
 from mnemon_infra.telemetry import metrics
 
@@ -135,9 +135,7 @@ class _EmbeddingEndpoint:
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
             case 408 | 409 | 429:
-                return EmbeddingUnavailable(
-                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later"
-                )
+                return EmbeddingUnavailable(describe_pause(self._at, status))
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
@@ -146,9 +144,7 @@ class _EmbeddingEndpoint:
                     "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return EmbeddingUnavailable(
-                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
-                )
+                return EmbeddingUnavailable(describe_failure(self._at, status))
 
 
 class OpenAIEmbeddings:

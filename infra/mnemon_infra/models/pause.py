@@ -1,11 +1,18 @@
-"""Reasons for which a provider asks for a pause, by HTTP status."""
+"""Messages about errors of a provider after which a request can be repeated, by HTTP status."""
 
 
-def describe_pause(status: int) -> str:
-    """Return why the provider asks for a pause, as a phrase that follows its name."""
+def describe_pause(provider: str, status: int) -> str:
+    """Return the message that a provider asks for a pause, and why."""
     match status:
         case 429:
-            return "limits the rate of requests"
+            why = "limits the rate of requests"
         case 529:
-            return "is overloaded"
-    return "could not handle a request now"
+            why = "is overloaded"
+        case _:
+            why = "could not handle a request now"
+    return f"{provider} {why} (HTTP {status}): repeat later"
+
+
+def describe_failure(provider: str, status: int) -> str:
+    """Return the message that a provider failed."""
+    return f"{provider} failed (HTTP {status}): repeat later, or check the server"

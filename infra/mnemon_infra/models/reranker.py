@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.pause import describe_pause
+from mnemon_infra.models.pause import describe_failure, describe_pause
 from mnemon_infra.telemetry import metrics
 
 if TYPE_CHECKING:
@@ -176,15 +176,11 @@ class RerankerEndpoint:
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
             case 408 | 409 | 429:
-                return RerankerUnavailable(
-                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later"
-                )
+                return RerankerUnavailable(describe_pause(self._at, status))
             case _ if status < 500:
                 why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
             case _:
-                return RerankerUnavailable(
-                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
-                )
+                return RerankerUnavailable(describe_failure(self._at, status))
         return RerankerRefused(f"{self._at} {why}")
 
 

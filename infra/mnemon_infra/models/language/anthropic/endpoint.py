@@ -31,7 +31,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
-from mnemon_infra.models.pause import describe_pause
+from mnemon_infra.models.pause import describe_failure, describe_pause
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts. The SDK would wait for weeks if the server requested that."""
@@ -152,11 +152,9 @@ class AnthropicEndpoint:
                     "extraction.model and compaction.model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait)
+                return ModelBusy(describe_pause(self.at, status), wait)
             case 408 | 409:
-                return ModelUnavailable(
-                    f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait
-                )
+                return ModelUnavailable(describe_pause(self.at, status), wait)
             case 400 | 413 | 422:
                 return RequestRefused(
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
@@ -167,9 +165,7 @@ class AnthropicEndpoint:
                     "MNEMON_ANTHROPIC_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(
-                    f"{self.at} failed (HTTP {status}): repeat later, or check the server", wait
-                )
+                return ModelUnavailable(describe_failure(self.at, status), wait)
 
 
 def build_params(
@@ -242,8 +238,7 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        why = describe_pause(response.status_code)
-        raise of(f"Anthropic {why} (HTTP {response.status_code}): repeat later", wait)
+        raise of(describe_pause("Anthropic", response.status_code), wait)
     return response
 
 

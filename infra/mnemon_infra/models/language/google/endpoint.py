@@ -23,7 +23,7 @@ from mnemon_infra.models.language.port import (
     RequestRefused,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.pause import describe_pause
+from mnemon_infra.models.pause import describe_failure, describe_pause
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts; if the server requests a longer wait, the call fails."""
@@ -130,14 +130,14 @@ class GoogleEndpoint:
                     f"{self._at} has no model {self.model}, or not for this kind of request (HTTP 404): "
                     "check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
                 )
-            case 429 | 503:  # Google answers 503 if all users together ask too much of a model
-                why = "is overloaded" if status == 503 else describe_pause(status)
-                return ModelBusy(f"{self._at} {why} (HTTP {status}): repeat later", _read_retry_after(error))
-            case 408 | 409 | 499:
-                return ModelUnavailable(
-                    f"{self._at} {describe_pause(status)} (HTTP {status}): repeat later",
-                    _read_retry_after(error),
+            case 429:
+                return ModelBusy(describe_pause(self._at, status), _read_retry_after(error))
+            case 503:  # Google answers 503 if all users together ask too much of a model
+                return ModelBusy(
+                    f"{self._at} is overloaded (HTTP 503): repeat later", _read_retry_after(error)
                 )
+            case 408 | 409 | 499:
+                return ModelUnavailable(describe_pause(self._at, status), _read_retry_after(error))
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
@@ -147,9 +147,7 @@ class GoogleEndpoint:
                     "MNEMON_GOOGLE_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(
-                    f"{self._at} failed (HTTP {status}): repeat later, or check the server"
-                )
+                return ModelUnavailable(describe_failure(self._at, status))
 
 
 def _build_path(kind: str, name: str) -> str:

@@ -22,7 +22,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
-from mnemon_infra.models.pause import describe_pause
+from mnemon_infra.models.pause import describe_failure, describe_pause
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -178,11 +178,9 @@ class OpenAIEndpoint:
                     "extraction.model, compaction.model or MNEMON_MODEL, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait)
+                return ModelBusy(describe_pause(self.at, status), wait)
             case 408 | 409:
-                return ModelUnavailable(
-                    f"{self.at} {describe_pause(status)} (HTTP {status}): repeat later", wait
-                )
+                return ModelUnavailable(describe_pause(self.at, status), wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
@@ -197,9 +195,7 @@ class OpenAIEndpoint:
                     "MNEMON_MODEL_URL, the account at the provider, and its access to the model"
                 )
             case _:
-                return ModelUnavailable(
-                    f"{self.at} failed (HTTP {status}): repeat later, or check the server", wait
-                )
+                return ModelUnavailable(describe_failure(self.at, status), wait)
 
 
 def find_rejected_parameter(body: object) -> str | None:
