@@ -17,6 +17,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+from pydantic_core import ErrorDetails
 
 BODY_LIMIT = 1_048_576
 """Maximum size of the body of an event or a request, in bytes. A larger body is refused, or becomes a dead
@@ -127,9 +128,13 @@ def is_empty(value: tuple[object, ...]) -> bool:
 _UNION_BRANCH: Final = re.compile(r"function-[a-z]+\[.*\]")
 """Last part of the path in pydantic's error, if a field allows several types and the value has another."""
 
-
 _UNION_TAG: Final = re.compile(r"<.*>")
 """Part of the path in pydantic's error that is the tag of a member of a union, as `Tag("<message>")` is."""
+
+
+def describe_problem(error: ErrorDetails) -> str:
+    """Return what is wrong with a value: the message of pydantic's error without the kind of the error."""
+    return error["msg"].removeprefix("Value error, ")
 
 
 def _declared_fields(contract: type[Contract]) -> set[str]:
@@ -148,7 +153,7 @@ def _invalid(error: ValidationError, declared: Container[str] | None = None) -> 
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
     path = tuple(part for part in first["loc"] if not _UNION_TAG.fullmatch(str(part)))
-    problem = first["msg"].removeprefix("Value error, ")
+    problem = describe_problem(first)
     if path and _UNION_BRANCH.fullmatch(str(path[-1])):
         path = path[:-1]
         problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)

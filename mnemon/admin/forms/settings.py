@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
-from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.base import InvalidBody, describe_problem
 from mnemon_contracts.settings.fields import SettingField
 from mnemon_contracts.settings.language_models import Price
 
@@ -119,5 +119,5 @@ def list_errors(error: InvalidBody) -> dict[str, str]:
         return {error.field: error.problem}
     found: dict[str, str] = {}
     for each in cause.errors(include_url=False, include_context=False):
-        found.setdefault(".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, "))
+        found.setdefault(".".join(map(str, each["loc"])), describe_problem(each))
     return found

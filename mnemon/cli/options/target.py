@@ -86,6 +86,7 @@ def load_deployment() -> "Deployment":
     """Load the deployment from the environment; end the command if a variable is invalid."""
     from pydantic import ValidationError
 
+    from mnemon_contracts.base import describe_problem
     from mnemon_infra.config import Deployment
 
     try:
@@ -95,7 +96,7 @@ def load_deployment() -> "Deployment":
         refuse(
             ExitCode.USAGE_ERROR,
             f"the environment variable {_name_variable(str(first['loc'][0]))} is invalid: "
-            f"{first['msg'].removeprefix('Value error, ')}",
+            f"{describe_problem(first)}",
             "Correct the variable, then repeat the command",
         )
 

@@ -209,6 +209,7 @@ class _Target:
     def open_deployment(self) -> "Deployment":
         from pydantic import ValidationError
 
+        from mnemon_contracts.base import describe_problem
         from mnemon_infra.config import Deployment
 
         if "://" not in self._place:
@@ -230,7 +231,7 @@ class _Target:
             option = _OPTIONS.get(str(first["loc"][0]), "--to")
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"{option} is invalid: {first['msg'].removeprefix('Value error, ')}",
+                f"{option} is invalid: {describe_problem(first)}",
                 "Correct the option, then repeat the command",
             )
 
