@@ -33,8 +33,10 @@ LAST = 10
 TARGETS = {"at_least": {"input_saved": 0.80}}
 
 
-async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Have a thousand messages read by a model behind a local server, in three ways.
+async def run(
+    deployment: Deployment, *, users: int = USERS, report: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Have messages read by a model behind a local server, in three ways.
 
     `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message
     and shows the conversation so far; `last_ten` shows at most ten messages. All have the same instructions,
@@ -42,6 +44,7 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
+        users: number of users; each sends `MESSAGES` messages.
         report: called with lines about the progress.
 
     Returns:
@@ -49,15 +52,15 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
         tokens and calls over those of `whole` and `last_ten`. `cached_share`: share of input tokens that the
         provider had cached. `per_1000_messages`: calls and tokens of each way, and of mnemon by purpose.
     """
-    messages = USERS * MESSAGES
+    messages = users * MESSAGES
     counted: dict[str, dict[str, float]] = {}
     with ProviderServer(ProviderState(polls=1)) as server:
-        counted["mnemon"] = await _measure_mnemon(_with_model(deployment, server), server)
+        counted["mnemon"] = await _measure_mnemon(_with_model(deployment, server), server, users)
         by_purpose = _count_by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
         with ProviderServer(ProviderState()) as server:
-            await _ask_for_each(_with_model(deployment, server), shown)
+            await _ask_for_each(_with_model(deployment, server), users, shown)
             counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
     ours, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
@@ -89,7 +92,7 @@ def _with_model(deployment: Deployment, server: ProviderServer) -> Deployment:
     )
 
 
-async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dict[str, float]:
+async def _measure_mnemon(deployment: Deployment, server: ProviderServer, users: int) -> dict[str, float]:
     async with open_connection(deployment) as connection:
         settings = SettingsV1(
             extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
@@ -98,19 +101,19 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
         await write_settings(connection, settings)
         names = ["persist", "index", "dedupe", "extract", "compact"]
         async with spawn_consumers(names, deployment):
-            last = await publish_events(connection, generate_conversations(range(USERS), MESSAGES))
+            last = await publish_events(connection, generate_conversations(range(users), MESSAGES))
             await wait_for_windows(connection, last)
             await wait_for_summaries(connection, max(last.values()))
     return _count_tokens(server.state)
 
 
-async def _ask_for_each(deployment: Deployment, recent_limit: int | None) -> None:
+async def _ask_for_each(deployment: Deployment, users: int, recent_limit: int | None) -> None:
     """Send one request per message, with at most `recent_limit` messages (None: all) and no known facts."""
     settings = Extraction()
     begun = datetime.now(UTC)
     async with open_language_models(deployment) as models:
         model = await models.open_model("openai", MODEL)
-        for speaker in range(USERS):
+        for speaker in range(users):
             so_far: list[PromptMessage] = []
             for number in range(MESSAGES):
                 message = make_message(speaker, number)

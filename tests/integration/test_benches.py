@@ -15,7 +15,7 @@ from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, r
 from mnemon_infra.config import Deployment
 from tests.support.servers.qdrant import locate_vectors
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 FACTS = 2
 """New facts of each user; as many proposals repeat them."""
@@ -27,10 +27,10 @@ Run = Callable[[Deployment], Awaitable[dict[str, Any]]]
 SMALL: dict[str, Run] = {
     "compact": lambda stack: compact.run(stack, messages=60, step=10),
     "context": lambda stack: context.run(stack, rounds=1, requests=10),
-    "cost": cost.run,
+    "cost": lambda stack: cost.run(stack, users=4),
     "extract": lambda stack: extract.run(stack, users=4, rounds=1),
     "fairness": lambda stack: fairness.run(stack, messages=100, proposals=20, requests=12),
-    "front": lambda stack: foreground.run(stack, users=25, rounds=1, requests=10),
+    "front": lambda stack: foreground.run(stack, users=60, rounds=1, requests=5),
     "gateway": lambda stack: gateway.run(stack, rounds=1, requests=32, chats=3),
     "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
     "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),
