@@ -36,13 +36,16 @@ async def run_program(
 
 
 def require_node() -> None:
-    """Skip the test where Node is not installed."""
+    """Skip the test where Node is not installed: Python with pip is enough for the tests of the README."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node is not installed: `node` and `npm` are needed")
 
 
 async def install_packages(folder: Path, how: Literal["install", "ci"] = "install") -> None:
-    """Install the packages of a folder with npm; skip the test where npm cannot."""
+    """Install the packages of a folder with npm; skip the test where npm reaches no registry.
+
+    The tests of the README need no network but the index of Python packages.
+    """
     done = await run_program("npm", how, "--no-audit", "--no-fund", "--loglevel=error", folder=folder)
-    if done.code:  # without access to a registry of npm, there is no client to test
+    if done.code:
         pytest.skip(f"npm cannot install the packages of {folder.name} here: {done.err.strip()[-200:]}")

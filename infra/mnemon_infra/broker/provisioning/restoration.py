@@ -124,7 +124,9 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         if metadata.get(UNFINISHED) == mark:
             return RestoreState(info.state.last_seq, is_finished=False)
         if metadata.get(RESTORED) == mark:
-            return RestoreState(info.state.last_seq, True, int(metadata.get(LEFT_OUT, 0)))
+            return RestoreState(
+                info.state.last_seq, is_finished=True, left_out=int(metadata.get(LEFT_OUT, 0))
+            )
         await _require_empty(connection, info)
     await _require_no_settings(connection)
     if info is not None:

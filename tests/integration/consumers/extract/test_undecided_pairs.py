@@ -24,7 +24,6 @@ from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 
 COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh sea"
-MODES = ["online", "batch"]
 
 
 @pytest.mark.parametrize("mode", ["online", pytest.param("batch", marks=pytest.mark.long)])
@@ -70,7 +69,7 @@ async def test_pair_called_same_is_merged_without_another_call(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["online", "batch"])
 async def test_different_facts_are_kept_and_not_asked_about_again(
     vector_extraction: ExtractionHarness, mode: str
 ) -> None:
