@@ -16,7 +16,7 @@ _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
 
 
 class FactPage(NamedTuple):
-    """A page of a user's facts; `next` is the position of the following page, None on the last page."""
+    """A page of a user's facts; `next` is the `after` of the following page, None on the last page."""
 
     facts: Sequence[FactRecord]
     total: int
