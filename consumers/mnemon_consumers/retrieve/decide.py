@@ -42,12 +42,12 @@ class ContextSources:
 
     Attributes:
         view: the newest messages of the conversation; None if they could not be read.
-        counted: counts of its messages that were not read; None if they could not be counted.
+        counted: counts of older messages, some of which `view` may have; None if they could not be counted.
         profile: the user's data.
         facts: all facts of the user, including expired facts.
         summaries: the live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
-        incomplete: whether one of these parts could not be read.
+        incomplete: whether a part could not be read or searched, or was searched by words only.
     """
 
     view: ConversationView | None = None

@@ -1,7 +1,7 @@
 """Links between facts by the names that they share. No I/O, no clock.
 
 "What breed is my sister's dog?" has no word of "Rex is a Labrador". The fact "My sister has a dog named Rex"
-has its words, and the name that leads to the other fact.
+has words of the question, and the name that leads to the other fact.
 """
 
 import re

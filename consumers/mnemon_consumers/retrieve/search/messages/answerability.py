@@ -213,7 +213,10 @@ def extract_answerability_features(
 
 
 def compute_answerability(features: AnswerabilityFeatures, weights: AnswerabilityWeights) -> float:
-    """Return the lower of the two probabilities that the regressions give."""
+    """Return the lower of the two probabilities that the regressions give.
+
+    Without features of the speaker, return the probability of the first regression.
+    """
     logit = weights.topic_constant + sum(map(mul, weights.topic, features.topic))
     if features.speaker is not None:
         logit = min(logit, weights.speaker_constant + sum(map(mul, weights.speaker, features.speaker)))
