@@ -35,7 +35,7 @@ TRANSIENT = DatabaseUnavailable, nats.errors.Error
 TICK = f"{BATCHES}.tick"
 
 SOON = Retry(1)
-"""Retry after 1 s: another process handles the user, or the projections are behind."""
+"""Retry after 1 s: the user is not done, see `ExtractionPipeline.extract_users`, or a server has failed."""
 
 
 class ExtractConsumer:

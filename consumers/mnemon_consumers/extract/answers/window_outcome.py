@@ -70,7 +70,10 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome of a window; give the window up after the attempts that the settings allow."""
+    """Decide the outcome of a window.
+
+    The window is given up after the attempts that the settings allow, or sooner after a refusal.
+    """
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)
     if not question.messages:

@@ -197,7 +197,7 @@ class BatchLifecycle:
         return False
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
-        """Return whether the settings of one of its tenants still select the batch's provider and model."""
+        """Return whether the settings of a tenant of the batch still select batches with its model."""
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
         return any(selects_batch(batch, self._settings.get_settings(tenant).extraction) for tenant, _ in of)
 
