@@ -67,7 +67,7 @@ class ProjectionLag:
         return await self._position.wait_for(connection.jetstream(), seq, WAIT_SECONDS)
 
     async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Wait up to `WAIT_SECONDS`; return the users for whom every answer in the log is projected.
+        """Wait up to `WAIT_SECONDS` for the projections; return the users whose answers are all projected.
 
         Raises:
             nats.errors.Error: the server does not answer.

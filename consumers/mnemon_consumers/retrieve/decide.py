@@ -116,14 +116,14 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
 
 
 def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
-    """Return the facts that have not expired."""
+    """Return the facts that expire after a moment, or never."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
 def select_due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """Return the messages that belong in `recent`: the newest messages, and all that no summary covers."""
+    """Return the messages for `recent`: the newest `at_least` messages, and others that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)

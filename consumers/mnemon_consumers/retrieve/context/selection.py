@@ -178,7 +178,10 @@ class ItemChooser:
         return shown
 
     def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """Return the user's newest message, cut if need be, and the newest other messages that fit."""
+        """Return the user's newest message, cut if need be, and the newest other messages that fit.
+
+        Without a message of the user, return the newest messages that fit.
+        """
         asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:
             return self._choose_until_full("recent", messages[::-1], left)[::-1]

@@ -80,7 +80,7 @@ class Memory:
         self.count_cache = CountCache()
 
     def drop_user(self, owner: Owner) -> None:
-        """Drop the cached parts of a user after a write."""
+        """Drop the cached parts of a user who has changed."""
         self._cache.drop(owner)
 
     def find_cached_messages(
@@ -189,7 +189,7 @@ class Memory:
         """Return some facts in the order of the ids; raises as `load_messages` does.
 
         Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
-        for `min_seq`, because the search that found the ids has waited.
+        for `min_seq`: before a search, its verb has waited. Events that are missing are read from the log.
         """
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:

@@ -28,7 +28,7 @@ UNUSED_SECONDS: Final = 300.0
 """Seconds without requests after which a snapshot is closed, at the latest after twice as many."""
 
 CONNECTIONS: Final = 2
-"""Maximum number of database connections of a snapshot; without requests a snapshot has no connection."""
+"""Maximum number of database connections of a snapshot, which are opened on demand."""
 
 CACHED_USERS: Final = 1
 """Maximum number of users whose rows a snapshot caches: a request may read the same rows twice."""

@@ -216,7 +216,8 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
     Only the first `LONGEST_QUERY` characters of the query are read.
 
     A word of the query that fits several names means those that it fits best: "Kate" means Kate and not
-    Katherine, and "Саша" both Александр and Александра. "Anna Smith" does not mean Anna Jones.
+    Katherine, and "Саша" both Александр and Александра. Of Anna Smith and Anna Jones, "Anna Smith" means
+    only the first; without Anna Smith among the names, it means Anna Jones.
     """
     query = query[:LONGEST_QUERY]
     index = _index_names(frozenset(names))

@@ -643,7 +643,7 @@ _BARE: Final = _build_rules(
     ("(?P<season> SEASON)", _read_season),
     ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
 )
-"""Words that name a period only where the words before them do not leave another meaning."""
+"""Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
 _GUARDED: Final = _build_rules(
     (

@@ -55,7 +55,9 @@ def _rank_fact(fact: FactRecord) -> tuple[int, int, int]:
 def _parse_place(after: str) -> tuple[int, int, int]:
     named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
     if named is None:
-        raise InvalidBody("after", "the value is not the `next` of a reply to `read`")
+        raise InvalidBody(
+            "after", "the value is not the `next` of a reply to `read`; give that value, or omit `after`"
+        )
     tier, importance, seq = named.groups()
     return int(tier), int(importance), int(seq)
 
