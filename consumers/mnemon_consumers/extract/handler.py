@@ -105,7 +105,7 @@ class ExtractConsumer:
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]
 
     async def advance_batches(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Reopen windows that were given up, continue the periodic scan, submit batches and fetch results.
+        """Reopen windows that were given up, and run a tick, see `ExtractionPipeline.run_tick`.
 
         Returns:
             An outcome for each delivery.

@@ -253,7 +253,7 @@ class OnlineRequester:
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         answering_model: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
-        """Publish the answers, and retry until the log takes them, because they are paid for."""
+        """Publish the answers, with some retries if the log does not answer, because they are paid for."""
         return await retry_store(
             partial(self._publisher.publish_answers, connection, answers, answering_model), APPEND_PAUSE
         )

@@ -45,7 +45,7 @@ class ContextSources:
         counted: counts of older messages, some of which `view` may have; None if they could not be counted.
         profile: the user's data.
         facts: all facts of the user, including expired facts.
-        summaries: the live summaries of the conversation, oldest first.
+        summaries: the newest live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
         incomplete: whether a part could not be read or searched, or was searched by words only.
     """

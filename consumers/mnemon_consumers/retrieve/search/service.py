@@ -431,7 +431,10 @@ class Search:
     async def _match_tokens(
         self, question: MemorySearch, messages: Sequence[VisibleMessage]
     ) -> dict[int, float]:
-        """Return how well the tokens of each message match the query's, by log position."""
+        """Return how well the tokens of each message match the query's, by log position.
+
+        Without a model of tokens, the result is empty.
+        """
         if self._token_model is None:
             return {}
         texts = [f"{each.name}: {each.content}" if each.name else each.content for each in messages]

@@ -42,7 +42,7 @@ the answers.
 """
 
 LEAST_TEXTS: Final = 30
-"""Number of counted texts of a tenant below which no query is judged: their rarity of words means little."""
+"""Number of counted texts of a tenant below which no query is judged: few texts tell little about rarity."""
 
 SCRIPT_READ: Final = 400
 """Number of characters of a message that tell its script."""
