@@ -35,7 +35,7 @@ TRANSIENT = DatabaseUnavailable, nats.errors.Error
 TICK = f"{BATCHES}.tick"
 
 SOON = Retry(1)
-"""Retry after 1 s: another process handles the user, or the projections are behind."""
+"""Retry after 1 s: the user is not done, see `ExtractionPipeline.extract_users`, or a server has failed."""
 
 
 class ExtractConsumer:
@@ -105,7 +105,7 @@ class ExtractConsumer:
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]
 
     async def advance_batches(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Reopen windows that were given up, continue the periodic scan, submit batches and fetch results.
+        """Reopen windows that were given up, and run a tick, see `ExtractionPipeline.run_tick`.
 
         Returns:
             An outcome for each delivery.

@@ -46,8 +46,8 @@ APPEND_PAUSE: Final = 2.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
 ERASURE_PAUSE: Final = 0.2
-"""Seconds before the next request after an answer about an erased user, while `persist` removes the user's
-windows."""
+"""Seconds before the next request after an answer about an erased window, which `persist` removes
+meanwhile."""
 
 ModelKey = tuple[str, str]
 """A provider and its model."""
@@ -74,7 +74,7 @@ class OnlineRequester:
         circuit_breaker: circuit breaker of the models.
         budgets: the budgets of the tenants.
         projections: the progress of the projections.
-        at_once: maximum number of windows in one round; every user has at least one window.
+        at_once: number of windows of one round, in equal shares for its users; each share is at least one.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class OnlineRequester:
         """Return which windows of a tenant get online requests.
 
         Returns:
-            True for all windows; False for only the windows that no batch reached; None if the tenant's
-            windows have no requests now.
+            True for all windows; False for only the windows that no batch reached; None if no requests are
+            made for the tenant now.
 
         Raises:
             DatabaseUnavailable: the tenant's spending cannot be read.
@@ -129,7 +129,7 @@ class OnlineRequester:
         """Ask a model about one due window of each conversation, up to a limit for each user.
 
         Returns:
-            The users who had a due window.
+            The users who had a due window and whose answers in the log are projected.
         """
         wanted = [
             (owner, every)
@@ -236,7 +236,7 @@ class OnlineRequester:
         transaction: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
-        """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
+        """Drop answers about windows that were erased meanwhile, and messages of cleared windows."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.await_clears(connection, owners)
         there = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
@@ -253,7 +253,7 @@ class OnlineRequester:
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         answering_model: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
-        """Publish the answers, and retry until the log takes them, because they are paid for."""
+        """Publish the answers, with some retries if the log does not answer, because they are paid for."""
         return await retry_store(
             partial(self._publisher.publish_answers, connection, answers, answering_model), APPEND_PAUSE
         )

@@ -14,7 +14,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.facts.undecided_pairs import PairRecord
 
 MOST_ASKED: Final = 3
-"""Maximum number of requests about a pair that a model does not answer."""
+"""Number of unanswered requests about a pair after which no further request asks about it."""
 
 
 def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:

@@ -76,8 +76,8 @@ class ExtractionPipeline:
         """Cut the due messages of users into windows and send online requests for windows without a batch.
 
         Returns:
-            The users who are not done: users of another process, users with more windows, or users whose
-            projections are behind.
+            The users who are not done: users whose messages another process is cutting, users who may have
+            more windows, or all users while the projections lack work of earlier processes.
         """
         if not await self._projections.is_ready(connection):
             return set(owners)

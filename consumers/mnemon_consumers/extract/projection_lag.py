@@ -40,7 +40,7 @@ class ProjectionLag:
         """Return whether the projections have all work of earlier processes, so that this process may begin.
 
         A new database lacks the requests that were made for windows, and perhaps paid, until the log is
-        projected.
+        projected. Before the method first returns True, it enters the batches that only the log has.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
@@ -67,7 +67,7 @@ class ProjectionLag:
         return await self._position.wait_for(connection.jetstream(), seq, WAIT_SECONDS)
 
     async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Return the users for whom every answer in the log is projected.
+        """Wait up to `WAIT_SECONDS` for the projections; return the users whose answers are all projected.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -30,7 +30,7 @@ class WindowRequest:
     Attributes:
         window: the window.
         messages: its messages that are worth reading and still visible, oldest first; empty after a clear.
-        known: the user's facts, most important first.
+        known: the user's facts that have not expired, most important first.
         settings: settings of the tenant.
         pairs: undecided pairs that the request also asks about; `known` has their words.
     """

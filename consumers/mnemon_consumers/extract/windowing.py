@@ -36,7 +36,7 @@ CHECK_PAUSE: Final = 5.0
 """Seconds between two length checks of a user, so that a burst of messages causes few checks."""
 
 CHECKED_AT_ONCE: Final = 200
-"""Number of users that one query checks."""
+"""Maximum number of users that one query checks."""
 
 UNSETTLED_DELAY: Final = timedelta(seconds=60)
 """Maximum delay before the next check of a user with messages that are not projected yet."""

@@ -1,4 +1,4 @@
-"""Errors and warnings for requests of a tenant that moves, or has moved, to another deployment. No I/O."""
+"""Errors and warnings for requests of a tenant that moves, or has moved, between deployments. No I/O."""
 
 from mnemon_contracts.verbs.ask import AskError
 from mnemon_infra.settings.residence import Residence
@@ -37,7 +37,8 @@ def _describe_other(residence: Residence, reason: str) -> AskError:
 def holds_copy(residence: Residence) -> bool:
     """Return whether a deployment has only a copy of a tenant, which lives in the other deployment.
 
-    It does while the tenant moves here, and after a move from here that can no longer be reverted.
+    It does while the tenant moves here, after an abandoned move to here, and after a move from here that can
+    no longer be reverted.
     """
     return residence.state == "arriving" or (residence.state == "moved" and residence.is_confirmed)
 

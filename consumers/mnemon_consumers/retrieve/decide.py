@@ -42,12 +42,12 @@ class ContextSources:
 
     Attributes:
         view: the newest messages of the conversation; None if they could not be read.
-        counted: counts of its messages that were not read; None if they could not be counted.
+        counted: counts of older messages, some of which `view` may have; None if they could not be counted.
         profile: the user's data.
         facts: all facts of the user, including expired facts.
-        summaries: the live summaries of the conversation, oldest first.
+        summaries: the newest live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
-        incomplete: whether one of these parts could not be read.
+        incomplete: whether a part could not be read or searched, or was searched by words only.
     """
 
     view: ConversationView | None = None
@@ -116,14 +116,14 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
 
 
 def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
-    """Return the facts that have not expired."""
+    """Return the facts that expire after a moment, or never."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
 def select_due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """Return the messages that belong in `recent`: the newest messages, and all that no summary covers."""
+    """Return the messages for `recent`: the newest `at_least` messages, and others that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)

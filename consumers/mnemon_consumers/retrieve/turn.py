@@ -32,7 +32,7 @@ log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
 """Minimum tokens of nearly every message: a timestamp alone has as many. The budget divided by this number
-is the maximum number of messages without a summary to read; earlier messages are only counted."""
+limits the messages without a summary that are read, see `read_unsummarised`."""
 
 MOST_READ: Final = 1000
 """Maximum number of messages to read, for any budget."""
@@ -69,7 +69,11 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments that read the live summaries: at most one more than the settings allow."""
+        """Return the arguments with which the newest summaries are read.
+
+        Their maximum number is one more than the greater of the settings `context.summaries` and
+        `compaction.merge_above`.
+        """
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
@@ -137,8 +141,9 @@ async def read_unsummarised(
 ) -> ContextParts:
     """Return the parts with the messages after the newest summary, and with counts of older messages.
 
-    The budget limits the number of messages that are read, see `TOKENS_PER_MESSAGE`: to `LOADED` at least,
-    and to `MOST_READ` at most.
+    The number of messages that are read is limited to the budget divided by `TOKENS_PER_MESSAGE`, but at
+    least to `LOADED` and the setting `recent_messages`, and at most to `MOST_READ`; earlier messages are only
+    counted. A failed read leaves its part as it was, and is added to `missing`.
     """
     messages, memory = parts.messages, turn.memory
     if messages is None:

@@ -85,7 +85,7 @@ class Evidence:
         months: the months that the sources name, by number.
         days: the days of a month that the sources name, each with the month.
         is_relative: whether the sources give a relative time, such as "yesterday".
-        said_on: the dates of the messages.
+        said_on: the dates of the messages that the fact names; of all messages if it names none.
     """
 
     words: frozenset[str]

@@ -48,7 +48,8 @@ class AnswerPublisher:
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in the order of the windows; return each window's outcome.
 
-        After an error the call can be repeated: an event that the log has already is not appended again.
+        Answers that are given up become dead letters. After an error the call can be repeated: an event that
+        the log has already is not appended again.
 
         Raises:
             nats.errors.Error: part of the events may be missing from the log.

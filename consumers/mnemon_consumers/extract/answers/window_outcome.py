@@ -54,7 +54,8 @@ class WindowJudgement:
     Attributes:
         events: events for the log, which stores all of them or none; see `append_groups`.
         is_answered: whether the window is complete.
-        dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
+        dead: reason why the window or some of its facts are given up; the dead letter keeps the answer,
+            unless the answer looks like a secret.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
         error: the failure after which the window is retried; None if the window is complete, if no request
             reached the model, or if the model refused a request of a batch and is asked online next.
@@ -70,7 +71,10 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome of a window; give the window up after the attempts that the settings allow."""
+    """Decide the outcome of a window.
+
+    The window is given up after the attempts that the settings allow, or sooner after a refusal.
+    """
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)
     if not question.messages:
@@ -116,7 +120,7 @@ def judge_answer(
 
 
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
-    """Return the facts, each with the names and numbers that its source messages lack.
+    """Return the facts, each with the names and numbers that its sources lack, see `find_unsupported`.
 
     A fact with such names or numbers may be made up. The fact is proposed, but replaces no other fact, and
     its importance is at most `MOST_IMPORTANCE`.

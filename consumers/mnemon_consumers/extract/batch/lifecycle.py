@@ -46,10 +46,10 @@ BATCHES_AT_ONCE: Final = 2
 """Maximum number of batches that a process handles at the same time."""
 
 AGE_DIVISOR: Final = 20
-"""Divisor of a batch's age: the next check follows after a twentieth of the time since its submission."""
+"""Divisor of a batch's age: the pause after a check is a twentieth of the time since its submission."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Maximum number of seconds between two checks of a batch."""
+"""Maximum pause in seconds after a check of a batch; the next check follows at the next tick after it."""
 
 MOST_READINGS: Final = 8
 """Maximum number of failed attempts to read the results of a batch.
@@ -197,7 +197,7 @@ class BatchLifecycle:
         return False
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
-        """Return whether the settings of one of its tenants still select the batch's provider and model."""
+        """Return whether the settings of any tenant of the batch still select batches with its model."""
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
         return any(selects_batch(batch, self._settings.get_settings(tenant).extraction) for tenant, _ in of)
 

@@ -100,7 +100,8 @@ class BatchResults:
         Args:
             connection: connection to the log.
             batch: the batch.
-            progress: the number of lines that the provider reached; other lines are requested online.
+            progress: the state of the batch. If the provider did not reach all lines, or the deadline has
+                passed, windows without a result are requested online; else each counts a failed attempt.
             failed: windows to retry, whose results are read.
 
         Raises:

@@ -97,8 +97,9 @@ class BatchSubmitter:
     async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Continue the submission of a batch that may have been interrupted.
 
-        The method first asks the provider whether it has the batch. If not, the method submits the batch as
-        soon as no earlier request can still reach the provider.
+        If the provider refused the batch, the method submits it again. Else the method first asks the
+        provider whether it has the batch, and submits the batch only if the provider does not have it and no
+        earlier request can still reach the provider.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
@@ -118,7 +119,7 @@ class BatchSubmitter:
         """Submit a batch that the provider does not have.
 
         The windows of the batch are appended to the log first. If the process ends then, the log shows that
-        the provider may have the batch.
+        the provider may have the batch. If no window is left to request, the batch is completed instead.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can

@@ -25,8 +25,8 @@ class FittedContext(NamedTuple):
         context: the part of the context that is shown.
         rendered: its rendered form; empty if nothing fits.
         tokens: tokens of the whole context, at most the budget.
-        sections: a report for each section with content. The sum of their tokens may exceed `tokens`
-            slightly. Items that another section shows do not count as `left_out`.
+        sections: a report for each section with items, shown or left out. The sum of their tokens may exceed
+            `tokens` slightly. Items that another section shows do not count as `left_out`.
         coverage: counts of all messages of the conversation; None if the counts are unknown.
     """
 
@@ -119,9 +119,9 @@ def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[Sec
 def _add_message_counts(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
-    """Return the reports with the numbers of messages for which there was no room, and the coverage.
+    """Return the reports with the numbers of messages that are left out, and the coverage.
 
-    Without known messages of the conversation, the reports are unchanged and the coverage is None.
+    If the messages of the conversation are unknown, the reports are unchanged and the coverage is None.
     """
     if context.extent is None:
         return reports, None

@@ -95,8 +95,8 @@ class Context:
         conversation: earlier messages found for this turn, best first.
         current_time: the current time; None if the context must not show it.
         language: language of the fixed words.
-        trimmed: whether items are left out for lack of room.
-        incomplete: whether a part could not be read or searched.
+        trimmed: whether items are left out, for lack of room or by the settings.
+        incomplete: whether a part could not be read or searched, or was searched by words only.
         extent: all messages of the conversation, for the coverage; None if the messages are unknown.
         conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
         not_considered: for each section the number of stored items that are not in the fields above.
@@ -129,7 +129,8 @@ def build_messages(
 ) -> list[ContextMessage]:
     """Return messages as a model is shown them, with a line after each answer that used tools.
 
-    A message without words consists of that line alone, because some models refuse an empty message.
+    A message without words consists of that line alone, or is left out if it used no tools, because some
+    models refuse an empty message.
     """
     shown: list[ContextMessage] = []
     for row in rows:

@@ -27,9 +27,10 @@ class AccountedMessages(NamedTuple):
     """Numbers of messages. Each message of the conversation is counted in exactly one number.
 
     Attributes:
-        shown: messages that are shown as a whole or in part, or that have nothing to show.
+        shown: messages that are shown, whole or cut, or that have nothing to show. A message with words does
+            not count if only its tools are named.
         summarised: messages that are not shown, and that a shown summary covers.
-        in_summaries_left_out: messages that are not shown, and that only summaries without room cover.
+        in_summaries_left_out: messages that are not shown, and covered only by summaries left out.
         left_out: messages that are neither shown nor covered.
     """
 
@@ -63,10 +64,12 @@ def has_all_unsummarised(view: ConversationView, summaries: Iterable[SummaryRang
 
 
 class CountedMessages(NamedTuple):
-    """Counts of the messages of a conversation before a log position, which are not read.
+    """Counts of the messages of a conversation before a log position, so that they need not be read.
+
+    A view of the newest messages may have some of these messages too.
 
     Attributes:
-        below: the log position; 0 if all messages are read.
+        below: the log position; 0 if the view has all messages, so that none are counted.
         edges: ascending log positions at which a new count begins, see `find_count_edges`.
         counts: the number of messages from each edge to the next, oldest first.
     """
@@ -94,7 +97,7 @@ class ConversationExtent:
 
     Attributes:
         summaries: all live summaries, shown or not.
-        messages: log positions of the messages that were read, by event id.
+        messages: log positions of the messages that were read and not counted, by event id.
         counts: counts of older messages, by log position.
         located: counted messages that may be shown: log positions by event id.
         wordless: messages without words or tools, which cannot be shown.
@@ -133,7 +136,7 @@ class ConversationExtent:
         )
 
     def count_unread(self, rows: Iterable[StoredRow]) -> int:
-        """Count the messages that no summary covers and that these rows lack."""
+        """Return the number of messages in `counts` that no summary covers and that these rows lack."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows

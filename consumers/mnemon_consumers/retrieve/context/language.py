@@ -9,7 +9,7 @@ from typing import Final
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
 
 ENOUGH_LETTERS: Final = 40
-"""Minimum number of letters of the user's messages that decide without other texts; no single word has as
+"""Number of letters from which on no other texts are read besides the user's messages; no single word has as
 many."""
 
 MOST_CHARACTERS: Final = 400
@@ -28,12 +28,13 @@ _LATIN: Final = re.compile("[A-Za-z]+")
 def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLanguage:
     """Return the language in which most texts are written.
 
-    Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: a
-    change would alter the headings before the facts, in the prefix of a prompt that providers cache.
+    Each text has one vote, and letters decide a tie, so that one foreign message among several changes
+    nothing: a change would alter the headings before the facts, in the prefix of a prompt that providers
+    cache. Without a letter in either script, the language is English.
 
     Args:
         messages: messages of the user.
-        known: other texts such as facts and summaries, which count if the user has said little.
+        known: other texts such as facts and summaries, read until the texts have `ENOUGH_LETTERS` letters.
     """
     votes: Counter[ContextLanguage] = Counter()
     letters: Counter[ContextLanguage] = Counter()

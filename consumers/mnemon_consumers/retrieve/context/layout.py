@@ -79,7 +79,7 @@ class TextLayout:
         sections: frames of the sections, in the order of the text.
         line: function that writes an item so that its content cannot break out of the frame.
         current_time: frame of the current date and time, at the end of the text.
-        missing: sentence that begins the text if the whole context was read and has only messages.
+        missing: sentence that begins the text if the context is complete and has no items but messages.
     """
 
     sections: Mapping[SectionKind, Frame]
@@ -131,7 +131,7 @@ class MessageLayout:
         line: function that writes an item that is not a message of its own.
         current_time: frame of the current date and time, in the last message.
         tool_result: text before the result of a tool.
-        missing: first message if the whole context was read and has only messages.
+        missing: first message if the context is complete and has no items but messages.
     """
 
     sections: Mapping[SectionKind, Frame]

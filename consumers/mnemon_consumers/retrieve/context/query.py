@@ -14,8 +14,8 @@ LONGEST_RESULT = 240
 def build_query(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
     """Return the query, or else the last message of the user, with results of the current task, newest first.
 
-    Results take at most half of the maximum length, plus the room that the user's words leave. Return None if
-    there is no text.
+    `task_results` are given oldest first. Results take at most half of the maximum length, plus the room that
+    the user's words leave in the other half. Return None if there is no text.
     """
     asked = fold_lines(query or "") or fold_lines(last_user_message or "")
     results: list[str] = []

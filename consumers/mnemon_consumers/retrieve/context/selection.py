@@ -20,8 +20,8 @@ TextCut: TypeAlias = Callable[[str, int], str]
 """Function that returns the beginning of a text, up to a number of tokens."""
 
 WORTH_SHOWING: Final = 24
-"""Minimum number of tokens of the beginning of a text to show it. The user's newest message has no
-minimum."""
+"""Minimum number of tokens that must be left to show the beginning of an item. The user's newest message in
+`recent` has no minimum."""
 
 MOST_MISSES: Final = 8
 """Maximum number of items that do not fit before the search for smaller items ends."""
@@ -163,7 +163,10 @@ class ItemChooser:
         return shown
 
     def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
-        """Return items in order of preference up to the first that does not fit, which is cut."""
+        """Return items in order of preference up to the first that does not fit.
+
+        That item is cut, or left out if fewer than `WORTH_SHOWING` tokens are left.
+        """
         shown: list[Item] = []
         for item in candidates:
             tokens = self._count_item(section, item, left)
@@ -175,7 +178,10 @@ class ItemChooser:
         return shown
 
     def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """Return the user's newest message, cut if need be, and the newest other messages that fit."""
+        """Return the user's newest message, cut if need be, and the newest other messages that fit.
+
+        Without a message of the user, return the newest messages that fit.
+        """
         asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:
             return self._choose_until_full("recent", messages[::-1], left)[::-1]

@@ -89,7 +89,7 @@ class UserCache:
                 self._hit_entries[owner] = entry
 
     def get_revision(self, tenant: str) -> object:
-        """Return an object that stays the same until a user of the tenant changes."""
+        """Return an object that is replaced whenever a user of the tenant may have changed."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
@@ -101,7 +101,7 @@ class UserCache:
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
-        """Drop all entries, because notices of changes may have been missed."""
+        """Drop all entries and revisions."""
         self._entries.clear()
         self._hit_entries.clear()
         self._revisions.clear()
@@ -111,8 +111,8 @@ class CountCache:
     """Counts of messages in recently requested conversations. A change of the user keeps the counts.
 
     Settled messages stay the same until they are cleared or erased together with all messages before them.
-    A count is not used if the view of the conversation lacks messages after it. A swap replaces the cache,
-    so each read has to use one and the same cache throughout.
+    A count is not used if the view of the conversation lacks messages after it. `Memory.drop_all` replaces
+    the cache, so each read has to use one and the same cache throughout.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,10 @@ class CountCache:
         self._many_unsummarised: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
-        """Return the cached counts of the messages that the view lacks; None if they are not cached."""
+        """Return counts of older messages for a view; empty if the view has all messages.
+
+        Return None if no cached counts fit the view and the edges, see `CountedMessages.is_usable`.
+        """
         if view.complete:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))

@@ -56,7 +56,7 @@ class HitMessages:
 
     Attributes:
         seq: as in `HitRows`.
-        places: log positions by event id; None for a message that may not be shown.
+        places: log positions by event id; None for a message that is removed or unknown.
         anchors: event ids of the messages whose neighbours are known.
         around: the messages and their neighbours.
     """

@@ -70,11 +70,11 @@ class LogFollower:
 
     @property
     def applied_position(self) -> int:
-        """Return the log position up to which every event is handled, as far as this process knows."""
+        """Return the applied position of `persist`, as far as this process knows."""
         return self._applied.value
 
     async def refresh_applied(self) -> int:
-        """Ask the server for the applied position, and return it.
+        """Ask the server for the applied position of `persist`, and return it.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -82,7 +82,9 @@ class LogFollower:
         return await self._applied.refresh(self._stream_context)
 
     async def reach_applied(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
-        """Return the applied position; wait for a limited time until it reaches `min_seq`.
+        """Return the applied position of `persist`; wait for a limited time until it reaches `min_seq`.
+
+        With `wait=False`, the server is asked once if the known position is too low, without a wait.
 
         Raises:
             nats.errors.Error: the server does not answer.

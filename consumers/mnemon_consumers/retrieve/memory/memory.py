@@ -67,11 +67,11 @@ class Memory:
 
     @property
     def applied_position(self) -> int:
-        """Return the log position up to which every event is handled, as far as this process knows."""
+        """Return the applied position of `persist`, as far as this process knows."""
         return self._follower.applied_position
 
     def revision(self, tenant: str) -> object:
-        """Return an object that stays the same until a user of the tenant changes."""
+        """Return an object that is replaced whenever a user of the tenant may have changed."""
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
@@ -80,13 +80,16 @@ class Memory:
         self.count_cache = CountCache()
 
     def drop_user(self, owner: Owner) -> None:
-        """Drop the cached parts of a user after a write."""
+        """Drop the cached parts of a user who has changed."""
         self._cache.drop(owner)
 
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return the newest messages; None if they are not cached, or older than `min_seq`."""
+        """Return at least the `limit` newest messages, or all if there are fewer.
+
+        Return None if they are not cached, or older than `min_seq`.
+        """
         seen: PositionedValue[ConversationView] | None = self._find_cached(
             owner, ("messages", conversation), min_seq
         )
@@ -119,10 +122,12 @@ class Memory:
     async def load_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView]:
-        """Return the newest messages of a conversation.
+        """Return at least the `limit` newest messages of a conversation, or all if there are fewer.
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
+            DatabaseRefused: the database rejects a value, such as one of an event beyond the applied
+                position.
             nats.errors.Error: the applied position or the log is needed, and cannot be read now.
         """
         cached = self.find_cached_messages(owner, conversation, limit, min_seq)
@@ -184,7 +189,7 @@ class Memory:
         """Return some facts in the order of the ids; raises as `load_messages` does.
 
         Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
-        for `min_seq`, because the search that found the ids has waited.
+        for `min_seq`: before a search, its verb has waited. Events that are missing are read from the log.
         """
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:
@@ -195,19 +200,19 @@ class Memory:
     async def load_documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[StoredDocument]]:
-        """Return the documents with these ids, and their texts; raises as `load_messages` does."""
+        """Return the documents with these ids, texts included, ordered by id; raises as `load_messages`."""
         return await self._load_hits(owner, HitDocuments, self._reader.documents_by_id, (owner, ids), min_seq)
 
     async def load_summaries_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[ConversationSummary]]:
-        """Return the current summaries with these ids, of all conversations; raises as `load_messages`."""
+        """Return the current summaries with these ids, in log order; raises as `load_messages` does."""
         return await self._load(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_surroundings(
         self, owner: Owner, query: lookup.MessageLookup, min_seq: int | None
     ) -> PositionedValue[Surroundings]:
-        """Return some messages and the messages around them; raises as `load_messages` does."""
+        """Return visible messages by id, and messages around the anchors; raises as `load_messages` does."""
         return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
 
     async def reach_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
@@ -224,7 +229,7 @@ class Memory:
         return indexed
 
     async def load_counts(self, owner: Owner, min_seq: int | None) -> PositionedValue[UserCounts]:
-        """Return counts of stored items; raises as `load_messages` does."""
+        """Return counts of messages and conversations; raises as `load_messages` does."""
         # Events without a row, such as dead letters, cause no notice, so the server is asked for the
         # position.
         await self._follower.refresh_applied()
@@ -259,7 +264,7 @@ class Memory:
         key: Hashable | None = None,
         wait: bool = True,
     ) -> PositionedValue[MemoryT]:
-        """Read a part from the projections; cache it if a key is given."""
+        """Read a part from the projections; cache a settled part if a key is given."""
         position = await self._follower.reach_applied(owner, min_seq, wait=wait)
         entry = self._cache.get_entry(owner)
         reading = await self._reader.read(owner, part, query, min_seq, position)

@@ -14,7 +14,7 @@ class Breadth(NamedTuple):
 
     Attributes:
         candidates: maximum number of candidates found by words, and by meaning.
-        reranked: maximum number of these candidates that are looked up and reranked.
+        reranked: maximum number of candidates that are looked up and reranked, in a search of messages.
         anchors: maximum number of reranked messages whose neighbours are reranked too, and may be hits.
     """
 

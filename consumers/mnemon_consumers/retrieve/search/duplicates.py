@@ -88,8 +88,9 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They say the same if they differ only in letter case, punctuation, white space, contractions,
-    `_LIGHT_WORDS` and the order of their words. Of a text longer than `LOOKED_AT`, only an exact copy does.
+    They say the same if they differ only in letter case, punctuation other than question marks, white space,
+    contractions, `_LIGHT_WORDS`, endings that stemming removes, and the order of their words. Of a text
+    longer than `LOOKED_AT`, only an exact copy does.
     """
     if text == other:
         return True

@@ -1,7 +1,7 @@
 """Links between facts by the names that they share. No I/O, no clock.
 
 "What breed is my sister's dog?" has no word of "Rex is a Labrador". The fact "My sister has a dog named Rex"
-has its words, and the name that leads to the other fact.
+has words of the question, and the name that leads to the other fact.
 """
 
 import re
@@ -31,8 +31,8 @@ With 0.5, the benchmark LoCoMo gains as much, and the benchmark REALTALK loses.
 """
 
 MOST_FACTS_PER_NAME: Final = 8
-"""Maximum number of facts with a name that leads from one to another: a name in more facts, such as the
-user's own, says little."""
+"""Maximum number of facts with the same name, if the name is to lead from one of them to another: a name in
+more facts, such as the user's own, says little."""
 
 _TIMES: Final = TIMES.union(map(str.lower, ENGLISH + RUSSIAN))
 

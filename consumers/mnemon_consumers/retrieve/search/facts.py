@@ -48,7 +48,7 @@ def rank_facts(
         candidates: found candidates, by fact id.
         share: share of the query's words that the best candidate by words has.
         settings: the decay of freshness.
-        now: the current time; facts that are due by then have expired.
+        now: the current time; facts that expire at or before it count as expired.
         links: relevance by names that a fact shares with a found fact, by fact id.
     """
     unfound = _UNFOUND._replace(
@@ -105,7 +105,8 @@ def _score_fact(
 def compute_freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
     """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1.
 
-    If the setting `decay` is off, the factor is 1 for every fact.
+    `days` is the time since the last change of the fact. If the setting `decay` is off, the factor is 1 for
+    every fact.
     """
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0

@@ -128,7 +128,10 @@ def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> list[float]:
-    """Scale scores: 1 for the best, slightly above 0 for the last or for `least_spread` below the best."""
+    """Scale scores so that the best is 1 and the lowest slightly above 0.
+
+    The lowest is the last score, or `least_spread` below the best if that is lower.
+    """
     if not hits:
         return []
     best = hits[0].score

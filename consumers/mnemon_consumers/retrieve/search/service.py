@@ -61,7 +61,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("search")
 
 VECTORS_WAIT: Final = 2.0
-"""Maximum wait of a search for the vector store, in seconds; bots wait three seconds for the reply."""
+"""Maximum wait for the candidates of one scope, in seconds; bots wait three seconds for the reply."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -105,8 +105,9 @@ class SearchResult:
 
     Attributes:
         hits: hits; their scores are comparable across scopes, see `compute_relevance`.
-        degraded: scopes that could not be searched, `embedding` if the search used words only, and
-            `reranker` if the hits should have been reranked by a model, and were not.
+        degraded: scopes that could not be searched, `embedding` if the query could not be embedded, so that
+            the search used words only, and `reranker` if the hits should have been reranked by a model, and
+            were not.
         seq: the log position that the hits reflect; 0 if nothing could be read.
     """
 
@@ -192,8 +193,8 @@ class Search:
                 embedding model are always excluded. Neighbours of other messages, and facts linked by a name,
                 may be hits without either.
             settings: settings of the tenant.
-            now: facts that are due by then have expired, and "yesterday" in the query is the day before, in
-                the time zone of this moment.
+            now: facts that expire at or before this moment count as expired, and "yesterday" in the query is
+                the day before, in the time zone of this moment.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
@@ -430,7 +431,10 @@ class Search:
     async def _match_tokens(
         self, question: MemorySearch, messages: Sequence[VisibleMessage]
     ) -> dict[int, float]:
-        """Return how well the tokens of each message match the query's, by log position."""
+        """Return how well the tokens of each message match the query's, by log position.
+
+        Without a model of tokens, the result is empty.
+        """
         if self._token_model is None:
             return {}
         texts = [f"{each.name}: {each.content}" if each.name else each.content for each in messages]

@@ -26,7 +26,7 @@ class WordStatistics(NamedTuple):
     """Statistics of the words of a tenant.
 
     Attributes:
-        tokens: rarity of the embedding model's tokens; None if the model does not need it.
+        tokens: rarity of the embedding model's tokens; None without a model that uses it.
         terms: rarity of stemmed words.
     """
 

@@ -25,10 +25,10 @@ MOST_OPEN: Final = 4
 """Maximum number of snapshots that stay open; the most recently requested snapshots stay."""
 
 UNUSED_SECONDS: Final = 300.0
-"""Seconds without requests before a snapshot is closed; the close may take up to twice as long."""
+"""Seconds without requests after which a snapshot is closed, at the latest after twice as many."""
 
 CONNECTIONS: Final = 2
-"""Maximum number of database connections of a snapshot; without requests a snapshot has no connection."""
+"""Maximum number of database connections of a snapshot, which are opened on demand."""
 
 CACHED_USERS: Final = 1
 """Maximum number of users whose rows a snapshot caches: a request may read the same rows twice."""
@@ -104,7 +104,7 @@ class SnapshotPool:
             await found.release()
 
     async def close_others(self, positions: Iterable[int]) -> None:
-        """Close all snapshots except those at `positions`. Requests in progress finish first."""
+        """Close all snapshots except those at `positions`, each once no request uses it."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
                 await found.release()

@@ -25,7 +25,7 @@ SnapshotMoment = datetime | int
 
 
 class View(NamedTuple):
-    """Memory and search that answer a request. Facts that are due by `now` have expired."""
+    """Memory and search that answer a request. Facts that expire at or before `now` count as expired."""
 
     memory: Memory
     search: Search
@@ -58,7 +58,8 @@ class SnapshotResolver:
 
         Raises:
             InvalidBody: the moment is in the future, not in the log, or before `min_seq`.
-            Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
+            Refusal: the snapshot does not exist, is incomplete or of another version, or an erasure of the
+                user came later.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         position, then = await self._resolve_moment(owner[0], moment)
@@ -115,7 +116,7 @@ class SnapshotResolver:
             )
 
     async def _find_snapshot(self, position: int) -> int:
-        """Return the position of a complete snapshot with the same events as a position.
+        """Return the position of a complete snapshot that has exactly the events up to `position`.
 
         Raises:
             Refusal: no such snapshot exists, or it is incomplete or of another version.
@@ -142,7 +143,7 @@ class SnapshotResolver:
         return fitting
 
     async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
-        """Return the position of a snapshot with the same events as a position; None without such a snapshot.
+        """Return the position of a snapshot that has exactly the events up to `position`; None without one.
 
         Erasures leave gaps in the log, so a time may resolve to a later position than before.
         """

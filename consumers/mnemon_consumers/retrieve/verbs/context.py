@@ -48,7 +48,7 @@ MOST_REPEATED: Final = 20
 unless the setting `recent_messages` is greater."""
 
 TASK_RESULTS: Final = 10
-"""Maximum number of a task's newest results in the query, which has no room for more."""
+"""Maximum number of a task's newest results in the query, which seldom has room for more."""
 
 SEARCHED: Final[Mapping[str, SectionKind]] = {
     "memories": "relevant",

@@ -14,7 +14,7 @@ ReplyValue = TypeVar("ReplyValue")
 
 
 def now() -> datetime:
-    """Return the current time, by which due facts have expired."""
+    """Return the current time in UTC; facts that expire at or before it count as expired."""
     return datetime.now(UTC)
 
 

@@ -1,4 +1,4 @@
-"""Log of a user: writes the events of requests, and reads their rejections."""
+"""Log of a user: appends the events of requests, and reads rejected events."""
 
 from uuid import uuid4
 
@@ -42,7 +42,7 @@ class UserLog:
         return int(acknowledgement.seq)
 
     async def list_rejected(self, address: Address) -> list[Letter]:
-        """Return the dead letters of the user's events that have no rows, in log order.
+        """Return the letters of the user's events that `persist` rejected, in log order and without bodies.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -50,7 +50,9 @@ class UserLog:
         return await read_rejected_events(self._broker.connection, address.tenant, address.user)
 
     async def read_end(self) -> int:
-        """Return the log's last position. Verbs that change memory first read everything up to this position.
+        """Return the log's last position; 0 if the log is empty.
+
+        Verbs that change or remove an item first read memory as of this position.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -42,7 +42,7 @@ the answers.
 """
 
 LEAST_TEXTS: Final = 30
-"""Number of counted texts of a tenant below which no query is judged: their rarity of words means little."""
+"""Number of counted texts of a tenant below which no query is judged: few texts tell little about rarity."""
 
 SCRIPT_READ: Final = 400
 """Number of characters of a message that tell its script."""
@@ -213,7 +213,10 @@ def extract_answerability_features(
 
 
 def compute_answerability(features: AnswerabilityFeatures, weights: AnswerabilityWeights) -> float:
-    """Return the lower of the two probabilities that the regressions give."""
+    """Return the lower of the two probabilities that the regressions give.
+
+    Without features of the speaker, return the probability of the first regression.
+    """
     logit = weights.topic_constant + sum(map(mul, weights.topic, features.topic))
     if features.speaker is not None:
         logit = min(logit, weights.speaker_constant + sum(map(mul, weights.speaker, features.speaker)))

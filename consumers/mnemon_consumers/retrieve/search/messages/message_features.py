@@ -132,7 +132,7 @@ def is_assistant(message: VisibleMessage) -> bool:
 
 
 def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
-    """Map each message to its session, which is the log position of its first known message."""
+    """Map each message to its session, named by the log position of the session's first known message."""
     latest: dict[str, tuple[int, datetime]] = {}
     session_of = {}
     for message in messages:

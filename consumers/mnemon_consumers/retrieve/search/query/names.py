@@ -158,7 +158,7 @@ class NameIndex:
         object.__setattr__(self, "long_sounds", long_sounds)
 
     def find(self, word: PossibleName) -> AbstractSet[str]:
-        """Return the names that a word fits best: as written, then by sound, short form, likeness."""
+        """Return the names that a word fits best: as written, else by sound, form, likeness or possessive."""
         if word.keys.isdisjoint(self.keys):
             return _collect(self.sounds, self._list_similar(word)) if word.similar else frozenset()
         return (
@@ -216,7 +216,8 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
     Only the first `LONGEST_QUERY` characters of the query are read.
 
     A word of the query that fits several names means those that it fits best: "Kate" means Kate and not
-    Katherine, and "Саша" both Александр and Александра. "Anna Smith" does not mean Anna Jones.
+    Katherine, and "Саша" both Александр and Александра. Of Anna Smith and Anna Jones, "Anna Smith" means
+    only the first; without Anna Smith among the names, it means Anna Jones.
     """
     query = query[:LONGEST_QUERY]
     index = _index_names(frozenset(names))
@@ -256,14 +257,14 @@ def list_capitalised_names(text: str) -> list[str]:
 
 
 def is_given_name(word: str) -> bool:
-    """Return whether a word in lower case is a known given name or a short form of one."""
+    """Return whether a word in lower case is or sounds like a known given name, or a short form of one."""
     given = _load_given_names()
     return word in given.words or spell_by_sound(word) in given.relatives
 
 
 @lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[NameWord, ...]:
-    """Return the words of a name that tell whose it is: without titles, particles and initials."""
+    """Return the words of a name without titles, particles and initials; all words if none is left."""
     words = [_fold_word(each) for each in _WORD.findall(normalize(name[:LONGEST_NAME]))]
     particles = _load_given_names().particles
     telling = [each for each in words if (len(each) > 1 or each.isdigit()) and each not in particles]
@@ -396,7 +397,7 @@ def _is_same_word(one: str, other: str) -> bool:
 def _is_similar(one: str, other: str) -> bool:
     """Return whether two spellings by sound may be one name, misspelt or in the spelling of another country.
 
-    Two known names that have no short forms in common are different, as Martin and Marvin.
+    Two known names with fewer than two forms in common are different, such as Martin and Marvin.
     """
     if one[:1] != other[:1] or min(len(one), len(other)) < _SHORTEST_SIMILAR or not (one + other).isalpha():
         return False

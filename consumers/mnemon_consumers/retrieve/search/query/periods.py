@@ -25,7 +25,7 @@ FARTHEST: Final = 5.0
 
 
 CACHED_YEARS: Final = 10_000
-"""Maximum number of periods and years whose recurrences a process caches."""
+"""Maximum number of pairs of a period and a year whose recurrences a process caches."""
 
 
 class QueryPeriod(NamedTuple):
@@ -86,7 +86,7 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     """Find the periods that a text names, in their order in the text.
 
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
-    the last such day before today. "A week ago" and "in a month" mean a period as long as the unit, around
+    the last such day before today. "A week ago" and "in two months" mean a period as long as the unit, around
     that day. The first week of a month or a year is its first seven days; the beginning, the middle and the
     end are thirds.
 
@@ -156,7 +156,7 @@ class _Match(NamedTuple):
         return self.sentence.words[place].kind if place >= 0 else None
 
     def get_year(self) -> int | None:
-        """Return the year after a day, a month or a season: `2024`, "of last year"; None without one."""
+        """Return the year that the phrase names, as `2024` or "last year"; None if it names none."""
         shift = self.get_number("shift_of_year")
         return self.get_number("year") if shift is None else self.today.year + shift
 
@@ -643,7 +643,7 @@ _BARE: Final = _build_rules(
     ("(?P<season> SEASON)", _read_season),
     ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
 )
-"""Words that name a period only where the words before them do not leave another meaning."""
+"""Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
 _GUARDED: Final = _build_rules(
     (

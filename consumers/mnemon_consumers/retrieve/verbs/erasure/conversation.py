@@ -91,6 +91,8 @@ class ConversationEraser:
     async def verify_conversation(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
         """Count the remains of an erased conversation, or everything of a conversation that was not erased.
 
+        With `words`, also count the user's entries of any conversation that contain this text.
+
         Raises:
             Refusal: the projections do not have the whole conversation yet.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.

@@ -27,7 +27,8 @@ from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 ERASURE_TIMEOUT: Final = 5.0
-"""Maximum wait, in seconds, for all stores to finish; after the reply the stores continue."""
+"""Maximum seconds of each wait of an erasure: for the projections before it, and for all stores to finish.
+After the reply the stores continue."""
 
 PAUSE: Final = 0.05
 
@@ -138,7 +139,9 @@ async def count_stores(
 async def count_matches_by_store(
     connection: Client, database: Database, owner: Owner, words: str
 ) -> dict[str, JsonValue]:
-    """Count by store the entries of a user that have some words.
+    """Count by store the entries of a user that contain the text `words`, regardless of letter case.
+
+    `statistics` counts columns of PostgreSQL's statistics, which have values of all users.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
@@ -165,7 +168,7 @@ async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Co
 
 
 async def count_old_points(database: Database, vector_index: VectorIndex, owner: Owner, below: int) -> int:
-    """Count the points of events below a log position whose rows are gone.
+    """Count the points whose rows are gone: of messages below a log position, and of all other items.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.

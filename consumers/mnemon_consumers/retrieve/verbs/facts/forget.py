@@ -25,7 +25,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class ForgetVerb:
-    """Answers `forget`: removes a fact, so that no later reply has it."""
+    """Answers `forget`: removes a fact from all later replies, except those with an earlier `as_of`."""
 
     def __init__(
         self,

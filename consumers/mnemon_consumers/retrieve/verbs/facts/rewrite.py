@@ -18,8 +18,9 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
     """Return the fact with the requested changes. Other fields stay, except the date and the names.
 
     The date of the request takes precedence. Without one, in the tier `working`, new words that name an end,
-    such as "until Friday", replace the former date. Other words or another tier may also drop it, see
-    `compute_rewritten_until`. New words drop the names, which a model extracted from the former words.
+    such as "until Friday", replace the former date. Other words or another tier may also drop or set the
+    date, see `compute_rewritten_until`. New words drop the names, which a model extracted from the former
+    words.
 
     Raises:
         InvalidBody: a field is invalid.

@@ -16,7 +16,7 @@ _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
 
 
 class FactPage(NamedTuple):
-    """A page of a user's facts; `next` is the position of the following page, None on the last page."""
+    """A page of a user's facts; `next` is the `after` of the following page, None on the last page."""
 
     facts: Sequence[FactRecord]
     total: int
@@ -55,7 +55,9 @@ def _rank_fact(fact: FactRecord) -> tuple[int, int, int]:
 def _parse_place(after: str) -> tuple[int, int, int]:
     named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
     if named is None:
-        raise InvalidBody("after", "the value is not the `next` of a reply to `read`")
+        raise InvalidBody(
+            "after", "the value is not the `next` of a reply to `read`; give that value, or omit `after`"
+        )
     tier, importance, seq = named.groups()
     return int(tier), int(importance), int(seq)
 
