@@ -4,7 +4,8 @@ The log holds all state. Each step waits until the projections have the user's c
 erasures, then reads them.
 Before the outcome is appended to the log, the step is compared with the projections again, because the model
 may answer late. If messages are cleared after this comparison, the messages and the summary are below the
-watermark. If the user is erased after this comparison, the summary is removed from the log again.
+watermark. If the user or the conversation is erased after this comparison, the summary is removed from the
+log again.
 """
 
 import asyncio
@@ -73,7 +74,8 @@ ANSWER_WAIT: Final = 30.0
 answer is paid for."""
 
 BUSY_DELAY: Final = 1.0
-"""Seconds before the next attempt at a conversation that another process compacts, or that had its turn.
+"""Seconds before the next attempt at a conversation that is being compacted already, that had its turn, or
+whose user has too many compactions in progress.
 
 The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
@@ -88,8 +90,8 @@ MOST_ATTEMPTS: Final = 3
 """Number of refusals of a step by a provider before its trigger becomes a dead letter."""
 
 GIVE_UP_SECONDS: Final = 3600.0
-"""Seconds during which a step that became a dead letter is not tried again. Without this pause, each new
-message would lead to another paid attempt."""
+"""Seconds during which the same process does not try a step again that became a dead letter, unless the
+settings change. Without this pause, each new message would lead to another paid attempt."""
 
 APPEND_PAUSE: Final = 1.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
@@ -132,7 +134,7 @@ class Compactor:
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
-        """Compact a conversation until no step is due; return the outcome of its trigger.
+        """Compact a conversation until no step is due or its turn ends; return the outcome of its trigger.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Nothing is lost, and
