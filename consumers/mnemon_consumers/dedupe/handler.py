@@ -45,7 +45,12 @@ class DedupeConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Decide on proposals and comparisons until the block ends."""
+        """Decide on proposals and comparisons until the block ends.
+
+        Raises:
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+            nats.errors.Error: NATS does not answer.
+        """
         await asyncio.to_thread(load_lexicon)  # loading takes a second
         async with (
             self.broker.connect() as connection,

@@ -59,7 +59,10 @@ class Turns:
                 await asyncio.wait(self._tasks)
 
     async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Run one turn of a user and schedule further turns; return the result of the `TurnFunction`.
+        """Run one turn of a user and schedule further turns.
+
+        Returns:
+            The log position from which the user's proposals wait, None, or `FAILED`; see `TurnFunction`.
 
         Args:
             owner: the user.

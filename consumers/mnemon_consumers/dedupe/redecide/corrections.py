@@ -60,7 +60,7 @@ class Corrections:
 def build_corrections(
     owner: Owner, standing: LogState, redecided: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
-    """Return the events to append to the log, and apply them to `standing`."""
+    """Return the events to append to the log, and apply them to the facts of `standing`."""
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 
 
