@@ -170,13 +170,13 @@ _PARTS: Final = compile_pattern(
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
 )
 _ADDED: Final = compile_pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
-"""A quotation after a comma: "set a new password, 'violet umbrella'"."""
+"""A quotation after a comma or in brackets: "set a new password, 'violet umbrella'"."""
 
 _ENDING: Final = compile_pattern(
     r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$"""
 )
-"""A quotation after a dash or a colon at the end of the sentence: "the password that all know, — «two
-cats»"."""
+"""A quotation after a sign, such as a dash or a colon, at the end of the sentence: "the password that all
+know, — «two cats»"."""
 
 _BECAME: Final = compile_pattern(
     r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
