@@ -59,7 +59,7 @@ def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_pair(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
-    """Parse two facts. A phrase counts as one term if the other fact says the same in other words."""
+    """Parse two facts. A phrase counts as one term if the other fact has a word or phrase of its concept."""
     a, b = parse_fact(old), parse_fact(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
     return (parse_fact(old, common), parse_fact(new, common)) if common else (a, b)
