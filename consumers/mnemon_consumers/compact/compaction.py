@@ -1,11 +1,10 @@
 """Compaction of one conversation, under its lock, one step at a time, until no step is due.
 
 The log holds all state. Each step waits until the projections have the user's chat events, summaries and
-erasures, then reads them.
-Before the outcome is appended to the log, the step is compared with the projections again, because the model
-may answer late. If messages are cleared after this comparison, the messages and the summary are below the
-watermark. If the user or the conversation is erased after this comparison, the summary is removed from the
-log again.
+erasures, then reads them. Before the outcome is appended to the log, the step is compared with the
+projections again, because the model may answer late. If messages are cleared after this comparison, the
+messages and the summary are below the watermark. If the user or the conversation is erased after this
+comparison, the summary is removed from the log again.
 """
 
 import asyncio
@@ -67,7 +66,8 @@ TURN_SECONDS: Final = 10.0
 conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds. Then the trigger is redelivered after the same time."""
+"""Maximum wait for the projections, in seconds. After a wait in vain, the trigger is redelivered with the
+same delay."""
 
 ANSWER_WAIT: Final = 30.0
 """Maximum wait for the projections, in seconds, after a model has answered. The wait is long, because the
@@ -87,7 +87,7 @@ MOST_REQUESTS: Final = 2
 writes the summary by rules."""
 
 MOST_ATTEMPTS: Final = 3
-"""Number of refusals of a step by a provider before its trigger becomes a dead letter."""
+"""Number of refusals of a step by a provider, in one process, that make a dead letter of its trigger."""
 
 GIVE_UP_SECONDS: Final = 3600.0
 """Seconds during which the same process does not try a step again that became a dead letter, unless the

@@ -57,8 +57,8 @@ class Neighbours:
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
         """Return the facts near a text in meaning that are live at a time; none without an embedder.
 
-        These are the `NEAREST` hits of the vector store that are unchanged, and the facts that the turn
-        wrote.
+        These are the unchanged facts among the `NEAREST` hits of the vector store, and the facts that the
+        turn wrote.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.

@@ -33,7 +33,10 @@ log = structlog.get_logger("maintain")
 
 EXPIRE, LIMITS, RETENTION = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits", f"{MAINTAIN}.retention"
 LIMITS_SECONDS = 3600.0
-"""Seconds between checks of limits. Dedupe keeps the limits; only a lowered setting leaves too many facts."""
+"""Seconds between scheduled checks of limits.
+
+`dedupe` keeps the limits; only a lowered setting leaves too many facts.
+"""
 
 RETENTION_SECONDS = 3600.0
 """Seconds between removals of old work. The settings `retention` count in days."""

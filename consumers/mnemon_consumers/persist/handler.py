@@ -31,7 +31,7 @@ log = structlog.get_logger("persist")
 TRIGGERED: Final = "compact", "extract"
 """Consumers that get a trigger for users with new messages.
 
-A batch with other rows beside messages triggers them for all of its users.
+If a batch has rows other than messages, the consumers get a trigger for each of its users.
 """
 
 

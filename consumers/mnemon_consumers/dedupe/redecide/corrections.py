@@ -38,7 +38,7 @@ class Correction(NamedTuple):
             limits leave no room for the fact.
         fact_id: the id of the fact.
         text: the text of the fact before the change; for `apart`, the text that it will have.
-        other: the other fact, of which this fact becomes a part, or was a part.
+        other: the id of the other fact, of which this fact becomes a part, or was a part.
         becomes: the new text of the fact, or of `other` if the fact is merged.
     """
 

@@ -36,7 +36,7 @@ AcceptedEvent = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
 """A decision that accepts a proposal and names its fact."""
 
 ProposalDecision = AcceptedEvent | FactRejectedV1
-"""A decision on a proposal, accepted or rejected."""
+"""A decision that accepts or rejects a proposal."""
 
 
 @dataclass(slots=True)

@@ -53,7 +53,8 @@ EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "s
 """Tables whose words are matched without stemming, because other words have the same stems."""
 
 _SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases do not use it."""
+"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases are not
+matched by such a stem."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 

@@ -48,12 +48,12 @@ def parse_fact(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Parse a text. A fact whose words are known takes 0.1 ms.
+    """Parse a text. A fact whose words are cached takes 0.1 ms.
 
     Args:
         text: a fact, or a longer text that must not be cached.
-        compounds: concepts for which a phrase of several words is one term; other phrases are parsed word by
-            word.
+        compounds: concepts whose compound phrases are one term each; other compound phrases are parsed word
+            by word.
     """
     return _Parser(text, compounds).parse()
 

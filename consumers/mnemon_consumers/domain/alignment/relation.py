@@ -460,7 +460,7 @@ class _Comparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _decide_end(self) -> RelationVerdict | None:
-        """Decide the relation if one fact denies the other or says that it is over; None otherwise."""
+        """Decide the relation if one fact denies the other or ends it; None if this decides nothing."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None

@@ -105,7 +105,7 @@ class ParsedFact:
     def word_after(self, term: Term) -> str:
         """Return the word after the place of a term, in lower case; empty at the end.
 
-        For a term of several words, this is the second of them.
+        For a phrase of the lexicon, this is the phrase's second word.
         """
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
 

@@ -74,9 +74,9 @@ class Budgets:
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
         """Return whether a tenant may ask a model now.
 
-        This process's calls in progress, and the lines of all processes' unfinished batches, count as if they
-        had been answered, with the longest answer. Each consumer logs once a day that a tenant has spent its
-        budget.
+        Calls that this object has reserved, and lines of unfinished batches of all processes, count as if
+        they had been answered, with the longest answer. The object logs once a day that a tenant has spent
+        its budget.
 
         Args:
             tenant: the tenant that asks.

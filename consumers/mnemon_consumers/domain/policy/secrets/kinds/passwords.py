@@ -126,7 +126,7 @@ _USING: Final = compile_pattern(
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
-"""Words before a password without "is": "uses the password hamster"."""
+"""Words that introduce a password without "is": "uses the password hamster"."""
 
 _ASKING: Final = compile_pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
@@ -356,8 +356,8 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 def _strong_at_end(clause: str) -> Iterator[bool]:
     """Yield, for each strong token, whether it may be the password.
 
-    It may if it is the first or one of the last three words, follows no preposition or article, and is not a
-    quantity. Only the first eight words of the clause are considered.
+    A token may be the password if it is the first or one of the last three words, follows no preposition or
+    article, and is not a quantity. Only the first eight words of the clause are considered.
     """
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):
