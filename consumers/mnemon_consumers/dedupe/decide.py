@@ -76,8 +76,8 @@ def examine_proposal(
 ) -> CandidateFact | list[DecisionEvent]:
     """Refuse a proposal by the policy or its date, or restate the fact that has the same words.
 
-    Letter case and punctuation do not tell words apart. A proposal that names a live fact to replace restates
-    no fact.
+    Letter case and punctuation do not tell words apart. A proposal that names a live fact to replace is
+    refused or a candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.

@@ -29,10 +29,7 @@ from mnemon_infra.storage.object_store import StoreUnavailable
 log = structlog.get_logger("persist")
 
 TRIGGERED: Final = "compact", "extract"
-"""Consumers that get a trigger for users with new messages.
-
-If a batch has rows other than messages, the consumers get a trigger for each of its users.
-"""
+"""Consumers that get a trigger for users with new messages, except for users whose events moved here."""
 
 
 class PersistConsumer:

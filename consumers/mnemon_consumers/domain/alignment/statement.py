@@ -58,8 +58,8 @@ class ParsedFact:
         terms: terms with content, in the order of the text.
         words: the terms whose absence matters.
         keys: keys of all terms.
-        tokens: in the order of the text, the place of each term in `terms`, and each word that is no term,
-            with `not` for a negation; words for the user are left out.
+        tokens: in the order of the text, the place of each term in `terms`; for a negation `not`, for any
+            other word or phrase that is no term its first word, and nothing for the user.
         slots: attributes to which it gives a value, such as `residence`.
         is_negated: whether it denies something.
         is_ended: whether it says that a state is over.
