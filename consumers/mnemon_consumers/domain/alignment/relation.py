@@ -218,7 +218,7 @@ class _Comparison:
         return "only one of the facts is about that name" if names else None
 
     def _has_other_names(self) -> bool:
-        """Return whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
+        """Return whether two people of one kind have different names: "sister Kate", "sister Mary"."""
         sides = (self.alignment.old, self.alignment.new)
         return any(
             a.kind is TermKind.PERSON
@@ -849,7 +849,7 @@ class _Comparison:
         return is_amount and is_single and not left.new
 
     def _is_described(self) -> bool:
-        """Return whether the newer fact describes a thing whose existence the older fact states."""
+        """Return whether the newer fact describes a thing whose existence the older fact states by "есть"."""
         old, new, left = self.old, self.new, self.alignment
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
