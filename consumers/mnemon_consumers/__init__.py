@@ -1,1 +1,1 @@
-"""Consumers of the log and of triggers, one package each. A consumer imports no other consumer."""
+"""Consumers of the log, triggers and requests, one package each. A consumer imports no other consumer."""

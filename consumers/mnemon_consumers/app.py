@@ -67,16 +67,19 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
     """Run consumers until the block ends. On entry the server has confirmed their subscriptions.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
-    consumer finishes its current batch.
+    consumer has some seconds to finish its current batch; unfinished work is delivered again later.
 
     Raises:
-        BrokerUnreachable: no NATS server answers.
+        LookupError: a name is not in `CONSUMERS`.
+        BrokerUnreachable: no server is configured, or no server that mnemon can use answers.
+        nats.errors.Error: NATS answers the first connection, but not a later request.
         DatabaseUnavailable: the database does not answer, or needs a migration.
         mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared the database.
         DatabaseNotConfigured: no address of a database is configured.
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
-        mnemon_infra.health.consistency.LogLost: the rows come from another log, or from more
-            events than the log has.
+        mnemon_infra.broker.streams.log_format.LogTooNew: a newer version has marked the log.
+        mnemon_infra.broker.streams.restored_log.RestoreUnfinished: a restore into the log has not ended.
+        mnemon_infra.health.consistency.LogLost: the database has an event beyond the end of the log.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
@@ -123,7 +126,11 @@ def build_consumer(
     models: "LanguageModels",
     deployment: Deployment,
 ) -> Consumer:
-    """Return one consumer. A process imports only the consumers that it runs."""
+    """Return one consumer. A process imports only the consumers that it runs.
+
+    Raises:
+        LookupError: the name is not in `CONSUMERS`.
+    """
     match name:
         case "persist":
             from mnemon_consumers.persist.handler import PersistConsumer
@@ -209,7 +216,8 @@ async def _open_vector_index(
 ) -> AsyncIterator["VectorIndex | None"]:
     """Open the vector index; yield None if no consumer needs it.
 
-    `retrieve` alone runs without the vector index, in degraded mode, if no place for vectors is configured.
+    Without `index` and `dedupe` beside it, `retrieve` runs in degraded mode, without the vector index, if no
+    place for vectors is configured.
     """
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):

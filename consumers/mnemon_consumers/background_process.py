@@ -19,7 +19,7 @@ from mnemon_infra.telemetry.logging import configure_logging
 log = structlog.get_logger("app")
 
 NICENESS = 10
-"""Nice value that gives the background process a tenth of the scheduler weight of the process for bots."""
+"""Nice value that gives the background process about a tenth of the CPU weight of the process for bots."""
 
 START_TIMEOUT = 60.0
 """Maximum time, in seconds, for the consumers to become ready."""

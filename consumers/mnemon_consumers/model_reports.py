@@ -43,7 +43,10 @@ async def answer_report_requests(connection: Client, circuit_breaker: CircuitBre
 
 
 def parse_reports(replies: Iterable[bytes]) -> list[FailingModel]:
-    """Merge the reports of all processes: each model once, with its earliest report."""
+    """Merge the reports of all processes: each model once, with its earliest report.
+
+    A reply that cannot be parsed, as from a process of another version, is left out.
+    """
     first: dict[tuple[str, str | None], FailingModel] = {}
     for reply in replies:
         try:
@@ -65,7 +68,11 @@ def measure_failing_models() -> None:
 
 
 def list_refusals() -> list[Fault]:
-    """Return a fault for each language model and embedding model that refuses requests of this process."""
+    """Return a fault for each model that this process cannot use before an operator corrects the cause.
+
+    The model is a language model that refuses requests or is not configured, or an embedding model that
+    refuses requests.
+    """
     faults = [
         describe_refusal(
             f"{each.provider}/{each.model or 'its default model'}",

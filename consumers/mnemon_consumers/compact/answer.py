@@ -122,7 +122,7 @@ _REFUSAL: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""An answer that begins with a remark on the task, or says that the messages have no content."""
+"""An answer that begins with a refusal or an apology, or says only that there is no summary or no content."""
 
 _ECHOED_PROMPT: Final = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d|(?i:earlier summaries, oldest first|\A\W*messages:)|"
@@ -146,9 +146,9 @@ class SummaryRefusal:
 def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRefusal:
     """Check the answer of a model to a request for a summary.
 
-    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Any other text
-    besides the summary leads to a refusal. The summary is not shortened, because its end matters as much as
-    its beginning.
+    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Other known
+    text besides the summary, such as an introduction, leads to a refusal. The summary is not shortened,
+    because its end matters as much as its beginning.
 
     Returns:
         The summary on one line, or the reason for its refusal.

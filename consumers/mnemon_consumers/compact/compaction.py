@@ -1,10 +1,10 @@
 """Compaction of one conversation, under its lock, one step at a time, until no step is due.
 
 The log holds all state. Each step waits until the projections have the user's chat events, summaries and
-erasures, then reads them.
-Before the outcome is appended to the log, the step is compared with the projections again, because the model
-may answer late. If messages are cleared after this comparison, the messages and the summary are below the
-watermark. If the user is erased after this comparison, the summary is removed from the log again.
+erasures, then reads them. Before the outcome is appended to the log, the step is compared with the
+projections again, because the model may answer late. If messages are cleared after this comparison, the
+messages and the summary are below the watermark. If the user or the conversation is erased after this
+comparison, the summary is removed from the log again.
 """
 
 import asyncio
@@ -66,14 +66,16 @@ TURN_SECONDS: Final = 10.0
 conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds. Then the trigger is redelivered after the same time."""
+"""Maximum wait for the projections, in seconds. After a wait in vain, the trigger is redelivered with the
+same delay."""
 
 ANSWER_WAIT: Final = 30.0
 """Maximum wait for the projections, in seconds, after a model has answered. The wait is long, because the
 answer is paid for."""
 
 BUSY_DELAY: Final = 1.0
-"""Seconds before the next attempt at a conversation that another process compacts, or that had its turn.
+"""Seconds before the next attempt at a conversation that is being compacted already, that had its turn, or
+whose user has too many compactions in progress.
 
 The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
@@ -85,11 +87,11 @@ MOST_REQUESTS: Final = 2
 writes the summary by rules."""
 
 MOST_ATTEMPTS: Final = 3
-"""Number of refusals of a step by a provider before its trigger becomes a dead letter."""
+"""Number of refusals of a step by a provider, in one process, that make a dead letter of its trigger."""
 
 GIVE_UP_SECONDS: Final = 3600.0
-"""Seconds during which a step that became a dead letter is not tried again. Without this pause, each new
-message would lead to another paid attempt."""
+"""Seconds during which the same process does not try a step again that became a dead letter, unless the
+settings change. Without this pause, each new message would lead to another paid attempt."""
 
 APPEND_PAUSE: Final = 1.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
@@ -132,7 +134,7 @@ class Compactor:
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
-        """Compact a conversation until no step is due; return the outcome of its trigger.
+        """Compact a conversation until no step is due or its turn ends; return the outcome of its trigger.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Nothing is lost, and

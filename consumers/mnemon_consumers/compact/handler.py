@@ -67,8 +67,9 @@ class CompactConsumer:
         """Compact conversations until the block ends.
 
         Raises:
-            DatabaseUnavailable: the database does not answer.
-            mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
+            DatabaseUnavailable: the database does not answer, or has not been migrated.
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+            nats.errors.Error: NATS does not answer.
         """
         async with (
             self._database,

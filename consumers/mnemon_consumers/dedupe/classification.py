@@ -107,7 +107,8 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
-"""Words of lasting facts. A text with one of them has no end: "allergic to nuts, away until Friday"."""
+"""Words of lasting facts. A text with one of them counts as one without an end: "allergic to nuts, away
+until Friday"."""
 
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 

@@ -21,7 +21,7 @@ CANDIDATES: Final = 12
 """Maximum number of facts to align with a new fact because they have terms in common with it."""
 
 MOST_UNDECIDED: Final = 3
-"""Maximum number of facts that a decision names as undecided; a language model compares each of them."""
+"""Maximum number of facts that a decision names as undecided; a language model can compare each of them."""
 
 _PRECEDENCE: Final = {
     FactRelation.SAME: 0,
@@ -113,7 +113,8 @@ def compare_facts(
 def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
     """Return two thresholds of similarity: for an update, and for a duplicate.
 
-    A threshold comes from the settings, else from the embedding model. Without both it is None.
+    A threshold comes from the settings, else from the embedding model. Without both it is None. A threshold
+    for a duplicate from the model is raised to that for an update, if it is lower.
     """
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:

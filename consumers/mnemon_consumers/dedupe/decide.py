@@ -1,6 +1,6 @@
 """Decisions on a proposed fact. No I/O, no clock, no randomness.
 
-`examine_proposal` decides what the words alone can decide. `settle_candidate` compares each remaining
+`examine_proposal` decides what needs no comparison of meaning. `settle_candidate` compares each remaining
 `CandidateFact` with the known facts. "Now" is the time at which the log stored the proposal, so a later
 decision has the same result.
 """
@@ -74,9 +74,10 @@ def decide_proposal(
 def examine_proposal(
     proposal: Proposal, known: UserFacts, settings: SettingsV1
 ) -> CandidateFact | list[DecisionEvent]:
-    """Decide on a proposal by its words alone: refuse it, or restate the fact that has the same words.
+    """Refuse a proposal by the policy or its date, or restate the fact that has the same words.
 
-    Letter case and punctuation do not tell words apart.
+    Letter case and punctuation do not tell words apart. A proposal that names a live fact to replace is
+    refused or a candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.
@@ -278,7 +279,7 @@ def _write_fact(
 ) -> list[DecisionEvent]:
     """Return the events that give a fact new content, or confirm the fact if the content is the same.
 
-    If the fact changes to a tier without room, they reject the proposal.
+    If the fact changes to a tier without room, the event rejects the proposal instead.
     """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:

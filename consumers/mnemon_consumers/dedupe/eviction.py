@@ -1,4 +1,4 @@
-"""Selection of the facts to evict when a user has as many facts as the limits allow."""
+"""Selection of the facts to evict when a fact needs room, or a user has more facts than the limits allow."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Minimum importance of a high fact. A fact that needs room evicts it only if it is high too."""
+"""Minimum importance of a high fact. A high fact makes room only for another high fact."""
 
 LOW: Final = 3
 """Maximum importance of a low fact."""

@@ -45,7 +45,12 @@ class DedupeConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Decide on proposals and comparisons until the block ends."""
+        """Decide on proposals and comparisons until the block ends.
+
+        Raises:
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+            nats.errors.Error: NATS does not answer.
+        """
         await asyncio.to_thread(load_lexicon)  # loading takes a second
         async with (
             self.broker.connect() as connection,
@@ -59,7 +64,8 @@ class DedupeConsumer:
         """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
 
         While a tenant moves, its proposals wait. A move that succeeds proposes them again in the other
-        deployment; after a move that fails, they are decided here.
+        deployment, where their copies are acknowledged undecided. After an abandoned move, they are decided
+        here.
 
         Returns:
             An outcome for each delivery.

@@ -55,7 +55,7 @@ def merge_facts(
         known: the user's facts.
         wording: maps the id of each event to the fact that has the words of that event now.
         dedupe: the tenant's settings.
-        words: cosine similarity of two English words.
+        words: function that returns the cosine similarity of two English words; None without static vectors.
 
     Returns:
         The events, in the order in which they are to be published; or the reason why no event follows.

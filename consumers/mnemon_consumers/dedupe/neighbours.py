@@ -1,8 +1,8 @@
 """The facts that are nearest in meaning to the proposals of one turn of a user.
 
-The turn queries the vector store once for all its proposals, and writes the points of its decisions once, at
-its end. In between, the store lacks the decisions of the turn, so this module also compares proposals with
-the facts that the turn has written.
+The turn normally queries the vector store once for all its proposals, and writes the points of its decisions
+once, at its end. In between, the store lacks the decisions of the turn, so this module also compares
+proposals with the facts that the turn has written.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 NEAREST: Final = 10
-"""Maximum number of hits to compare per text; some of them belong to facts that have changed or ended."""
+"""Maximum number of hits to compare per text; some of them may belong to facts that have changed or ended."""
 
 
 class Neighbours:
@@ -40,7 +40,8 @@ class Neighbours:
     async def look_up_texts(self, texts: Sequence[str]) -> None:
         """Find the facts nearest to each text, with one request to the embedder for all new texts.
 
-        The embedder gets each text once. Vectors of texts that are not among `texts` are dropped.
+        The embedder gets each text once. Vectors of texts that are not among `texts` are dropped. Without an
+        embedder, the method does nothing.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
@@ -56,8 +57,8 @@ class Neighbours:
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
         """Return the facts near a text in meaning that are live at a time; none without an embedder.
 
-        These are the `NEAREST` hits of the vector store that are unchanged, and the facts that the turn
-        wrote.
+        These are the unchanged facts among the `NEAREST` hits of the vector store, and the facts that the
+        turn wrote.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.

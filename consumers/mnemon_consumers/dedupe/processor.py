@@ -65,7 +65,7 @@ PARSED_AT_ONCE = 50
 
 
 class ProposalProcessor:
-    """Decides for one user at a time, and caches the user's state for the next decisions."""
+    """Decides for one user per call, under the user's lock, and caches the user's state for later calls."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
@@ -84,7 +84,7 @@ class ProposalProcessor:
             connection: connection to the log.
             owner: the user.
             limits_at: time of the request, if the user's limits and the facts of discarded messages are to be
-                checked too. The check is skipped while proposals wait.
+                checked too. The check is skipped while proposals or comparisons wait.
 
         Returns:
             The log position of the first event that waits for another turn; None if no event waits.
@@ -92,6 +92,7 @@ class ProposalProcessor:
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does
                 not answer. Nothing is lost, and the call can be repeated.
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         """
         async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
             stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)

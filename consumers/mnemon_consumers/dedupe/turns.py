@@ -59,13 +59,16 @@ class Turns:
                 await asyncio.wait(self._tasks)
 
     async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Run one turn of a user and schedule further turns; return the result of the `TurnFunction`.
+        """Run one turn of a user and schedule further turns.
 
         Args:
             owner: the user.
             deliveries: log positions of the user's deliveries. If the deliveries exceed one turn, the call
                 does not wait for the first turn. If an earlier turn has decided all of them, the call runs no
                 turn.
+
+        Returns:
+            The log position from which the user's proposals wait, None, or `FAILED`; see `TurnFunction`.
         """
         # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:

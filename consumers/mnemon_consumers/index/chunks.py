@@ -8,7 +8,7 @@ from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 CHUNK: Final = 300, 900
 """Desired minimum and maximum number of characters of a chunk. From the minimum on, a chunk may end with a
-paragraph or a sentence; the last chunk may be shorter."""
+paragraph or a sentence. A chunk may be shorter than the minimum, for example before a long paragraph."""
 
 WINDOW: Final = 4_000
 MARKDOWN_WINDOW: Final = 100_000
@@ -28,8 +28,9 @@ class Chunk(NamedTuple):
 
 
 def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
-    """Yield the chunks of a document, in order. Markdown is cut at headings; a blank document has no chunks.
+    """Yield the chunks of a document, in order; a blank document has no chunks.
 
+    A document whose `source` has an ending of Markdown, such as `.md`, is cut at headings.
     The generator yields a chunk every few milliseconds, for a document of any length.
     """
     is_markdown = (source or "").lower().endswith(_MARKDOWN)

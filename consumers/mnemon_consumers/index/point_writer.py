@@ -13,7 +13,7 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
-"""Number of chunks of a document to cut, in some milliseconds, before other work of the process runs."""
+"""Number of chunks of a document to cut, in some milliseconds, before requests have their turn."""
 
 
 async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
@@ -48,7 +48,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
 
 
 async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks. The function pauses while bots send requests."""
+    """Return the entries of a document's chunks; after every `CHUNKS` chunks, requests have their turn."""
     whole = read.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

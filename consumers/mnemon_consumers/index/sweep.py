@@ -38,11 +38,11 @@ _LAST_POSITION: Final = 2**63 - 1
 async def sweep_points(
     connection: Client, database: Database, vector_index: VectorIndex, owner: Owner, seq: int
 ) -> bool:
-    """Sweep a user's points; return False if the projections lack events that the sweep needs.
+    """Sweep a user's points; return False if `persist` or `index` lacks events that the sweep needs.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. The call has
-            to be repeated later.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does not
+            answer. The call has to be repeated later.
     """
     # While the lock is held, dedupe takes no decision on this user, so the log has all of its decisions.
     async with hold_lock(database, *owner):
@@ -141,14 +141,14 @@ async def _level_collection(
 
 
 class _Chunk(NamedTuple):
-    """Origin of a chunk: the document and its version."""
+    """The document of a chunk, and the event that made the document's version."""
 
     document_id: str
     event_id: str
 
 
 async def _read_chunks(vector_index: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
-    """Return the origin of each of the user's chunks."""
+    """Return the user's chunks by point id, each with its document and version."""
     found: dict[UUID, _Chunk] = {}
     async for page in vector_index.vectors.scroll(Collection.DOCUMENTS, owner):
         for stored in page:

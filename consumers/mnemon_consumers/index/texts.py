@@ -19,7 +19,8 @@ class Texts(NamedTuple):
 def build_message_texts(content: str, name: str | None, sent_at: datetime) -> Texts:
     """Return the texts of a message. Both texts have the speaker; only the text for words has the date.
 
-    The date comes first, as `8 May 2023`, with the month in the language of the message.
+    The date comes first, as `8 May 2023`. The month is in Russian if the content has a Cyrillic letter, else
+    in English.
     """
     said = f"{name}: {content}" if name else content
     months = RUSSIAN if _CYRILLIC.search(content) else ENGLISH

@@ -33,7 +33,10 @@ log = structlog.get_logger("maintain")
 
 EXPIRE, LIMITS, RETENTION = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits", f"{MAINTAIN}.retention"
 LIMITS_SECONDS = 3600.0
-"""Seconds between checks of limits. Dedupe keeps the limits; only a lowered setting leaves too many facts."""
+"""Seconds between scheduled checks of limits.
+
+`dedupe` keeps the limits; only a lowered setting leaves too many facts.
+"""
 
 RETENTION_SECONDS = 3600.0
 """Seconds between removals of old work. The settings `retention` count in days."""
@@ -53,7 +56,12 @@ class MaintainConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Expire facts, check limits and remove old work until the block ends."""
+        """Expire facts, check limits and remove old work until the block ends.
+
+        Raises:
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+            nats.errors.Error: NATS does not answer.
+        """
         async with (
             self.broker.connect() as connection,
             self._settings.watched(connection),
@@ -67,7 +75,7 @@ class MaintainConsumer:
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Expire facts, check limits or remove old work, as the triggers say.
 
-        Limits are also checked if a setting has changed them since the last check.
+        Limits are also checked on the first call, and if a setting has changed them since the last check.
 
         Returns:
             An outcome for each delivery.
@@ -76,7 +84,7 @@ class MaintainConsumer:
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
                 await self._expire_facts(datetime.fromtimestamp(max(stamps), UTC))
-            # Check limits as soon as a setting changes, and on schedule.
+            # Any trigger leads to a check of limits that a setting has changed.
             if limits != self._checked_limits or any(each.subject == LIMITS for each in deliveries):
                 await self._trigger_excesses()
                 self._checked_limits = limits

@@ -68,9 +68,9 @@ class RetentionEnforcer:
         )
 
     def _find_begin(self, name: SettingName, tenant: str, now: datetime) -> datetime | None:
-        """Return the moment before which a tenant's finished work is removed; None if it stays.
+        """Return the moment before which a tenant's finished work is removed; None if the work stays.
 
-        Calls and dead letters of a tenant stay until its move has ended, because the move, and its return,
+        Calls and dead letters of a tenant stay until its move has ended, because the move, and its revert,
         compare the events and rows of both deployments.
         """
         residence = self._settings.get_residence(tenant)

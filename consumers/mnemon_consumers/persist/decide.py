@@ -25,7 +25,7 @@ class PersistPlan:
     Attributes:
         rows: the rows to write.
         outcomes: the outcome of each delivery after the write, in the order of the deliveries.
-        moved: users with events that moved here. Other consumers get no triggers for these users from
+        moved: users with events that moved here. `compact` and `extract` get no triggers for these users from
             `persist`, because the move publishes the triggers at its end.
     """
 
@@ -68,7 +68,7 @@ def _holds_secret(delivery: Delivery) -> bool:
 
 
 def find_senders(messages: Iterable[MessageRow]) -> dict[Owner, int]:
-    """Return the users who sent messages, each with the log position of their newest message."""
+    """Return the users with messages, each with the log position of the newest message."""
     users: dict[Owner, int] = {}
     for row in messages:
         owner = row.key[:2]

@@ -48,7 +48,7 @@ async def settle_erasures(
         connection: connection to the server that has the streams.
         database: the database that has the rows.
         owner: the user.
-        position: position up to which the log is projected; no event below this position will be read later.
+        position: the applied position of `persist`, which has handled every event up to this position.
         register: the register that gets an entry for each erasure; None without one.
 
     Returns:
@@ -111,10 +111,10 @@ async def _settle(
 
 
 async def register_erasures(connection: Client, register: ErasureRegister, owner: Owner) -> None:
-    """Write an entry into the register for each erasure of a user in the log that has none.
+    """Write an entry for each erasure of a user that the log records and the register lacks.
 
     Raises:
-        StoreUnavailable: the register cannot be written.
+        StoreUnavailable: the register cannot be read or written.
         nats.errors.Error: NATS does not answer.
     """
     async with aclosing(read_pages(connection, thing_filter(*owner, "user"), 0)) as answers:

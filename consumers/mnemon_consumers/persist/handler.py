@@ -29,7 +29,7 @@ from mnemon_infra.storage.object_store import StoreUnavailable
 log = structlog.get_logger("persist")
 
 TRIGGERED: Final = "compact", "extract"
-"""Consumers that get a trigger for users who sent messages."""
+"""Consumers that get a trigger for users with new messages, except for users whose events moved here."""
 
 
 class PersistConsumer:
@@ -69,7 +69,7 @@ class PersistConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Finish erasures of users and of their conversations, and remove their rows below the watermarks.
+        """Finish erasures of users and of their conversations, and remove the users' rows below watermarks.
 
         Returns:
             An outcome for each delivery.

@@ -38,7 +38,7 @@ class Correction(NamedTuple):
             limits leave no room for the fact.
         fact_id: the id of the fact.
         text: the text of the fact before the change; for `apart`, the text that it will have.
-        other: the other fact, of which this fact becomes a part, or was a part.
+        other: the id of the other fact, of which this fact becomes a part, or was a part.
         becomes: the new text of the fact, or of `other` if the fact is merged.
     """
 
@@ -60,7 +60,7 @@ class Corrections:
 def build_corrections(
     owner: Owner, standing: LogState, redecided: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
-    """Return the events to append to the log, and apply them to `standing`."""
+    """Return the events to append to the log, and apply them to the facts of `standing`."""
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 
 

@@ -48,7 +48,8 @@ from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
 from mnemon_infra.models.embedding import Dense
 
 MOST_FACTS: Final = 100_000
-"""Maximum number of facts while decisions are taken again; the corrections then apply the tenant's limits."""
+"""Maximum number of a user's facts while decisions are taken again. The corrections then apply the tenant's
+limits."""
 
 NEAREST: Final = 10
 """Maximum number of facts near in meaning to compare, as in the first decisions."""

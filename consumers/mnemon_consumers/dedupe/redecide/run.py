@@ -1,7 +1,7 @@
 """Redecide, user by user: lists the changes under other settings, and makes them.
 
-The changes are made under the user's lock: the log gets all of their events, or none. Rows, vectors and
-caches follow from these events as from any other events.
+The changes are made under the user's lock, and their events are appended in atomic batches. Rows, vectors
+and caches follow from these events as from any other events.
 """
 
 from datetime import UTC, datetime
@@ -51,8 +51,9 @@ class Redecider:
 
         Raises:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `find_changes`. The log gets all
-                corrections or none.
+            EmbeddingUnavailable, ValueError: as for `find_changes`. Nothing is appended.
+            nats.errors.Error: the log does not answer now. Some corrections may be appended; the call can be
+                repeated.
         """
         meanings: dict[str, Dense] = {}
         if not (await self._plan_changes(owner, settings, meanings)).decided:

@@ -36,7 +36,7 @@ AcceptedEvent = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
 """A decision that accepts a proposal and names its fact."""
 
 ProposalDecision = AcceptedEvent | FactRejectedV1
-"""A decision on a proposal, accepted or rejected."""
+"""A decision that accepts or rejects a proposal."""
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class LogState:
         versions: maps each fact to the event that wrote it last.
         proposals: proposals by event id.
         decisions: maps each proposal to its newest decision and the event id of that decision.
-        origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, the origin is
-            `=` and the fact id.
+        origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, or is the
+            origin of another kept fact, the origin is `=` and the fact id.
         own: origins of facts that stay separate facts: facts changed by hand, merged after a comparison,
             or without a proposal.
     """
@@ -71,7 +71,7 @@ class LogState:
         return self.origins[decision.fact_id]
 
     def is_open(self, proposal_id: str) -> bool:
-        """Return whether a proposal may be decided again: no rule refused it, and its fact has not ended."""
+        """Return whether a proposal may be decided again: it was accepted, and its fact has not ended."""
         decision, _ = self.decisions.get(proposal_id, (None, ""))
         return isinstance(decision, AcceptedEvent) and self._is_kept(decision.fact_id)
 

@@ -53,7 +53,7 @@ class UserState:
     waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
     meanings: dict[str, Dense] = field(default_factory=dict)
     _worded_by: dict[str, list[str]] = field(default_factory=dict)
-    """Maps each fact to the events that gave current words to the fact or to a fact merged into it."""
+    """Maps each fact to the events that gave the fact, or a fact merged into it, the fact's current words."""
 
     @property
     def wording(self) -> dict[str, str]:

@@ -44,13 +44,17 @@ MARKS: Final = (
 TABLES: Final = ("dates", "people", "slots")
 
 AXES: Final = ("stages", "kinds")
-"""Names of tables of axes. An axis has two poles, such as "looks for" and "found", each a list of phrases."""
+"""Names of the tables of axes beside `opposites`.
+
+An axis has two poles, such as "looks for" and "found", each a list of phrases.
+"""
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
 """Tables whose words are matched without stemming, because other words have the same stems."""
 
 _SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases do not use it."""
+"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases are not
+matched by such a stem."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 

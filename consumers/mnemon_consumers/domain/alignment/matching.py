@@ -47,7 +47,7 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Return whether matched words have the same order, and other words between them were replaced."""
+        """Return whether matched terms have the same order, and other words with content were replaced."""
         return _is_substituted(*self.statements, self.matched)
 
     @property
@@ -174,7 +174,7 @@ def _have_one_root(a: str, b: str) -> bool:
 
 
 def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]) -> bool:
-    """Return whether matched terms have the same order, and words with content were replaced in between."""
+    """Return whether matched terms have the same order, and other words with content were replaced."""
     places = [matched[i] for i in sorted(matched)]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
         return False

@@ -45,7 +45,7 @@ def is_of_other_alphabet(word: str) -> bool:
 
 
 def is_cyrillic(word: str) -> bool:
-    """Return whether a lower-case word has a Cyrillic letter."""
+    """Return whether a lower-case word has a Cyrillic letter from а to я."""
     return not word.isascii() and _CYRILLIC.search(word) is not None
 
 

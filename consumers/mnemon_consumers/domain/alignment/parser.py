@@ -48,18 +48,18 @@ def parse_fact(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Parse a text. A fact whose words are known takes 0.1 ms.
+    """Parse a text. A fact whose words are cached takes 0.1 ms.
 
     Args:
         text: a fact, or a longer text that must not be cached.
-        compounds: concepts for which a phrase of several words is one term; other phrases are parsed word by
-            word.
+        compounds: concepts whose compound phrases are one term each; other compound phrases are parsed word
+            by word.
     """
     return _Parser(text, compounds).parse()
 
 
 def parse_pair(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
-    """Parse two facts. A phrase counts as one term if the other fact says the same in other words."""
+    """Parse two facts. A phrase counts as one term if the other fact has a word or phrase of its concept."""
     a, b = parse_fact(old), parse_fact(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
     return (parse_fact(old, common), parse_fact(new, common)) if common else (a, b)

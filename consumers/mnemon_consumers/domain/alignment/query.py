@@ -47,7 +47,7 @@ class QueryMatches:
 
     Attributes:
         named: the id of the one fact that the query clearly means; None if it means no fact or several.
-        ranked: the facts that have at least one of the query's words, best first.
+        ranked: the facts that have at least one of the query's content words, best first.
     """
 
     named: str | None

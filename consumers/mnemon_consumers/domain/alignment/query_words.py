@@ -96,8 +96,8 @@ class ContentWord(NamedTuple):
         text: the word in lower case.
         forms: the forms by which the word is matched.
         weight: the weight of the word in the fit.
-        direction: `from` or `to` if that word precedes it.
-        before: the word before it.
+        direction: `from` or `to` if a preposition of that meaning precedes it; else empty.
+        before: the token before it, in lower case; empty at the beginning.
         is_person: whether it is a word for a person, such as `mother`.
         is_capital: whether it begins with a capital letter.
         is_first: whether it is the first word of its text, where a capital letter means nothing.
@@ -190,7 +190,10 @@ def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
 
 
 def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
-    """Return whether a name and its transliteration both end in a vowel; Валентина and Valentin do not."""
+    """Return whether a name and its transliteration both end in a vowel, or both in a consonant.
+
+    Валентина and Valentin do not. Words that are not names need not end alike, so the result is True.
+    """
     names = name_lemmas(one.text) | name_lemmas(other.text)
     latin = other.text if is_cyrillic(one.text) else one.text
     return not names or any((name[-1] in "аеиоуыэюя") == (latin[-1] in "aeiouy") for name in names)

@@ -47,11 +47,11 @@ class RelationVerdict:
     Attributes:
         relation: relation of the newer fact to the older fact.
         evidence: the reason. It quotes no fact, because it is stored longer than the facts.
-        score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
+        score: the smaller of both facts' shares that have a counterpart, 0 to 1; ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether both facts are about the same thing, without a contradiction.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
-        is_open: whether the facts differ in wording only, so that similarity may decide.
+        is_open: whether no rule tells the facts apart, so that similarity may decide.
     """
 
     relation: FactRelation
@@ -71,7 +71,8 @@ UNDECIDED_SHARE: Final = 0.3
 `SUBSET_SHARE` of one of the facts is enough, too."""
 
 RELATED_SHARE: Final = 0.4
-"""Minimum share of each fact that must have a counterpart before a model may let one replace the other."""
+"""Minimum share of each fact that must have a counterpart before a model may let one replace the other. Facts
+that give a value to the same slot need no share."""
 
 SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
@@ -96,7 +97,7 @@ _WHOLLY: Final = frozenset(("полностью", "совсем", "вообще"
 """Words that extend a statement from some days to all days."""
 
 _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
-"""Verbs of an ability."""
+"""Words of an ability."""
 
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
 """Verbs of learning that is complete."""
@@ -217,7 +218,7 @@ class _Comparison:
         return "only one of the facts is about that name" if names else None
 
     def _has_other_names(self) -> bool:
-        """Return whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
+        """Return whether two people of one kind have different names: "sister Kate", "sister Mary"."""
         sides = (self.alignment.old, self.alignment.new)
         return any(
             a.kind is TermKind.PERSON
@@ -459,7 +460,7 @@ class _Comparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _decide_end(self) -> RelationVerdict | None:
-        """Decide the relation if one fact denies the other or says that it is over; None otherwise."""
+        """Decide the relation if one fact denies the other or ends it; None if this decides nothing."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
@@ -568,7 +569,7 @@ class _Comparison:
         return len(raw)
 
     def _is_denied_in_clause(self) -> bool:
-        """Return whether a part of either fact denies everything that the other fact says."""
+        """Return whether a part of one Russian fact denies everything that the other fact says."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_english or self._has_exact_term(left.old) or _list_nouns(left.old):
             return False
@@ -597,7 +598,7 @@ class _Comparison:
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
-        """Return whether the newer fact leaves the state of the older fact: "в отпуске", "вышла из
+        """Return whether a newer, Russian fact leaves the state of the older fact: "в отпуске", "вышла из
         отпуска".
         """
         old, new, left = self.old, self.new, self.alignment
@@ -848,7 +849,7 @@ class _Comparison:
         return is_amount and is_single and not left.new
 
     def _is_described(self) -> bool:
-        """Return whether the newer fact describes a thing whose existence the older fact states."""
+        """Return whether the newer fact describes a thing whose existence the older fact states by "есть"."""
         old, new, left = self.old, self.new, self.alignment
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
@@ -1119,7 +1120,7 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _drop_fillers(statement: ParsedFact) -> list[str]:
-    """Return the words of a fact except words for the user, determiners and counts."""
+    """Return the words of a fact except words for the user, determiners, counts and light words."""
     grammar = load_lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}

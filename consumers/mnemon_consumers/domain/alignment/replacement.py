@@ -120,7 +120,7 @@ _USING: Final = frozenset(("use", "uses", "using", "пользуется", "по
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two facts, each of which has terms that the other lacks.
+    """Two facts, and the terms that only one of them has.
 
     Attributes:
         old, new: the facts.
@@ -133,7 +133,7 @@ class Replacement:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the newer fact describes the present, rather than an event that stays true."""
+        """Return whether the newer fact reports a change, or neither fact is about a past event."""
         return self.new.is_changed or not (_is_event_past(self.old) or _is_event_past(self.new))
 
     @property
@@ -202,7 +202,10 @@ class Replacement:
         return None
 
     def _ends_phrase(self, term: Term) -> bool:
-        """Return whether an English word qualifies no other: "is a junior", not "a junior colleague"."""
+        """Return whether an English word qualifies no other: "is a junior", not "a junior colleague".
+
+        A Russian word always counts.
+        """
         statement = self._statement_of(term)
         last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
@@ -411,7 +414,7 @@ class Replacement:
         return bool(_contents(self.alignment.old) and _contents(self.alignment.new))
 
     def _has_topic(self) -> bool:
-        """Return whether both facts have a word in common that is not a unit."""
+        """Return whether both facts have a word in common that is neither a unit nor a word of change."""
         bare = ("units", "changed")
         return any(
             a.kind is TermKind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
@@ -455,7 +458,7 @@ class Replacement:
     def _adds_up(self) -> bool:
         """Return whether both facts count the progress of one activity, as "has read 9 books" does.
 
-        A newer fact in English must have "has" or "have": "Read 9 books" may be about one event.
+        A newer fact in English must have "has", "have" or "I've": "Read 9 books" may be about one event.
         """
         is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
         return is_total and any(

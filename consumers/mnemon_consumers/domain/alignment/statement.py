@@ -31,7 +31,7 @@ class Term(NamedTuple):
         role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
             exists.
         is_head: whether it belongs to the subject of the sentence.
-        place: number of its first token.
+        place: number of its first token; of a number in several words, of the last token.
     """
 
     text: str
@@ -58,7 +58,8 @@ class ParsedFact:
         terms: terms with content, in the order of the text.
         words: the terms whose absence matters.
         keys: keys of all terms.
-        tokens: for every token its term's place in `terms`, or the token itself if it has no content.
+        tokens: in the order of the text, the place of each term in `terms`; for a negation `not`, for any
+            other word or phrase that is no term its first word, and nothing for the user.
         slots: attributes to which it gives a value, such as `residence`.
         is_negated: whether it denies something.
         is_ended: whether it says that a state is over.
@@ -70,7 +71,7 @@ class ParsedFact:
         is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
         reason_at: the place of the token that begins a reason; the token count without a reason.
-        raw: its words, in lower case.
+        raw: its tokens, in lower case.
         concepts: concepts of all its words and phrases.
         compounds: concepts of its phrases whose words have a meaning of their own.
         is_copular: whether it identifies a thing, as in "The rent is 900".
@@ -102,7 +103,10 @@ class ParsedFact:
         return self.raw[term.place - 1] if term.place else ""
 
     def word_after(self, term: Term) -> str:
-        """Return the word after a term, in lower case; empty at the end."""
+        """Return the word after the place of a term, in lower case; empty at the end.
+
+        For a phrase of the lexicon, this is the phrase's second word.
+        """
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
 
     @property

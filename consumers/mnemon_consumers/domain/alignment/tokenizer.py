@@ -27,8 +27,8 @@ class Token(NamedTuple):
     """A word, number or sign.
 
     Attributes:
-        surface: the spelling in the text.
-        word: the word in lower case, without a possessive ending.
+        surface: the spelling in the normalised text (see `normalize`), without a possessive ending.
+        word: `surface` in lower case.
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.

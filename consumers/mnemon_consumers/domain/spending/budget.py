@@ -1,4 +1,4 @@
-"""Daily budgets, which limit the spending of a tenant on language models, without chats of the proxy."""
+"""Daily budgets, which limit the spending of a tenant on language models. Chats of the proxy do not count."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -74,8 +74,9 @@ class Budgets:
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
         """Return whether a tenant may ask a model now.
 
-        Calls in progress count as if they had been answered, with the longest answer. Each process logs once
-        a day that a tenant has spent its budget.
+        Calls that this object has reserved, and lines of unfinished batches of all processes, count as if
+        they had been answered, with the longest answer. The object logs once a day that a tenant has spent
+        its budget.
 
         Args:
             tenant: the tenant that asks.
@@ -136,7 +137,7 @@ class Budgets:
             spent.asked_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
-        """Count the cost of an answered call in this process; other processes learn of it from the log."""
+        """Count the cost of an answered call here at once; other processes read it from the projections."""
         self._today(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:

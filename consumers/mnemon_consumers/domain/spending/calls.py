@@ -41,7 +41,7 @@ def build_call_event(
         purpose: the purpose of the call.
         batch_id: the batch of which the call was a line; None for a single call.
         spending: the prices of the user's tenant.
-        event_id: the id of the event, derived from the request, so that the same call counts once.
+        event_id: the id of the event; of several events with one id, one counts.
     """
     version, contract = (2, ModelCalledV2) if purpose == "chat" else (1, ModelCalledV1)
     event = contract.create_strict(

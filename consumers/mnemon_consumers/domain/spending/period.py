@@ -49,7 +49,7 @@ class Period:
 
     @property
     def unpriced_models(self) -> list[str]:
-        """Return the models without a price, under the providers' names for them."""
+        """Return the models of calls that had no price, under the providers' names for them."""
         return list_unpriced_models(self.calls)
 
     def _spending_of(self, tenant: str) -> Spending:

@@ -64,7 +64,7 @@ class Total:
 
     @property
     def known_usd(self) -> float | None:
-        """Return the cost in US dollars; None if no call had a price, so that the cost is unknown."""
+        """Return the cost in US dollars; None if there are calls and each of them lacks a price."""
         return None if self.calls and self.unpriced == self.calls else self.usd
 
 
@@ -110,7 +110,7 @@ def find_exhausted_budgets(
 
     Args:
         spent: US dollars of today, by tenant.
-        tenants: further tenants, which spent nothing but may have a limit of 0.
+        tenants: further tenants; one that spent nothing has no budget left if its limit is 0.
         spending_of: function that returns the spending settings of a tenant.
     """
     found = []

@@ -58,7 +58,7 @@ def list_readings(text: str) -> tuple[str, ...]:
     """Return the text as a reader sees it, and its readings without lookalike and spaced-out letters.
 
     The first reading has no compatibility forms, invisible characters or combining marks. The others exist
-    only if a word mixes scripts, if single letters stand in a row, or if a word for "password" is misspelt.
+    only if a word mixes scripts, if single letters stand in a row, or if "password" has another spelling.
     """
     plain = text if text.isascii() else _remove_marks(text)
     found = dict.fromkeys([plain])

@@ -15,10 +15,11 @@ _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
 
 def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
-    """Return the sort of secret that a text, or one of its JSON strings, holds; None without a secret.
+    """Return the sort of secret that a text, or one of its JSON strings, holds.
 
-    The first `LONGEST` characters of the text are examined. Each JSON string is examined separately too,
-    because the quotation marks and keys around it do not belong to its sentences.
+    Return None without a secret, or if the policy refuses no secrets. The first `LONGEST` characters of the
+    text are examined. Each JSON string is examined separately too, because the quotation marks and keys
+    around it do not belong to its sentences.
     """
     for part in _split_parts(text[:LONGEST]):
         if (what := find_secret(part, policy)) is not None:

@@ -130,7 +130,7 @@ def is_bare_value(gap_and_value: str) -> bool:
 
 
 def is_row_of_nouns(text: str) -> bool:
-    """Return whether a text is a row of nouns without any connection: "абрикос авария аврора"."""
+    """Return whether a text is a row of nouns or adjectives without a connection: "абрикос авария аврора"."""
     words = text.strip(" .").split()
     return (
         bool(words)

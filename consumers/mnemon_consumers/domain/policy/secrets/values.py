@@ -89,7 +89,7 @@ COUNTED: Final = compile_pattern(
     [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)|
     \sas\s(?!(?:[\w'’]+\s){0,3}?(?:pin|code|passcode|combination|password)\b)"""
 )
-"""A plural noun after a number, which makes the number a quantity."""
+"""Words after a number, such as a plural noun, that make the number a quantity."""
 
 REPEATED_DIGITS: Final = (
     r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|"
@@ -118,7 +118,7 @@ DATE_HINT: Final = (
     r"backwards|reversed|д(?:ень|ата|нь)\sрождени\w|год\w?\sрождени\w|годовщин\w|дата\sсвадьбы|наоборот|"
     r"номер\s(?:дома|квартиры))"
 )
-"""Nouns that tell where a chosen number comes from, such as a birthday."""
+"""Words that tell where a chosen number comes from, such as a birthday."""
 
 _NUMBER_WORDS: Final = frozenset(
     re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")
@@ -209,6 +209,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def quoted_value(text: str) -> str | None:
-    """Return the quotation at the beginning of a text; None if the text begins with another word."""
+    """Return the quotation, of 2 to 60 characters, at the beginning of a text; None without one."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

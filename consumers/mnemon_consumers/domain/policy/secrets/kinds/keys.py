@@ -1,6 +1,6 @@
-"""Detection of keys, tokens and passwords in addresses.
+"""Detection of keys and tokens, and of passwords in addresses.
 
-Formats of providers, words beside a text, and its randomness tell.
+The rules know the formats of providers, words beside a value such as "API key", and random values.
 """
 
 import re
@@ -144,7 +144,7 @@ _PRIVATE: Final = compile_pattern(
 
 
 def find_key(text: str) -> str | None:
-    """Return the sort of key, token or password in an address that a text has; None if it has none."""
+    """Return the sort of key or token in a text, or "a password in an address"; None without one."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():

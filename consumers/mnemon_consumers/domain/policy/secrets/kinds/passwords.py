@@ -126,7 +126,7 @@ _USING: Final = compile_pattern(
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
-"""Words before a password without "is": "uses the password hamster"."""
+"""Words that introduce a password without "is": "uses the password hamster"."""
 
 _ASKING: Final = compile_pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
@@ -170,13 +170,13 @@ _PARTS: Final = compile_pattern(
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
 )
 _ADDED: Final = compile_pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
-"""A quotation after a comma: "set a new password, 'violet umbrella'"."""
+"""A quotation after a comma or in brackets: "set a new password, 'violet umbrella'"."""
 
 _ENDING: Final = compile_pattern(
     r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$"""
 )
-"""A quotation after a dash or a colon at the end of the sentence: "the password that all know, — «two
-cats»"."""
+"""A quotation after a sign, such as a dash or a colon, at the end of the sentence: "the password that all
+know, — «two cats»"."""
 
 _BECAME: Final = compile_pattern(
     r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
@@ -356,8 +356,8 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 def _strong_at_end(clause: str) -> Iterator[bool]:
     """Yield, for each strong token, whether it may be the password.
 
-    It may if it is the first or one of the last three words, follows no preposition or article, and is not a
-    quantity. Only the first eight words of the clause are considered.
+    A token may be the password if it is the first or one of the last three words, follows no preposition or
+    article, and is not a quantity. Only the first eight words of the clause are considered.
     """
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):
