@@ -1,4 +1,4 @@
-"""Lease on an operation: an advisory lock that names its holder, and that a lost holder does not keep.
+"""Lease on an operation: an advisory lock that names its holder and ends when the holder is lost.
 
 The server ends the lease with the holder's connection: at once if the process dies, and after
 `LEASE_SECONDS` if its machine no longer answers.

@@ -43,7 +43,7 @@ KEY = ("tenant", "user_id", "event_id")
 
 
 def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
-    """Define a table for events of one kind."""
+    """Define a table with a row for each event."""
     return Table(
         name,
         metadata,

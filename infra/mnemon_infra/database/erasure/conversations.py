@@ -124,7 +124,8 @@ _POSITIONS: Final = Statement(
 async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
     """Apply the stored conversation erasures of users: insert starts, and delete the covered rows.
 
-    Each span gets a start, and so does the last start that discarded earlier messages.
+    A start is inserted at the beginning of each span, and at the position of the last start that discarded
+    earlier messages.
     """
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:
