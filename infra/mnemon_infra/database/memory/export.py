@@ -50,7 +50,7 @@ class ConversationChange(NamedTuple):
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
         event_id: id of the event; for `named`, id of the message.
         conversation: the conversation; None is the current one at that position.
-        discard_previous: True if the start removes everything before it.
+        discard_previous: True if the start removes all messages and summaries before it.
     """
 
     seq: int
@@ -209,7 +209,10 @@ class ExportedMemory:
             yield KeptMessage._make(row[1:])
 
     async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
-        """Yield summaries and answered windows, each with the position of the last message that it covers."""
+        """Yield summaries and answered windows, each with the position of the last message that it covers.
+
+        They are sorted by that position.
+        """
         async for to_seq, *row in self._rows("ranges", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 

@@ -138,7 +138,7 @@ async def delete_answered_windows(database: Database, tenant: str, before: datet
 
 
 async def delete_finished_batches(database: Database, before: datetime, at_most: int) -> int:
-    """Delete up to `at_most` batches that finished before a moment and whose windows and events are erased.
+    """Delete up to `at_most` batches that finished before a moment and have neither windows nor events left.
 
     Returns:
         The number of deleted rows.
