@@ -128,6 +128,8 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
+        ValueError: the entry is not a residence, or has a state of a newer version.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
     try:
@@ -143,6 +145,7 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     entries = await read_entries(await open_bucket(connection), residence_key(tenant))
     known: list[Residence | None] = []
@@ -164,6 +167,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.
         nats.errors.Error: it is unknown whether the entry is written.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     body = b"" if residence is None else msgspec.json.encode(residence)
     return await put_entry(connection, residence_key(tenant), body, last)

@@ -117,7 +117,7 @@ class LiveSettings:
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
-        """Return the tenants that have settings of their own."""
+        """Return the tenants that have valid settings of their own."""
         return list(self._of)
 
     @asynccontextmanager
@@ -289,6 +289,7 @@ async def read_settings(connection: Client, tenant: str | None = None) -> Settin
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
@@ -303,6 +304,7 @@ async def read_documents(connection: Client, tenant: str | None = None) -> tuple
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
@@ -330,6 +332,7 @@ async def change_settings(
         InvalidBody: the new document is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers changed the settings during every attempt.
+        nats.errors.Error: it is unknown whether the settings are changed.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)

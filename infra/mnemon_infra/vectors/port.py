@@ -52,7 +52,10 @@ class IdFilter(NamedTuple):
 
 
 class PointPage(NamedTuple):
-    """Points with their vectors, sorted by id; `following` is the first id of the next page."""
+    """Points with their vectors, sorted by id.
+
+    `following` is the first id of the next page; None on the last page.
+    """
 
     points: Sequence[Point]
     following: UUID | None

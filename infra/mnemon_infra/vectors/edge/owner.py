@@ -76,7 +76,7 @@ class EdgeOwner:
         """Return points, as `VectorStore.page` does; a page may be shorter than requested.
 
         Raises:
-            VectorsUnavailable: the Edge owner does not answer.
+            VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
         asked = OwnerRequest(collection, begin.bytes if begin else None, most)
         answer = await self._ask("page", asked)
@@ -89,7 +89,7 @@ class EdgeOwner:
         """Return the number of points of each collection, by its name.
 
         Raises:
-            VectorsUnavailable: the Edge owner does not answer.
+            VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
         return (await self._ask("counts", OwnerRequest())).counts
 
