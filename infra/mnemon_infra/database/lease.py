@@ -94,7 +94,7 @@ async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
         if not fault:
             raise
         raise LeaseLost(
-            f"this process has lost its lease on {name}, because the database ended its connection"
+            f"this process has lost its lease on {name}, because its connection to the database ended"
             f" ({fault[0]}): run the command again"
         ) from error
 

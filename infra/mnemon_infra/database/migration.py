@@ -96,7 +96,7 @@ def load_revision(url: URL, schema: str) -> str | None:
     """Return the revision of a schema; None if it has no revision.
 
     Raises:
-        DatabaseUnavailable: the database does not answer.
+        DatabaseUnavailable: the database does not answer, or the role lacks a right.
     """
     with _open_connection(url) as connection:
         return _load_revision(connection, schema)

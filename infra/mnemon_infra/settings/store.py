@@ -91,7 +91,7 @@ class LiveSettings:
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:
-        """Return whether a move of the tenant suspends it: consumers here then derive nothing for it."""
+        """Return whether a move suspends a tenant: consumers here then derive nothing for the tenant."""
         residence = self._residences.get(tenant)
         return residence is not None and residence.is_suspended
 

@@ -95,7 +95,7 @@ class VectorsNotMade(Exception):
 
 
 class VectorsInUse(Exception):
-    """Another process has the embedded engine's folder open; the message names the next step."""
+    """A process has the embedded engine's folder open already; the message names the next step."""
 
 
 class VectorsOutdated(Exception):

@@ -43,8 +43,9 @@ class FactRecord(NamedTuple):
         tier: where the fact belongs.
         importance: 1 to 10.
         expires_at: the time from which readers leave the fact out; None for never.
-        saved_at: the time at which the log stored its first version.
-        changed_at: the time at which the log stored its current version.
+        saved_at: the time of its first version: when the log stored it, or the original time of an imported
+            fact.
+        changed_at: the time of its current version, in the same sense.
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.

@@ -197,7 +197,10 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
 
 
 class ExportedMemory:
-    """The memory of one user as of one log position. Its parts may be read at the same time, each once."""
+    """The memory of one user as of one log position.
+
+    Different parts may be read at the same time, but not the same part twice.
+    """
 
     def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Queries that list tenants, users and their conversations, for the admin page."""
+"""Queries of the admin page: tenants, users, their conversations, and the origin of facts."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -118,7 +118,7 @@ async def list_tenants_of(connection: Connection, table: Table) -> list[str]:
 
 @query
 async def has_next_generation(connection: Connection) -> bool:
-    """Return whether a rebuild has begun a generation that is not live yet."""
+    """Return whether the next generation exists, which a rebuild has begun and not made live yet."""
     cursor = await connection.execute(
         "SELECT to_regnamespace(quote_ident(current_schema() || '_next')) IS NOT NULL"
     )

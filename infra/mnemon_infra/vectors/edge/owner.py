@@ -1,4 +1,7 @@
-"""Requests to the Edge owner, the only process that can open the folder of the embedded engine."""
+"""Requests to the Edge owner, the only process that can open the folder of the embedded engine.
+
+Notices of swaps on a Qdrant server, where no process owns the vectors, are here too.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
