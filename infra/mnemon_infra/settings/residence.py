@@ -25,8 +25,8 @@ ResidenceState = Literal["copying", "draining", "leaving", "moved", "arriving", 
 - `copying`: events are copied to another deployment; everything works here.
 - `draining`: as `copying`, except that no request to a language model begins here.
 - `leaving`: the write pause; requests are refused here.
-- `moved`: requests are answered with the error `moved`.
-- `arriving`: events are copied here; nothing works here yet.
+- `moved`: requests are answered with the error `moved`, except `erase` once the move is confirmed.
+- `arriving`: events are copied here, or were before an abandonment; only the request `erase` is answered.
 - `here`: the tenant lives here after a move.
 """
 
@@ -49,7 +49,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
         former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
         is_confirmed: whether the move can no longer be reverted.
-        is_returning: whether the move is being reverted.
+        is_returning: whether the move is being reverted, or has been.
         is_abandoned: whether the move was abandoned, so that this deployment holds only its copy.
     """
 

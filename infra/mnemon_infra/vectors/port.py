@@ -146,7 +146,7 @@ class VectorStore(Protocol):
         """
 
     async def wait_until_optimised(self) -> None:
-        """Wait until most writes are optimised, because writes take up memory until then.
+        """Wait while many writes are not optimised yet, because they take up memory until then.
 
         Call this between writes that follow each other without pause, if no request waits for them.
         """
