@@ -44,7 +44,10 @@ def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
 
 
 def _contains_words(table: Table) -> ColumnElement[bool]:
-    """Return the condition that the text of a row contains the parameter `words`, ignoring letter case."""
+    """Return the condition that the text of a row contains the parameter `words`, ignoring letter case.
+
+    PostgreSQL escapes quotes and backslashes in the text of a row, so words with these are not found.
+    """
     row = func.lower(literal_column(f"{table.name}::text"))
     return func.strpos(row, func.lower(parameter("words", str))) > 0
 
@@ -152,7 +155,10 @@ async def mark_settled(database: Database, erased: Erased) -> None:
 
 @query
 async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
-    """Count the rows of a user that contain the text `words`, ignoring letter case."""
+    """Count the rows of a user that contain the text `words`, ignoring letter case.
+
+    A text with a quote or a backslash is not found, because PostgreSQL escapes these in the text of a row.
+    """
     parameters = bind_owner(tenant, user) | {"words": words}
     return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
 
@@ -183,7 +189,7 @@ async def search_inactive_generations(
 ) -> dict[str, int]:
     """Count the rows of a user that contain the text `words`, in each generation that is not live.
 
-    Letter case is ignored.
+    The text is looked for as by `count_rows_with`.
     """
     return await _count_in_schemas(connection, _SEARCHES, bind_owner(tenant, user) | {"words": words})
 
