@@ -113,7 +113,7 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return all settings in force: the general ones, and those of each tenant with its own."""
+        """Return all settings in force: the general ones, and those of each tenant that has its own."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:

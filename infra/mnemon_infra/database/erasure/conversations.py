@@ -1,6 +1,6 @@
 """Erasure of one conversation: deletes its rows below a log position and keeps them from being written again.
 
-Rows of facts and proposals that were derived from the conversation alone are deleted too.
+Rows of events about facts and proposals that were derived from the conversation alone are deleted too.
 
 The erasure event carries all positions that later writes need, and none of the content: the positions at
 which the conversation was the current one, and those of events that were derived from it alone. So the order

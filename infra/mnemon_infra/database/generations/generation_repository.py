@@ -69,7 +69,10 @@ class Generation(NamedTuple):
 
 @query
 async def list_generations(connection: Connection, live: str) -> list[Generation]:
-    """List all generations, the live one first."""
+    """List all generations, the live one first.
+
+    Schemas of other programs that bear the name of a generation are included; see `Generation.is_made_here`.
+    """
     kinds: dict[str, GenerationKind] = {"": "live", "before": "former", "next": "next"}
     found = [
         await _describe(connection, match[0], kinds.get(match[1] or "", "as of"))
