@@ -23,13 +23,13 @@ from mnemon_infra.durables import STATEMENT_TIMEOUT
 from mnemon_infra.process.cancellation import suppress_task_error
 
 CONNECTION_WAIT = 2.0
-"""Seconds to wait for a connection.
+"""Seconds to wait for a connection of the pool.
 
 The wait is short, so that a bot gets the error while it still waits for a reply.
 """
 
 ANSWER_WAIT = 2.0
-"""Seconds to wait for an answer of the database on behalf of a bot, which itself waits three seconds."""
+"""Seconds to wait for an answer of the database on behalf of a bot, which by default waits three seconds."""
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 QueryResult = TypeVar("QueryResult")
@@ -97,7 +97,10 @@ _TYPES: Mapping[Any, Any] = {
 
 
 def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
-    """Return a bind parameter with the PostgreSQL type of a Python type, which a `Lookup` requires."""
+    """Return a bind parameter with the PostgreSQL type of one of the Python types in `_TYPES`.
+
+    A `Lookup` needs the types of its parameters.
+    """
     return bindparam(name, type_=_TYPES[kind])
 
 
@@ -262,6 +265,9 @@ class Database:
         schema: name of the schema.
         lock_slots: limits locks to half of the pool's connections. The holder of a lock occupies one
             connection and needs a second one for its work; if locks took all of them, no holder could finish.
+
+    Raises:
+        DatabaseNotConfigured: the deployment names no database.
     """
 
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
@@ -312,7 +318,7 @@ class Database:
         """Make the first connection, and open the pool.
 
         Raises:
-            DatabaseUnavailable: the database does not answer, or has not been migrated.
+            DatabaseUnavailable: no connection can be made, or the schema has not been migrated.
         """
         try:
             # Connect without the pool first: the pool would retry for ever and not report the reason.
@@ -352,6 +358,10 @@ class Database:
         """Run a query and return its result.
 
         The query runs a second time if the connection is lost.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+            DatabaseRefused: the database rejects the values for good.
         """
         try:
             async with self._connection() as connection:
@@ -369,7 +379,8 @@ class Database:
             None once the connection listens, then the payload of each notification.
 
         Raises:
-            DatabaseUnavailable: the connection no longer listens; notifications may be missed from now on.
+            DatabaseUnavailable: no connection can be made, or the connection no longer listens; notifications
+                may be missed from now on.
         """
         try:
             listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)
@@ -420,11 +431,11 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
 
 
 def translate_error(error: Exception) -> Exception:
-    """Translate an error of the driver for callers, and add the next step if an operator has to act.
+    """Translate an error of the driver for callers, with the next step for the errors in `_NEXT_STEP`.
 
     Returns:
-        DatabaseRefused for values that cannot be stored; the error itself for a programming error; else
-        DatabaseUnavailable.
+        DatabaseRefused for values that cannot be stored; the error itself for a programming error that is not
+        in `_NEXT_STEP`; else DatabaseUnavailable.
     """
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     said = str(error).strip().partition("\n")[0]

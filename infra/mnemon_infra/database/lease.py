@@ -1,4 +1,4 @@
-"""Lease on an operation: an advisory lock that names its holder, and that a lost holder does not keep.
+"""Lease on an operation: an advisory lock that names its holder and ends when the holder is lost.
 
 The server ends the lease with the holder's connection: at once if the process dies, and after
 `LEASE_SECONDS` if its machine no longer answers.
@@ -94,7 +94,7 @@ async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
         if not fault:
             raise
         raise LeaseLost(
-            f"this process has lost its lease on {name}, because the database ended its connection"
+            f"this process has lost its lease on {name}, because its connection to the database ended"
             f" ({fault[0]}): run the command again"
         ) from error
 

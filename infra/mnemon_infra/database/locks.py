@@ -33,7 +33,8 @@ async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
         of: the parts of the lock's name, such as a tenant and a user.
 
     Raises:
-        DatabaseUnavailable: the database cannot answer, or another transaction held the lock for too long.
+        DatabaseUnavailable: the database cannot answer, or another transaction held the lock for longer than
+            `STATEMENT_TIMEOUT`.
     """
     async with database.lock_slots, database.transaction() as connection:
         await _LOCK.fetch_row(connection, {"key": _hash_name(of)})
@@ -42,9 +43,9 @@ async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
-    """Try to take a lock without waiting, and hold it for the duration of the block.
+    """Try to take a lock without waiting for its holder, and keep the lock for the duration of the block.
 
-    Yields False if another transaction holds the lock.
+    Yields True if this transaction has the lock, False if another one holds it.
     """
     async with database.lock_slots, database.transaction() as connection:
         (is_mine,) = await try_locks(connection, [of])
@@ -62,7 +63,7 @@ async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> 
 
 
 async def is_locked(database: Database, *of: str) -> bool:
-    """Return whether any transaction holds a lock now.
+    """Return whether any transaction holds the lock of a name now.
 
     Unlike an attempt to take the lock, this check never blocks other processes.
     """

@@ -48,7 +48,7 @@ def migrate_schema(url: URL, schema: str) -> str:
         The revision of the migrated schema.
 
     Raises:
-        DatabaseUnavailable: the database does not answer.
+        DatabaseUnavailable: the database does not answer, or the role lacks a right.
         SchemaTooNew: the schema belongs to a newer version; nothing was changed.
     """
     from alembic import command
@@ -67,7 +67,11 @@ def migrate_schema(url: URL, schema: str) -> str:
 
 
 async def require_head_revision(database: Database, schema: str) -> None:
-    """Check that a schema has the revision of this version of mnemon.
+    """Check that the schema of a database has the revision of this version of mnemon.
+
+    Args:
+        database: the database, whose connections read the schema.
+        schema: name of that schema, for messages.
 
     Raises:
         DatabaseUnavailable: the schema is older and needs a migration, or the database does not answer.
@@ -92,7 +96,7 @@ def load_revision(url: URL, schema: str) -> str | None:
     """Return the revision of a schema; None if it has no revision.
 
     Raises:
-        DatabaseUnavailable: the database does not answer.
+        DatabaseUnavailable: the database does not answer, or the role lacks a right.
     """
     with _open_connection(url) as connection:
         return _load_revision(connection, schema)

@@ -11,7 +11,7 @@ AT_ONCE = 64
 """Maximum number of lookups in one round trip: with 64, starting the query costs little for each lookup."""
 
 ROUND_TRIPS = 2
-"""Maximum number of round trips at the same time.
+"""Maximum number of round trips of one `QueryBatcher` at the same time.
 
 While the database answers one round trip, the process parses the answers of the other.
 """
@@ -23,7 +23,7 @@ LookupResult = TypeVar("LookupResult")
 class QueryBatcher(Generic[LookupKey, LookupResult]):
     """Batches lookups of one kind.
 
-    Lookups that arrive while earlier ones are answered go into the next round trip. No lookup waits for
+    Lookups that arrive while `ROUND_TRIPS` round trips run go into the next one together. No lookup waits for
     others to arrive.
     """
 
@@ -40,6 +40,8 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
 
         Raises:
             DatabaseUnavailable: the database cannot answer now, or not within `ANSWER_WAIT` seconds.
+            DatabaseRefused: the database rejects the values of this lookup, or of another one in the same
+                round trip.
         """
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((keys, answer))

@@ -1,9 +1,10 @@
 """Tables of one generation of the projections, in a schema of its own that search_path selects.
 
-An event is one row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
-that depends on the order of events is stored: readers derive the current conversation, the content below a
-watermark and the user's data from these rows. So rows may be written in any order, by any number of writers,
-any number of times.
+An event is one row, keyed by its id. If an event has several copies, the lowest log position counts. Only
+`erasures` has one row for each user, with the highest position of the user's erasures. Nothing that depends
+on the order of events is stored: readers derive the current conversation, the content below a watermark and
+the user's data from these rows. So rows may be written in any order, by any number of writers, any number of
+times.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ KEY = ("tenant", "user_id", "event_id")
 
 
 def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
-    """Define a table for events of one kind."""
+    """Define a table with a row for each event."""
     return Table(
         name,
         metadata,

@@ -37,7 +37,7 @@ COMPARED_TABLES: Final = tuple(
 
 @query
 async def list_tenant_users(connection: Connection, tenant: str) -> list[str]:
-    """Return the users of a tenant that have rows, sorted by id."""
+    """Return the users of a tenant that have rows in `COMPARED_TABLES`, sorted by id."""
     parts = SQL(" UNION ").join(
         SQL("SELECT user_id FROM {} WHERE tenant = %(tenant)s").format(Identifier(table))
         for table in COMPARED_TABLES
@@ -92,7 +92,7 @@ async def count_busy_windows(connection: Connection, tenant: str) -> int:
 
 
 async def delete_call_rows(database: Database, tenant: str, positions: Sequence[int]) -> None:
-    """Delete the rows of a tenant's calls of language models at some log positions."""
+    """Delete the rows of a tenant's calls of language models at the given log positions."""
     async with database.transaction() as connection:
         await connection.execute(
             "DELETE FROM model_calls WHERE tenant = %s AND seq = ANY(%s)", (tenant, list(positions))

@@ -21,7 +21,10 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Log positions left to replay at which writers may be locked out: the rest takes tenths of a second."""
+"""Maximum number of log positions left to replay when writers are locked out.
+
+Their replay takes tenths of a second.
+"""
 
 SWAP_WAIT: Final = 300.0
 """Maximum seconds to wait for the locks of tables: work that waits for a model holds some of them."""
@@ -84,10 +87,11 @@ class Site(NamedTuple):
 
 @asynccontextmanager
 async def open_site(deployment: Deployment) -> AsyncIterator[Site]:
-    """Connect to the servers of a deployment, for reading.
+    """Connect to the servers of a deployment, without a lock against other rebuilds.
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
+        DatabaseNotConfigured: no address of a database is configured.
     """
     async with (
         await connect_deployment(deployment, name="mnemon-rebuild") as connection,
@@ -102,7 +106,8 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
-        RebuildBlocked: another rebuild is running on this database.
+        DatabaseNotConfigured: no address of a database is configured.
+        RebuildBlocked: another rebuild of the same schema is running.
     """
     async with (
         open_site(deployment) as place,
@@ -132,7 +137,7 @@ async def open_row_generation(
     Raises:
         RebuildBlocked: a schema of its name was not created by a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
-        DatabaseUnavailable: the database cannot answer now.
+        nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
     schema = name_of(place.live, kind, up_to)
     left = await place.find_generation(schema)
@@ -157,7 +162,9 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
-        RebuildBlocked: the database has no former generation, or it has another schema revision.
+        RebuildBlocked: the database has no former generation, the former generation has another revision, or
+            the schema of its name was not created by a rebuild.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")
@@ -215,7 +222,7 @@ async def swap_row_generations(
         also: runs in the same transaction, with the name of the former generation.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable: nothing has changed.
+        nats.errors.Error, DatabaseUnavailable: the live generation is unchanged.
     """
     await catch_up(place, replay, progress)
     await generations.analyze_tables(replay.database)

@@ -111,7 +111,7 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait for `persist` within the timeout, and bring the replay to its applied position.
+        """Wait for `persist` within the timeout, and replay up to the applied position of `persist`.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.

@@ -28,12 +28,12 @@ from mnemon_infra.process.cancellation import suppress_task_error
 log = structlog.get_logger("api_keys")
 
 Scope = Literal["read", "write", "erase"]
-"""Permission of a key: to read memory, to publish and change memory, or to erase users."""
+"""Permission of a key: to read memory, to publish and change memory, or to erase users and conversations."""
 
 ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "erase")
 
 CACHE_SECONDS: Final = 5.0
-"""Seconds for which a process keeps an accepted key, even if the key is revoked meanwhile."""
+"""Seconds for which a process keeps a key that it has found, even if another process revokes the key."""
 
 ABSENT_SECONDS: Final = 1.0
 """Seconds for which a process remembers that an id has no key.
@@ -42,7 +42,7 @@ A new key whose id was tried before works after at most this time.
 """
 
 MAX_LOOKUPS: Final = 64
-"""Maximum number of ids that a process looks up at once, without those of keys that it has seen before."""
+"""Maximum number of ids that a process looks up at once, besides ids of keys that it has found before."""
 
 CACHED_KEYS: Final = 10_000
 _KEY: Final = re.compile(r"mnemon_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")

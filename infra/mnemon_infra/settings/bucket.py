@@ -52,6 +52,7 @@ async def open_bucket(connection: Client) -> KeyValue:
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
     """
     try:
         return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
@@ -62,7 +63,11 @@ async def open_bucket(connection: Client) -> KeyValue:
 
 
 async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
-    """Return the general settings. If the newest entry is not valid, the newest valid entry applies."""
+    """Return the general settings. If the newest entry is not valid, the newest valid entry applies.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     body, revision = await _read_newest(bucket, DEFAULT_KEY)
     try:
         return SettingsEntry(parse_default(body), revision, body)
@@ -75,7 +80,11 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object."""
+    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)
@@ -138,7 +147,9 @@ class EntryOrigin(NamedTuple):
 
 
 async def read_origin(connection: Client, revision: int) -> EntryOrigin:
-    """Return the origin of the entry with a revision, from its headers; empty if it is no longer kept.
+    """Return the origin of the entry with a revision, from the headers of the entry.
+
+    Both fields are None if the entry is no longer kept.
 
     Raises:
         nats.errors.Error: the server does not answer.

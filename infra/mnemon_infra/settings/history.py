@@ -43,7 +43,7 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Changes from the previous entry; for the oldest kept entry, all its settings."""
+    """Changes from the previous readable entry; for the oldest one kept, all its settings."""
     deleted: bool = False
     problem: str | None = None
     """The reason why the entry is not valid now; None if the entry is valid."""
@@ -130,6 +130,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers changed the settings during every attempt.
+        nats.errors.Error: it is unknown whether the settings are set.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)

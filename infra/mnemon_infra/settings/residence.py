@@ -25,8 +25,8 @@ ResidenceState = Literal["copying", "draining", "leaving", "moved", "arriving", 
 - `copying`: events are copied to another deployment; everything works here.
 - `draining`: as `copying`, except that no request to a language model begins here.
 - `leaving`: the write pause; requests are refused here.
-- `moved`: requests are answered with the error `moved`.
-- `arriving`: events are copied here; nothing works here yet.
+- `moved`: requests are answered with the error `moved`, except `erase` once the move is confirmed.
+- `arriving`: events are copied here, or were before an abandonment; only the request `erase` is answered.
 - `here`: the tenant lives here after a move.
 """
 
@@ -49,7 +49,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
         former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
         is_confirmed: whether the move can no longer be reverted.
-        is_returning: whether the move is being reverted.
+        is_returning: whether the move is being reverted, or has been.
         is_abandoned: whether the move was abandoned, so that this deployment holds only its copy.
     """
 
@@ -143,6 +143,8 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
+        ValueError: the entry is not a residence, or has a state of a newer version.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
     try:
@@ -158,6 +160,7 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     for entry in await read_entries(await open_bucket(connection), residence_key(tenant)):
         with suppress(ValueError):  # an invalid entry is no move that this version can continue
@@ -179,6 +182,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.
         nats.errors.Error: it is unknown whether the entry is written.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     body = b"" if residence is None else msgspec.json.encode(residence)
     return await put_entry(connection, residence_key(tenant), body, last)

@@ -90,7 +90,7 @@ class LiveSettings:
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:
-        """Return whether a move of the tenant suspends it: consumers here then derive nothing for it."""
+        """Return whether a move suspends a tenant: consumers here then derive nothing for the tenant."""
         residence = self._residences.get(tenant)
         return residence is not None and residence.is_suspended
 
@@ -112,11 +112,11 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return all settings in force: the general ones, and those of each tenant with its own."""
+        """Return all settings in force: the general ones, and those of each tenant that has its own."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
-        """Return the tenants that have settings of their own."""
+        """Return the tenants that have valid settings of their own."""
         return list(self._of)
 
     @asynccontextmanager
@@ -285,6 +285,7 @@ async def read_settings(connection: Client, tenant: str | None = None) -> Settin
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
@@ -299,6 +300,7 @@ async def read_documents(connection: Client, tenant: str | None = None) -> tuple
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
@@ -326,6 +328,7 @@ async def change_settings(
         InvalidBody: the new document is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers changed the settings during every attempt.
+        nats.errors.Error: it is unknown whether the settings are changed.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)

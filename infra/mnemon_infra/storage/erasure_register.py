@@ -91,7 +91,7 @@ class ErasureRegister:
         """Add an entry, unless the register has it.
 
         Raises:
-            StoreUnavailable: the register cannot be written.
+            StoreUnavailable: the register cannot be read or written.
         """
         if not await self.has(entry.owner, entry.event_id):
             body = entry.model_dump_json(exclude_none=True).encode()

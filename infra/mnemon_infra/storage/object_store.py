@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as RemoteStore
 
 URL_SCHEMES: Final = "s3", "s3a"
-"""Schemes of the addresses that name a bucket; any other location is a folder."""
+"""Schemes of the addresses that name a bucket. A location without `://` is a folder."""
 
 _RETRY_TIMEOUT: Final = timedelta(seconds=30)
 _NO_BUCKET: Final = "NoSuchBucket"

@@ -1,4 +1,4 @@
-"""Record of the embedding model that made the vectors; those of different models cannot be compared."""
+"""Record of the embedding model that made the vectors; vectors of different models cannot be compared."""
 
 from typing import Final, Self
 

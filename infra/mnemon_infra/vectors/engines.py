@@ -25,7 +25,7 @@ async def open_vectors(
     Raises:
         VectorsNotConfigured: neither a server nor a folder is set.
         VectorsInUse: another process has the folder open.
-        VectorsOutdated: another model made the existing vectors.
+        VectorsOutdated: another model made the existing vectors, or their model is not recorded.
         VectorsUnavailable: the engine does not answer.
     """
     made_by = EmbeddingMetadata(model=model, dimension=dimension, terms=bm25.VERSION)

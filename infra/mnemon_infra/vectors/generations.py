@@ -76,7 +76,9 @@ async def has_vectors(deployment: Deployment) -> bool:
 
 
 async def drop_generation(deployment: Deployment) -> None:
-    """Remove the vectors of a generation that is not live. A process with its folder open can still read it.
+    """Remove the vectors of a generation that is not live.
+
+    A process that has their folder open can still read them.
 
     Raises:
         VectorsUnavailable: the server does not answer.

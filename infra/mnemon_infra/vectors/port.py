@@ -52,7 +52,10 @@ class IdFilter(NamedTuple):
 
 
 class PointPage(NamedTuple):
-    """Points with their vectors, sorted by id; `following` is the first id of the next page."""
+    """Points with their vectors, sorted by id.
+
+    `following` is the first id of the next page; None on the last page.
+    """
 
     points: Sequence[Point]
     following: UUID | None
@@ -92,7 +95,7 @@ class VectorsNotMade(Exception):
 
 
 class VectorsInUse(Exception):
-    """Another process has the embedded engine's folder open; the message names the next step."""
+    """A process has the embedded engine's folder open already; the message names the next step."""
 
 
 class VectorsOutdated(Exception):
@@ -143,7 +146,7 @@ class VectorStore(Protocol):
         """
 
     async def wait_until_optimised(self) -> None:
-        """Wait until most writes are optimised, because writes take up memory until then.
+        """Wait while many writes are not optimised yet, because they take up memory until then.
 
         Call this between writes that follow each other without pause, if no request waits for them.
         """

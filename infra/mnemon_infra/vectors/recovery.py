@@ -40,7 +40,8 @@ async def recover_lost_vectors(
     Args:
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: the gate that all writers pass; it is closed while the folder is opened again, and counts that.
+        gate: the gate that all writers pass; it is closed while the folder is opened again, and counts each
+            reopening.
         refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 

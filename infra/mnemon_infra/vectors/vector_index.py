@@ -66,8 +66,9 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
     Raises:
         mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
         mnemon_infra.vectors.port.VectorsInUse: another process holds the folder.
-        mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors.
-        mnemon_infra.vectors.port.VectorsUnavailable: the Qdrant server does not answer.
+        mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors, or their model is not
+            recorded.
+        mnemon_infra.vectors.port.VectorsUnavailable: the vector engine does not answer.
         mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing.
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.
     """

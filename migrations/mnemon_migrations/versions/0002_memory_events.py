@@ -1,4 +1,4 @@
-"""Table of events on facts, summaries, tasks and documents."""
+"""Table of memory events, such as those on facts, summaries, tasks and documents."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -24,11 +24,12 @@ _CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}
 
 
 class RowDeviation(NamedTuple):
-    """A deviation between an event and its row; an event whose row is correct has no deviation.
+    """A deviation between an event and its row: a missing row, another position or value, or removed content.
 
     Attributes:
         seq: the log position of the event.
-        stored: the log position that its row names; None without a row.
+        stored: the log position that its row names; None without a row, and for an erasure of a user that the
+            stored row does not cover.
         differs: the columns whose values differ from the event.
         is_gone: True if the row no longer has its content.
     """
@@ -98,7 +99,7 @@ async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSamp
     Args:
         database: the generation to compare.
         rows: the rows that the events must have. Each copy of an event is checked separately.
-        sample: the users whose content is compared; the presence of a row is checked for all users.
+        sample: the users whose values are compared; presence and position of rows are checked for all users.
     """
     expected = list(rows)
     try:
@@ -229,7 +230,7 @@ _USER_ERASURES: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 
 
 def _list_compared_columns(table: Table) -> list[Column[Any]]:
-    """Return the columns whose values an event determines."""
+    """Return the columns, besides key and position, whose values an event determines."""
     return [
         column for column in table.c if column.name not in (*KEY, "seq") and column not in UNDERIVED_COLUMNS
     ]

@@ -83,6 +83,8 @@ async def find_wrong_removals(
 ) -> list[WrongRemoval]:
     """Return the events of users whose content was wrongly removed or wrongly kept.
 
+    Summaries without content are left out; `find_wrong_summary_removals` checks them.
+
     Args:
         database: the generation to check.
         owners: the users.
@@ -104,7 +106,10 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return the summaries whose content was removed although no watermark lies above their first message."""
+    """Return the summaries whose content was removed although no watermark lies above their first message.
+
+    Watermarks above the log position `up_to` do not count.
+    """
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

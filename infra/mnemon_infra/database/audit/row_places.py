@@ -46,12 +46,12 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
 
 
 async def count_rows(database: Database, up_to: int) -> int:
-    """Count the rows up to a log position."""
+    """Count the rows of all projections but `erasures`, up to a log position."""
     return int(await _aggregate(database, "count(*)", up_to))
 
 
 async def find_highest_position(database: Database) -> int:
-    """Return the highest log position of any row; 0 without any row."""
+    """Return the highest log position of any row outside `erasures`; 0 without any row."""
     return int(await _aggregate(database, "coalesce(max(seq), 0)", _END))
 
 

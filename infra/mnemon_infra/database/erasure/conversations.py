@@ -1,5 +1,7 @@
 """Erasure of one conversation: deletes its rows below a log position and keeps them from being written again.
 
+Rows of events about facts and proposals that were derived from the conversation alone are deleted too.
+
 The erasure event carries all positions that later writes need, and none of the content: the positions at
 which the conversation was the current one, and those of events that were derived from it alone. So the order
 in which events are written does not matter.
@@ -124,7 +126,8 @@ _POSITIONS: Final = Statement(
 async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
     """Apply the stored conversation erasures of users: insert starts, and delete the covered rows.
 
-    Each span gets a start, and so does the last start that discarded earlier messages.
+    A start is inserted at the beginning of each span, and at the position of the last start that discarded
+    earlier messages.
     """
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:

@@ -44,7 +44,10 @@ def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
 
 
 def _contains_words(table: Table) -> ColumnElement[bool]:
-    """Return the condition that any column of a row contains the parameter `words`, ignoring letter case."""
+    """Return the condition that the text of a row contains the parameter `words`, ignoring letter case.
+
+    PostgreSQL escapes quotes and backslashes in the text of a row, so words with these are not found.
+    """
     row = func.lower(literal_column(f"{table.name}::text"))
     return func.strpos(row, func.lower(parameter("words", str))) > 0
 
@@ -67,7 +70,10 @@ class _ErasureStatements:
     Attributes:
         deletions: deletions by table.
         counts: counts by table, windows included.
-        release: deletes the windows that are not locked. A locked window waits for the answer of a model.
+        release: deletes the windows that are not locked. A process locks a window while it asks a model
+            online.
+        providers: selects the ids of open batches with unanswered windows.
+        settle: marks the erasure as settled.
     """
 
     def __init__(
@@ -131,7 +137,10 @@ async def list_provider_batches(connection: Connection, erased: Erased) -> list[
 
 
 async def release_windows(database: Database, erased: Erased) -> None:
-    """Delete the windows that an erasure covers, except windows that wait for the answer of a model."""
+    """Delete the windows that an erasure covers, except those that another transaction has locked.
+
+    A process locks a window while it asks a model online.
+    """
     statements, parameters = _bind(erased)
     async with database.transaction() as connection:
         await statements.release.execute_each(connection, [parameters])
@@ -146,7 +155,10 @@ async def mark_settled(database: Database, erased: Erased) -> None:
 
 @query
 async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
-    """Count the rows of a user of which any column contains the text `words`, ignoring letter case."""
+    """Count the rows of a user that contain the text `words`, ignoring letter case.
+
+    A text with a quote or a backslash is not found, because PostgreSQL escapes these in the text of a row.
+    """
     parameters = bind_owner(tenant, user) | {"words": words}
     return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
 
@@ -166,7 +178,7 @@ async def erase_in_inactive_generations(database: Database, erased: Erased) -> N
 
 @query
 async def count_in_inactive_generations(connection: Connection, erased: Erased) -> dict[str, int]:
-    """Count the rows that an erasure covers in each generation that is not live."""
+    """Count the rows that an erasure covers in each generation that is not live, without windows."""
     statements, parameters = _bind(erased)
     return await _count_in_schemas(connection, statements.counts, parameters)
 
@@ -177,7 +189,7 @@ async def search_inactive_generations(
 ) -> dict[str, int]:
     """Count the rows of a user that contain the text `words`, in each generation that is not live.
 
-    Letter case is ignored.
+    The text is looked for as by `count_rows_with`.
     """
     return await _count_in_schemas(connection, _SEARCHES, bind_owner(tenant, user) | {"words": words})
 

@@ -14,13 +14,13 @@ from mnemon_infra.database.tables import clears, memory_events, messages, starts
 from mnemon_infra.database.tables import conversation_erasures as erasures
 
 CONVERSATION_TABLES: Final = (messages, starts, clears, memory_events)
-"""Tables that contain rows of a conversation."""
+"""Projections from which the erasure of a conversation deletes rows."""
 
 Columns = Mapping[str, ColumnElement[Any]]
 
 
 def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
-    """Return the condition that an erasure covers a row of a table, which must belong to the same user."""
+    """Return the condition that an erasure covers a row of the table `name`, if both have the same user."""
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])

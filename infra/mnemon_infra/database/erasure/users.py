@@ -189,7 +189,10 @@ async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasur
 
 @query
 async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
-    """Return the highest log position of a user's erasures, also of conversations; 0 without an erasure."""
+    """Return the highest log position below which an erasure removed content; 0 without an erasure.
+
+    Erasures of the user's conversations count too.
+    """
     below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
     return int(below)
 
@@ -208,6 +211,7 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain the text `words`, in the schemas of all generations.
 
+    Letter case is ignored.
     PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
     created the generation.
     """

@@ -43,8 +43,9 @@ class FactRecord(NamedTuple):
         tier: where the fact belongs.
         importance: 1 to 10.
         expires_at: the time from which readers leave the fact out; None for never.
-        saved_at: the time at which the log stored its first version.
-        changed_at: the time at which the log stored its current version.
+        saved_at: the time of its first version: when the log stored it, or the original time of an imported
+            fact.
+        changed_at: the time of its current version, in the same sense.
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.
@@ -132,7 +133,7 @@ _VERSIONS = Lookup(_select_versions())
 
 @query
 async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
-    """Return all facts of users, sorted by id, expired facts included: callers compare dates."""
+    """Return for each user all facts, sorted by id, expired facts included: callers compare dates."""
     found = await _FACTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [_make_facts(rows) for rows in found]
 
@@ -155,7 +156,7 @@ async def load_facts_by_id(
 async def load_fact_histories(
     connection: Connection, keys: Sequence[tuple[Owner, str]]
 ) -> list[FactHistory | None]:
-    """Return facts with their newest former versions; None for a fact that does not exist."""
+    """Return facts with their newest former versions; None for a fact that was never saved or has ended."""
     parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in keys]
     versions = await _VERSIONS.fetch_each(connection, parameters)
     # Read the facts last: a fact that has ended since the first query then gets no history.
@@ -175,7 +176,9 @@ async def load_fact_events(connection: Connection, owners: Sequence[Owner]) -> l
 
 @query
 async def list_fact_owners(connection: Connection, after: Owner | None) -> list[Owner]:
-    """Return the next page of users with a saved fact, sorted by owner.
+    """Return the next page of users with a `fact.saved` event, sorted by owner.
+
+    A user whose facts have all ended is included.
 
     Args:
         connection: connection to the generation.
@@ -191,7 +194,7 @@ async def list_fact_owners(connection: Connection, after: Owner | None) -> list[
 
 
 async def count_fact_owners(connection: Connection) -> int:
-    """Count the users with a saved fact."""
+    """Count the users with a `fact.saved` event, including users whose facts have all ended."""
     cursor = await connection.execute(
         "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"
         " AS owners"

@@ -41,7 +41,7 @@ class OpenedPairs(NamedTuple):
 
 @dataclass(slots=True)
 class PairRecord:
-    """State of a user's undecided pairs, as the log has it.
+    """State of a user's undecided pairs, from the rows of events.
 
     Attributes:
         opened: the facts with undecided pairs, oldest first.
@@ -107,7 +107,7 @@ _INTENDED = Lookup(
 async def load_pair_records(
     connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
 ) -> dict[Owner, PairRecord]:
-    """Load the undecided pairs of users; a user without undecided pairs and merges has no record.
+    """Load the undecided pairs of users; a user with neither undecided pairs nor merges has no record.
 
     Args:
         connection: connection to the generation.

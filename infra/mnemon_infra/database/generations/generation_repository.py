@@ -1,7 +1,8 @@
 """Generations of the projections: creation, listing, progress and removal.
 
 A generation is a schema. Each generation but the live one has two more tables: `replay` for its applied
-position, and `replay_sweeps` for users with content that is yet to be removed.
+position, and `replay_sweeps` for users with content that is yet to be removed. `vector_replay` and
+`vector_sweeps` are the same for vectors, if the generation has any.
 """
 
 import re
@@ -30,7 +31,8 @@ class Generation(NamedTuple):
         schema: name of the schema.
         kind: its role: live, former, next, or as of a position.
         revision: revision of its tables; empty if it has no revision.
-        reached: its applied position; None for the live one, which persist writes.
+        reached: its applied position; None for the live one, which persist writes, and for a schema that was
+            dropped or belongs to another program.
         up_to: the last log position that it is to contain; None for no limit.
         sweeps: number of users with rows or vectors that are yet to be removed.
         bytes: size on disk, in bytes.
@@ -58,7 +60,7 @@ class Generation(NamedTuple):
     def is_complete(self) -> bool:
         """True if rows and vectors have reached `up_to`, and no user is left to sweep.
 
-        The live and the former generation are always complete.
+        The live and the former generation always count as complete.
         """
         if self.kind in ("live", "former"):
             return True
@@ -67,7 +69,10 @@ class Generation(NamedTuple):
 
 @query
 async def list_generations(connection: Connection, live: str) -> list[Generation]:
-    """List all generations, the live one first."""
+    """List all generations, the live one first.
+
+    Schemas of other programs that bear the name of a generation are included; see `Generation.is_made_here`.
+    """
     kinds: dict[str, GenerationKind] = {"": "live", "before": "former", "next": "next"}
     found = [
         await _describe(connection, match[0], kinds.get(match[1] or "", "as of"))

@@ -75,7 +75,10 @@ class ProgressRecord:
     async def advance(
         self, database: Database, schema: str, position: int, owners: Collection[Owner]
     ) -> None:
-        """Record the applied position, and further users who are to be swept from now on."""
+        """Record further users who are to be swept, and the applied position.
+
+        A recorded position that is higher stays.
+        """
         async with database.transaction() as connection:
             await self._add_owners(connection, schema, owners)
             statement: LiteralString = "UPDATE {replay} SET reached = %s WHERE reached < %s"

@@ -18,7 +18,7 @@ from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
 
 LOCK_TIMEOUT: Final = 2.0
-"""Maximum seconds for which the swap waits for tables, and blocks others that wait for the same tables."""
+"""Maximum seconds for which the swap waits for each table, and blocks others that wait for the same table."""
 
 # The order in which persist writes these tables, so that persist and the swap cannot deadlock.
 _FIRST: Final = ("erasures", "messages", "memory_events")

@@ -50,7 +50,7 @@ class ConversationChange(NamedTuple):
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
         event_id: id of the event; for `named`, id of the message.
         conversation: the conversation; None is the current one at that position.
-        discard_previous: True if the start removes everything before it.
+        discard_previous: True if the start removes all messages and summaries before it.
     """
 
     seq: int
@@ -197,7 +197,10 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
 
 
 class ExportedMemory:
-    """The memory of one user as of one log position. Its parts may be read at the same time, each once."""
+    """The memory of one user as of one log position.
+
+    Different parts may be read at the same time, but not the same part twice.
+    """
 
     def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:
         self._connection = connection
@@ -209,7 +212,10 @@ class ExportedMemory:
             yield KeptMessage._make(row[1:])
 
     async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
-        """Yield summaries and answered windows, each with the position of the last message that it covers."""
+        """Yield summaries and answered windows, each with the position of the last message that it covers.
+
+        They are sorted by that position.
+        """
         async for to_seq, *row in self._rows("ranges", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 

@@ -88,5 +88,5 @@ async def list_users_after(connection: Connection, tenant: str, reached: str, at
 
 
 async def record_scan(connection: Connection, reached: TenantScan) -> None:
-    """Record the last user that a scan has handled."""
+    """Store the state of a tenant's last scan, in place of the former one."""
     await _REACHED.execute_each(connection, [reached._asdict()])

@@ -23,7 +23,10 @@ BEGINNING = 1000
 
 
 class NewestMessagesQuery(NamedTuple):
-    """A request for the newest `limit` messages of a conversation; None means the current conversation."""
+    """A request for the newest `limit` messages or summaries of a conversation.
+
+    `conversation` None stands for the current conversation.
+    """
 
     tenant: str
     user: str

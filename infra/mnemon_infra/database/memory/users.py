@@ -1,4 +1,4 @@
-"""Queries that list tenants, users and their conversations, for the admin page."""
+"""Queries of the admin page: tenants, users, their conversations, and the origin of facts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from mnemon_infra.database.projections.item_states import IS_WANTED, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
-"""Tables with rows of a user; each has an index that begins with tenant and user."""
+"""Tables in which tenants and users are looked up; each has an index that begins with tenant and user."""
 
 MOST_CONVERSATIONS: Final = 500
 """Maximum number of conversations that `list_conversations` returns."""

@@ -25,7 +25,7 @@ _SESSION: Final = ("session_id", "chat_session_id")
 
 
 class ExternalChatsUnavailable(Exception):
-    """The database does not answer, or lacks a table or a column; the message names the cause."""
+    """The database does not answer, refuses a query, or lacks a table or a column; the message says which."""
 
 
 class ExternalMessageRow(NamedTuple):
@@ -63,7 +63,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     """Open a read-only connection on which all queries see the same state of the database.
 
     Raises:
-        ExternalChatsUnavailable: the database cannot be reached.
+        ExternalChatsUnavailable: the database cannot be reached, or a query in the block fails.
     """
     try:
         connection = await psycopg.AsyncConnection.connect(
@@ -139,7 +139,7 @@ class ChatLogs:
 
     @property
     def has_users(self) -> bool:
-        """True if the tables name the user of a question."""
+        """True if `chat_logs` has a column for the user or for the session of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
     async def stream_questions(self) -> AsyncGenerator[QuestionRow, None]:
@@ -166,7 +166,7 @@ class ChatLogs:
             yield QuestionRow._make(row)
 
     async def stream_memories(self) -> AsyncGenerator[SessionMemoryRow, None]:
-        """Yield the memory of each session."""
+        """Yield the memory of each session that has one, by user and session."""
         if not self._sessions:
             return
         query = SQL(

@@ -18,7 +18,7 @@ from mnemon_infra.delivery import Delivery
 EventRowKey = tuple[str, str, str]
 
 Projected = tuple[str, Mapping[str, Any]]
-"""Name of a table, and the values of the columns that only this table has."""
+"""Name of a table, and the values of a row of it besides key and log position."""
 
 
 def _project_started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
@@ -76,4 +76,4 @@ PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, EventRowKey, D
     ModelCalledV2: _project_model_called,
     UserErasedV1: _project_erased,
 }
-"""Projection function of each event type."""
+"""Projection function of each event type that this module covers."""

@@ -55,7 +55,9 @@ def select_newest(
     *only: ColumnElement[bool],
     **also: ColumnElement[Any],
 ) -> Subquery:
-    """Select the events of items, numbered in the column `place`: 1 is the newest event with content.
+    """Select the events of items, numbered in the column `place`: 1 is the newest of `versions`.
+
+    If an item has no event of `versions`, 1 is its newest event of `others`.
 
     Args:
         versions: names of the events that hold content.

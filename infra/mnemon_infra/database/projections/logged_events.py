@@ -1,4 +1,4 @@
-"""Decoded events of the log, without those that became dead letters."""
+"""Events of the log, decoded. Events that cannot be decoded are left out."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -38,6 +38,8 @@ async def stream_events(
     connection: Client, pattern: str, after: int = 0
 ) -> AsyncGenerator[LoggedEvent, None]:
     """Yield the events of a subject pattern beyond a log position, in log order.
+
+    Events that cannot be decoded are left out.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -53,8 +53,9 @@ _decode = msgspec.json.Decoder(ParsedMessage).decode
 def parse_message(body: bytes) -> ParsedMessage | None:
     """Parse a message; None if the contract `MessageV1` has to parse the body.
 
-    These are bodies that do not match `ParsedMessage`, are too large, may be nested too deeply, or might be
-    rejected by PostgreSQL: with U+0000, with bytes that are not UTF-8, or with values out of range.
+    The contract has to parse bodies that do not match `ParsedMessage`, are too large, may be nested too
+    deeply, or might be rejected by PostgreSQL: with U+0000, with bytes that are not UTF-8, or with values out
+    of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         return None

@@ -30,9 +30,9 @@ _NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory
 
 @query
 async def find_newest_position(connection: Connection) -> int:
-    """Return the highest log position among recently written rows; 0 without rows.
+    """Return the highest log position among the last written rows of messages and memory events.
 
-    A few rows that were written earlier may have higher positions.
+    The position is 0 without rows. A few rows that were written earlier may have higher positions.
     """
     highest = 0
     for statement in _NEWEST:

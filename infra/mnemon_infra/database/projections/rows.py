@@ -38,7 +38,7 @@ SWEPT_AFTER: Final = {
     *("fact.saved", "fact.updated", "fact.merged"),
     *("summary.written", "summary.merged"),
 }
-"""Events after which a user has to be swept.
+"""Memory events after which a user has to be swept.
 
 These are endings, removals, and events that may reach the log after the end of their fact, or after the clear
 of their messages.
@@ -125,7 +125,7 @@ class Rows:
         return users
 
     def find_watermarked_owners(self) -> set[Owner]:
-        """Return the users who may now have content below a watermark."""
+        """Return the users who may now have content below a watermark, or of an item that has ended."""
         cleared = (
             row.key[:2]
             for row in self.events.values()
@@ -150,7 +150,7 @@ def build_row(delivery: Delivery) -> Row | None:
     Raises:
         InvalidSubject: the subject does not follow the grammar.
         UnknownEvent: no event has this name and version.
-        InvalidBody: the body does not satisfy its contract.
+        InvalidBody: the body does not satisfy its contract, or the header `Nats-Msg-Id` cannot be an id.
     """
     address, contract, opening = _parse_route(delivery.subject)
     if contract.latest is MessageV1 and address.version == 1:
@@ -248,7 +248,7 @@ def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
     Raises:
         InvalidSubject: the subject does not follow the grammar.
         UnknownEvent: no event has this name and version.
-        InvalidBody: the body does not satisfy its contract.
+        InvalidBody: the body does not satisfy its contract, or the header `Nats-Msg-Id` cannot be an id.
     """
     address = parse_subject(delivery.subject)
     event = upcast_body(find_contract(address), address.version, delivery.body)

@@ -112,7 +112,10 @@ _LAST_WATERMARK = Statement(_select_last_watermark())
 
 
 async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
-    """Return the log position of the user's last event that removes other events; 0 without such an event."""
+    """Return the log position of the user's last event that removes other events; 0 without such an event.
+
+    An erasure of the user counts with the position below which it removes content.
+    """
 
     async def query(connection: Connection) -> int:
         seq = await _LAST_WATERMARK.fetch_value(connection, bind_owner(tenant, user))

@@ -83,7 +83,7 @@ _CROWDED = Lookup(_select_crowded())
 
 @query
 async def list_owners_of_expired_facts(connection: Connection, now: datetime) -> list[Owner]:
-    """Return the users who have a fact that has expired at the time `now`."""
+    """Return the users who have a fact that has expired at the time `now` and has not ended yet."""
     found = await _EXPIRED.fetch(connection, now=now)
     return [(tenant, user) for tenant, user in found]
 

@@ -74,7 +74,7 @@ def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any
 
 
 def _pair(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
-    """Return the three arguments as a tuple in a list; for three lists, return a tuple for each place."""
+    """Return the three arguments as a tuple in a list; for three sequences, return a tuple for each place."""
     if isinstance(value, tuple) and isinstance(known, list) and isinstance(given, list):
         return list(zip(value, known, given, strict=False))
     return [(value, known, given)]

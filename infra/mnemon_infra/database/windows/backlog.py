@@ -32,7 +32,7 @@ class Backlog(NamedTuple):
     Attributes:
         due: windows that wait for a batch or an online request.
         later: windows that failed and wait for their next attempt.
-        in_batches: windows in open batches.
+        in_batches: unanswered windows in open batches.
         dead: windows that no model could read, since a given moment.
         batches: open batches, by state.
     """
@@ -117,6 +117,6 @@ async def load_backlog(connection: Connection, now: datetime, since: datetime) -
 
 @query
 async def load_tenant_backlogs(connection: Connection, now: datetime) -> list[TenantBacklog]:
-    """Return the backlog of unanswered windows of each tenant, sorted by tenant."""
+    """Return the backlog of each tenant with unanswered windows, sorted by tenant."""
     found = await _BY_TENANT.fetch(connection, now=now)
     return sorted(map(TenantBacklog._make, found))

@@ -26,7 +26,7 @@ STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "completed": ("completed",),
     "failed": ("failed",),
 }
-"""States that each word of a filter selects."""
+"""States of the batches that each word of a filter, such as `open`, selects."""
 
 
 @dataclass(frozen=True, slots=True)

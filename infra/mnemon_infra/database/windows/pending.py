@@ -116,7 +116,8 @@ async def lock_windows_for_batch(
 ) -> list[StoredWindow]:
     """Lock and return the `at_most` windows of a tenant that have been due longest.
 
-    The locks last until the end of the transaction.
+    Windows that are marked online, and windows that another transaction has locked, are left out. The locks
+    last until the end of the transaction.
     """
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
     return sorted(map(make_window, found))
@@ -126,6 +127,8 @@ async def lock_windows_of_users(
     connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the first waiting window of each conversation of users, if it is due.
+
+    Windows that another transaction has locked are left out.
 
     Args:
         connection: connection in a transaction, which holds the locks until it ends.

@@ -118,7 +118,7 @@ async def list_tenants_of(connection: Connection, table: Table) -> list[str]:
 
 @query
 async def has_next_generation(connection: Connection) -> bool:
-    """Return whether a rebuild has begun a generation that is not live yet."""
+    """Return whether the next generation exists, which a rebuild has begun and not made live yet."""
     cursor = await connection.execute(
         "SELECT to_regnamespace(quote_ident(current_schema() || '_next')) IS NOT NULL"
     )
@@ -138,7 +138,7 @@ async def delete_answered_windows(database: Database, tenant: str, before: datet
 
 
 async def delete_finished_batches(database: Database, before: datetime, at_most: int) -> int:
-    """Delete up to `at_most` batches that finished before a moment and whose windows and events are erased.
+    """Delete up to `at_most` batches that finished before a moment and have neither windows nor events left.
 
     Returns:
         The number of deleted rows.

@@ -147,7 +147,7 @@ async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]
 
 
 async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
-    """Reopen windows that were given up, for another attempt online."""
+    """Reopen windows that were given up, for another attempt online; insert those that have no row."""
     windows_of_it = list(given_up)
     await insert_windows(connection, windows_of_it, now, answered=True)
     if rows := [{**_bind_window(each), "failed": each.attempts, "due": now} for each in windows_of_it]:

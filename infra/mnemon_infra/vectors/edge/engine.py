@@ -213,8 +213,8 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
 
     Raises:
         VectorsInUse: another process has the folder open.
-        VectorsOutdated: another model made the vectors in the folder.
-        VectorsUnavailable: the engine cannot read the folder.
+        VectorsOutdated: another model made the vectors in the folder, or the record of the model is invalid.
+        VectorsUnavailable: the engine cannot open the folder, or its disk is full.
     """
     folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
     if folder in _opened:
@@ -259,7 +259,7 @@ def lock_vectors(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes for the duration of the block.
 
     Raises:
-        VectorsInUse: another process holds the lock.
+        VectorsInUse: a process holds the lock already, maybe this one.
     """
     try:
         with lock_folder(folder):

@@ -1,4 +1,7 @@
-"""Requests to the Edge owner, the only process that can open the folder of the embedded engine."""
+"""Requests to the Edge owner, the only process that can open the folder of the embedded engine.
+
+Notices of swaps on a Qdrant server, where no process owns the vectors, are here too.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -76,7 +79,7 @@ class EdgeOwner:
         """Return points, as `VectorStore.page` does; a page may be shorter than requested.
 
         Raises:
-            VectorsUnavailable: the Edge owner does not answer.
+            VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
         asked = OwnerRequest(collection, begin.bytes if begin else None, most)
         answer = await self._ask("page", asked)
@@ -89,7 +92,7 @@ class EdgeOwner:
         """Return the number of points of each collection, by its name.
 
         Raises:
-            VectorsUnavailable: the Edge owner does not answer.
+            VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
         return (await self._ask("counts", OwnerRequest())).counts
 

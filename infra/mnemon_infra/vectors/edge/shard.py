@@ -190,7 +190,7 @@ class Shard:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Run the block with the lock of writers, once requests have gone first, and schedule a flush."""
+        """Let requests go first, run the block with the lock of writers, and schedule a flush."""
         await yield_to_requests()
         async with self._writing:
             require_room(self._path)
