@@ -59,7 +59,8 @@ class Reranker(Protocol):
 
         Raises:
             RerankerUnavailable: the endpoint gives no usable answer within this time.
-            RerankerRefused: the endpoint refuses the request.
+            RerankerRefused: the endpoint refuses the request, or no endpoint with a valid address is
+                configured.
         """
 
 
@@ -79,7 +80,7 @@ class RerankerEndpoint:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keep connections to the endpoint until the block ends."""
+        """Keep connections to the endpoint open until the block ends. Without an address, do nothing."""
         if self._url is None:
             yield
             return

@@ -45,7 +45,10 @@ AT_ONCE = 256
 """Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
 
 IN_PLACE = 8_000
-"""Maximum characters that are embedded in the caller's thread, in 2 ms; longer texts use another thread."""
+"""Maximum characters of all texts of a call that are read in the caller's thread, in 2 ms.
+
+A call with more characters uses another thread.
+"""
 
 SIF_A = 1e-3
 """Smooth inverse frequency: a token with this share of all tokens has half the weight."""

@@ -84,10 +84,12 @@ class ModelAnswer:
     """The answer of a model, which is paid for even if it is unusable.
 
     Attributes:
-        text: the unchanged text; with a schema, usually JSON.
+        text: the text without the model's thoughts; with a schema, usually JSON.
         usage: tokens of the call, as far as the provider says.
-        is_cut: True if the answer ended because it reached the maximum number of tokens.
-        problem: the reason why the answer has no text, without any content of request or answer.
+        is_cut: True if the answer ended because it reached the maximum number of tokens, or the end of the
+            model's context.
+        problem: the reason why the answer has no text, without any content of request or answer; None if it
+            has text, or if it was cut before any text.
         is_refused: True if the model, or a filter of the provider, refuses to answer.
     """
 
@@ -260,4 +262,7 @@ class RequestRefused(Exception):
 
 
 class ModelNotConfigured(Exception):
-    """A package, a model, an address or a key is missing; the message names it."""
+    """A package or a key is missing, the key cannot be sent, or the provider `offline` has no such model.
+
+    The message names the next step.
+    """

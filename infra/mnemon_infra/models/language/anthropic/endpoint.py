@@ -92,7 +92,7 @@ class AnthropicEndpoint:
         shows with the next request.
 
         Raises:
-            ModelUnavailable: the provider does not answer; the next call asks again.
+            ModelUnavailable: the provider gives no usable answer; the next call asks again.
         """
         if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
@@ -114,7 +114,7 @@ class AnthropicEndpoint:
         """Translate errors within the block to those of the port.
 
         Raises:
-            ModelUnavailable: the provider does not answer, or its answer is unreadable.
+            ModelUnavailable: the provider gives no usable answer, or is overloaded.
             ModelRefused: the provider refuses the key, the model or the kind of request.
             RequestRefused: the provider refuses this request.
         """

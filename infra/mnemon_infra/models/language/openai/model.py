@@ -87,7 +87,10 @@ class OpenAIModel:
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
 
-        It raises the same errors as `complete`.
+        Raises:
+            ModelUnavailable: the server gives no usable answer.
+            ModelRefused: the server refuses the key, the model or the kind of request.
+            RequestRefused: the server refuses this request.
         """
         with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
