@@ -44,7 +44,10 @@ class DurableProgress:
         self._applied: dict[str, _Mark] = {}
 
     def observe(self, infos: Iterable[ConsumerInfo], now: float | None = None) -> None:
-        """Record the server's figures of all durables. A durable that is not among them is forgotten.
+        """Record the server's figures of all durables.
+
+        A durable that is absent, paused or without waiting messages is forgotten, so that its times start
+        again at 0.
 
         Args:
             infos: the server's figures.

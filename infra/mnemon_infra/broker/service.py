@@ -1,4 +1,4 @@
-"""Service that answers requests: a FastStream endpoint per verb, which stock NATS tools list and measure."""
+"""Service that answers requests: an endpoint per version of a verb, which NATS tools list and measure."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ _MAX_NAME_LENGTH: Final = 64
 """Maximum number of characters of an unknown field's name that a warning repeats."""
 
 MAX_WAITING = 512
-"""Maximum number of requests that wait for a server at the same time; further requests queue."""
+"""Maximum number of requests of a process that wait for a server at the same time; further ones queue."""
 
 
 class Refusal(Exception):

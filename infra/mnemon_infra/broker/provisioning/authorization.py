@@ -120,6 +120,8 @@ class Authorization:
     def read(cls, path: Path) -> Self:
         """Read a file of logins; if the file is absent, return an authorization without logins.
 
+        The logins `worker` and `gateway` get the permissions of this version of mnemon.
+
         Raises:
             NotOurs: the file was not written by `mnemon auth`.
         """

@@ -26,7 +26,7 @@ BATCH_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a batch with more than one message."""
 
 TIMEOUT: Final = 10.0
-"""Maximum seconds for the server to store a batch."""
+"""Maximum seconds for the server to store a batch, or to answer another request."""
 
 TRIES: Final = 30
 """Maximum number of attempts to store a batch: a cluster may be about to elect a leader."""

@@ -115,6 +115,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
         LogTooNew: a newer version has marked the log; nothing was changed.
         RestoreUnfinished: a restore into the log has not ended.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
+        nats.errors.Error: the server does not answer.
     """
     await require_known_log(connection.jetstream())
     if await is_restore_unfinished(connection.jetstream()):
@@ -141,7 +142,11 @@ async def provision_buckets(connection: Client, replicas: int | None = None) -> 
 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """List the changes that `provision` would make, without making them."""
+    """Return the change that `provision` would make to each stream, consumer and bucket, without making it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     return await _reconcile(connection, replicas, change=False)
 
 
@@ -149,6 +154,8 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     """Reset a consumer to the start of its stream. Return the number of messages that it will read.
 
     Raises:
+        LogTooNew: a newer version has marked the log; the consumer is deleted.
+        RestoreUnfinished: a restore into the log has not ended; the consumer is deleted.
         nats.errors.Error: the server does not answer, or refuses the reset.
     """
     stream_context = connection.jetstream()

@@ -112,7 +112,10 @@ class _Arrivals:
             await self._subscription.unsubscribe()
 
     async def next_page(self) -> list[Delivery]:
-        """Wait for events and return all that have arrived; empty if the consumer does not answer."""
+        """Wait for events and return those that have arrived, at most `PAGE`.
+
+        The result is empty if the consumer does not answer, or if a delivery was lost.
+        """
         page: list[Delivery] = []
         while not page and not self._is_lost:
             if self._left == 0:

@@ -25,10 +25,13 @@ log = structlog.get_logger("broker")
 StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
-"""Maximum number of attempts to store an event that a paid model call has produced."""
+"""Maximum number of attempts to store an event that a paid model call has produced, or a group of events."""
 
 MOST_SUBJECTS: Final = 8
-"""Maximum number of subjects that are read one by one to find known ids; for more, the whole log is read."""
+"""Maximum number of subjects that are read one by one to find known ids.
+
+For more subjects, the events of all subjects in the duplicate window are read.
+"""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
