@@ -96,6 +96,9 @@ async def settle_batch(
     """Report the outcome of each message to NATS. A dead letter is stored before its message is terminated.
 
     A message whose dead letter cannot be stored is retried.
+
+    Raises:
+        nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
     """
     acknowledged: list[tuple[str, bytes]] = []
     dead: list[tuple[Msg, Delivery, Dead]] = []

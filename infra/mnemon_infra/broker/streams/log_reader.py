@@ -144,7 +144,7 @@ async def read_stored(
     `Nats-Sequence` and `Nats-Time-Stamp`.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     inbox = connection.new_inbox()
     answers = await connection.subscribe(inbox)

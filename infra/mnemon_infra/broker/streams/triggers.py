@@ -62,10 +62,10 @@ async def publish_user_triggers(
 
 
 async def list_waiting(connection: Client, pattern: str) -> list[str]:
-    """Return the subjects of a pattern whose triggers no consumer has taken yet.
+    """Return the subjects of a pattern with a trigger or a schedule that no consumer has acknowledged.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     info = await connection.jetstream().stream_info(WORK, subjects_filter=pattern)
     return list(info.state.subjects or ())

@@ -114,8 +114,8 @@ class AnthropicBatches:
                     return batch.id
         if is_open:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has a running batch of {lines} lines, which may be this batch: "
-                "wait for its end"
+                f"{self._endpoint.at} has a running batch of {lines} lines, which may be mnemon's batch "
+                f"{batch_id}: wait until that batch has ended"
             )
         return None
 
@@ -155,7 +155,9 @@ class AnthropicBatches:
                 elif found := _LINE_ID.search(line):
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
-            raise ModelUnavailable(f"{self._endpoint.at} has sent only {read} of {done} results")
+            raise ModelUnavailable(
+                f"{self._endpoint.at} has sent only {read} of {done} results: repeat later"
+            )
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""

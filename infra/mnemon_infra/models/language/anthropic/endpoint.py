@@ -40,7 +40,10 @@ BUSY = (429, 529)
 """HTTP statuses of overload, caused by this client or by all clients."""
 
 CAPABILITIES_TIMEOUT = 5.0
-"""Maximum seconds to wait for the capabilities of a model; after a timeout, the next request asks again."""
+"""Maximum seconds of each step of the request for a model's capabilities, such as the connection.
+
+After a timeout, the next request asks again.
+"""
 
 THINKING = 4000
 """Additional tokens of the answer for a model whose thinking cannot be turned off."""

@@ -91,6 +91,7 @@ class AnthropicModel:
         Anthropic reports a reached spending limit in the same way as a refused text.
 
         Raises:
+            ModelUnavailable: the provider gives no usable answer to the test.
             ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:

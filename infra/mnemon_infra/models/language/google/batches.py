@@ -81,7 +81,9 @@ class GoogleBatches:
         file = await self._ask(partial(self._upload, batch_id, requests))
         job = await self._ask(partial(self._create, batch_id, file), tries=1)
         if job.name is None:
-            raise ModelUnavailable("Google did not return the name of the batch")
+            raise ModelUnavailable(
+                "Google did not return the name of the batch. Check the server, and MNEMON_GOOGLE_URL"
+            )
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:

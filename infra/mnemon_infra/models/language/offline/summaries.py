@@ -20,7 +20,7 @@ MOST_CHARACTERS: Final = 1000
 """`MOST_WORDS` and `MOST_CHARACTERS` limit any summary, with its dates and names of speakers."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Words for each exchange, tried in this order until all exchanges fit."""
+"""Maximum words of an exchange, tried in this order until all exchanges fit."""
 
 _OF_THE_USER: Final = 0.6
 """Share of an exchange's words that the user has at least, if there is room for a user and an answer."""
@@ -51,7 +51,7 @@ NOTHING_SAID: Final = "There were no words."
 
 
 class _ShownSentence(NamedTuple):
-    """A sentence of a summary, perhaps cut; `added` are names and numbers of sentences that are left out."""
+    """A sentence of a summary, perhaps cut; `added` are names and numbers that would be missing otherwise."""
 
     utterance: Utterance
     text: str

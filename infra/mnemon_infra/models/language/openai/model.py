@@ -115,6 +115,7 @@ class OpenAIModel:
         Some servers report a bad key in the same way as a refused text.
 
         Raises:
+            ModelUnavailable: the provider gives no usable answer to the test.
             ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:
