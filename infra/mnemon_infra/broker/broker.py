@@ -108,9 +108,9 @@ class Broker:
         )
 
     def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
-        """Subscribe to a durable, and pass its batches to `handle`, some at the same time.
+        """Subscribe to a durable, and pass its batches to `handle`.
 
-        The number of concurrent calls of `handle` is the `overlap` of the durable's batch policy.
+        The `overlap` of the durable's batch policy is the maximum number of concurrent calls of `handle`.
 
         Args:
             durable: the durable; `run` creates it if it is absent on the server.

@@ -132,7 +132,10 @@ class AskService:
 
     @asynccontextmanager
     async def list_endpoints(self) -> AsyncIterator[None]:
-        """Show the endpoints to tools such as `nats service`. The broker must have started."""
+        """Show the endpoints to tools such as `nats service` until the block ends.
+
+        The broker must have started.
+        """
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )

@@ -73,7 +73,7 @@ class CorpusStatistics:
 
 
 class EmbeddingUnavailable(Exception):
-    """The provider gives no usable answer now; a later attempt may succeed."""
+    """The provider gives no usable answer now, or its model cannot be loaded; a later attempt may succeed."""
 
 
 class EmbeddingRefused(EmbeddingUnavailable):

@@ -34,7 +34,8 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 TIMEOUT, RETRIES = 10.0, 3
 """Maximum seconds of each step of an attempt, such as the connection, and maximum number of retries.
 
-Before a retry, the SDK waits as long as the server requests, else for a time that grows.
+Before a retry, the SDK waits as long as the server requests, else for a time that grows. The call fails if
+the server requests more than two minutes.
 """
 
 REQUESTS = 4

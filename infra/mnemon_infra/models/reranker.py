@@ -135,7 +135,7 @@ class RerankerEndpoint:
             raise RerankerUnavailable(f"{self._at} gave an unusable answer: {error}. {_CHECK}") from None
 
     async def _post(self, request: bytes) -> tuple[int, bytes]:
-        """Return the status of the answer, and its body if the status is 200."""
+        """Return the status and the body of the answer; the body is empty unless the status is 200."""
         if self._client is None or self._url is None:
             raise RerankerRefused("no reranker is configured: set MNEMON_RERANKER_URL")
         import httpx

@@ -38,7 +38,7 @@ position in the log.
 class GivenBack:
     """Result of a redrive: the original will be handled again.
 
-    `sequence` is the position of the message that was published for it.
+    `sequence` is the position of the message that the redrive published.
     """
 
     sequence: int

@@ -169,7 +169,7 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
     Args:
         connection: connection of an operator.
         mark: identifies the backup, as in `open_restored_log`.
-        left_out: number of events of the backup that the log has not, because they were erased later.
+        left_out: number of events of the backup that the log lacks, because they were erased later.
 
     Raises:
         nats.errors.Error: the server does not answer.

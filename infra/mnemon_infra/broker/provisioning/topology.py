@@ -79,7 +79,10 @@ class TooFewServers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedChange:
-    """The change that `provision` made, or would make, to one stream, consumer or bucket."""
+    """The change that `provision` made, or would make, to one stream, consumer or bucket.
+
+    `detail` lists the fields that differ; "" unless `action` is `updated`.
+    """
 
     what: str
     action: Literal["created", "updated", "unchanged"]
@@ -108,7 +111,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     Args:
         connection: connection to any server of the cluster.
         replicas: number of servers that keep a copy of each stream and bucket; a consumer has as many as its
-            stream. None keeps the existing number, for callers that only create absent objects.
+            stream. None keeps the existing number, and creates absent objects with one copy.
 
     Raises:
         TooFewServers: there are fewer servers than copies.

@@ -30,7 +30,7 @@ HEARTBEAT_SECONDS: Final = 5.0
 """Seconds between two heartbeats of a server that has nothing to send."""
 
 TAIL_TIMEOUT: Final = 60.0
-"""Seconds without an answer of the server before the tail raises an error."""
+"""Seconds for which the tail tries to open its consumer before it raises an error."""
 
 _PAUSE: Final = 0.5
 _HEARTBEAT: Final = "100"

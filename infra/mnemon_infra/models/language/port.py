@@ -68,7 +68,11 @@ class Usage(NamedTuple):
 
     @classmethod
     def from_counts(cls, input_: object, cached: object, output: object) -> Self:
-        """Return the counts that a provider gives, with 0 for each value that is not a count."""
+        """Return the counts that a provider gives, with 0 for each value that is not a count.
+
+        A count above `MOST_TOKENS` becomes `MOST_TOKENS`. If there are more cached tokens than tokens of the
+        request, their count becomes that of the request.
+        """
         counted = _parse_count(input_)
         return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
@@ -110,7 +114,7 @@ class BatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class LineFailed:
-    """The outcome of a line of a batch that has no answer.
+    """The outcome of a line of a batch, or of an online request, that has no answer.
 
     Attributes:
         error: the reason, without content.
@@ -141,7 +145,7 @@ class BatchProgress:
 
     Attributes:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
-            expired batch has the results of the finished lines. A `failed` batch has no results.
+            expired batch has the results of the finished lines, or none. A `failed` batch has no results.
         done: number of lines that are finished, with or without success.
         error: the provider's reason for a failed batch.
     """

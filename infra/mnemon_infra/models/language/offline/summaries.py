@@ -80,7 +80,10 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 def _fit_exchanges(
     exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return sentences of all exchanges that fit into `most_words`; None if an exchange would be left out."""
+    """Return sentences of all exchanges that fit into `most_words`.
+
+    Return None if an exchange would be left out, or would lose all its names and numbers.
+    """
     if len(exchanges) > most_words:
         return None
     for share in _SHARES:
