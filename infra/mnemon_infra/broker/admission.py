@@ -18,7 +18,7 @@ BURST: Final = 1.0
 """After a pause, a tenant may send the requests of this many seconds at once."""
 
 TENANTS: Final = 100_000
-"""Maximum number of tenants whose rate is counted. With more tenants, all counts start again at 0."""
+"""Maximum number of tenants whose rate is counted. Once it is reached, all counts start again at 0."""
 
 
 class RequestLimits(NamedTuple):

@@ -110,6 +110,8 @@ class Broker:
     def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
         """Subscribe to a durable, and pass its batches to `handle`.
 
+        The `overlap` of the durable's batch policy is the maximum number of concurrent calls of `handle`.
+
         Args:
             durable: the durable; `run` creates it if it is absent on the server.
             handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
@@ -153,7 +155,10 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
-        """Connect, but do not run the subscribers yet. On exit, send all pending messages."""
+        """Wait until a server accepts the connection, but do not run the subscribers yet.
+
+        On exit, send all pending messages.
+        """
         self.connection = await self._faststream.connect()
         self.stream_context = self.connection.jetstream()
         try:
@@ -169,6 +174,9 @@ class Broker:
         The server has all subscriptions when the block begins, and the current batches are finished when it
         ends. Within the block, a deleted durable is created again, and the process subscribes again to a
         durable whose readers have stalled.
+
+        Raises:
+            LogTooNew, RestoreUnfinished, nats.errors.Error: as `recreate_durables` raises them.
         """
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()

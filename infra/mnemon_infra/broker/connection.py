@@ -24,7 +24,7 @@ MINIMUM_VERSION = (2, 14)
 
 
 class BrokerUnreachable(ConnectionError):
-    """No NATS server that mnemon can use answers at the address; the message names the next step."""
+    """No NATS server is configured, or none that mnemon can use answers; the message names the next step."""
 
 
 class BrokerRefused(BrokerUnreachable):
@@ -48,7 +48,7 @@ async def report_error(error: Exception) -> None:
 
 
 CHECK_TIMEOUT = 8.0
-"""Seconds in which each server must accept or refuse the first connection."""
+"""Seconds per configured server within which one of the servers must accept or refuse the connection."""
 
 OPTIONS: Mapping[str, Any] = {
     # nats-py blocks the event loop for ever once a finite number of attempts is used up.
@@ -179,7 +179,7 @@ def redact_address(url: str) -> str:
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
-    """Return the error for a failed attempt to connect, with the text of its first failure."""
+    """Return the error for a failed attempt to connect, by the kinds and texts of its failures."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):

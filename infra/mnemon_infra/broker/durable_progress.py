@@ -44,7 +44,10 @@ class DurableProgress:
         self._applied: dict[str, _Mark] = {}
 
     def observe(self, infos: Iterable[ConsumerInfo], now: float | None = None) -> None:
-        """Record the server's figures of all durables. A durable that is not among them is forgotten.
+        """Record the server's figures of all durables.
+
+        A durable that is absent, paused or without waiting messages is forgotten, so that its times start
+        again at 0.
 
         Args:
             infos: the server's figures.
@@ -70,7 +73,10 @@ class DurableProgress:
         return _measure(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:
-        """Return the seconds for which an applied position has stood still; 0 below `STANDSTILL_SECONDS`."""
+        """Return the seconds for which an applied position has stood still while messages waited.
+
+        Return 0 below `STANDSTILL_SECONDS`, and for durables other than `APPLIED`.
+        """
         return _measure(self._applied.get(name), now, STANDSTILL_SECONDS)
 
 

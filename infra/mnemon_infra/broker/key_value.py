@@ -8,7 +8,7 @@ import nats.errors
 from nats.js.kv import KeyValue
 
 TIMEOUT: Final = 5.0
-"""Maximum seconds for the server to answer."""
+"""Maximum seconds for the server to answer, or to send all entries of a watch."""
 
 
 async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:

@@ -53,8 +53,8 @@ class Retry:
 class Dead:
     """Outcome: the message is kept as a dead letter. `reason` is for programs, `error` for operators.
 
-    If `is_confidential` is true, the letter has neither headers nor body; the message's stream still has
-    both.
+    If `is_confidential` is true, the letter has neither headers nor body of the message. If the message is an
+    event, the log still has both.
     """
 
     reason: str
@@ -96,6 +96,9 @@ async def settle_batch(
     """Report the outcome of each message to NATS. A dead letter is stored before its message is terminated.
 
     A message whose dead letter cannot be stored is retried.
+
+    Raises:
+        nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
     """
     acknowledged: list[tuple[str, bytes]] = []
     dead: list[tuple[Msg, Delivery, Dead]] = []
@@ -150,8 +153,8 @@ def _compose_dead_letter(
     """Return the headers and the body of a dead letter.
 
     A server closes the connection for good if a message exceeds its limit. So the letter of a message that is
-    too large or confidential has neither headers nor body of the original; the original's stream still has
-    both.
+    too large or confidential has neither headers nor body of the original. If the original is an event, the
+    log still has both; a trigger is lost.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

@@ -1,4 +1,4 @@
-"""Patches of nats-py 2.16, which FastStream's pull subscribers depend on."""
+"""Patches of nats-py 2.16: fetches of FastStream's pull subscribers, and the parsing of messages."""
 
 import asyncio
 import codecs

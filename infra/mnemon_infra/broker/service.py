@@ -1,4 +1,4 @@
-"""Service that answers requests: a FastStream endpoint per verb, which stock NATS tools list and measure."""
+"""Service that answers requests: an endpoint per version of a verb, which NATS tools list and measure."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ _MAX_NAME_LENGTH: Final = 64
 """Maximum number of characters of an unknown field's name that a warning repeats."""
 
 MAX_WAITING = 512
-"""Maximum number of requests that wait for a server at the same time; further requests queue."""
+"""Maximum number of requests of a process that wait for a server at the same time; further ones queue."""
 
 
 class Refusal(Exception):
@@ -132,7 +132,10 @@ class AskService:
 
     @asynccontextmanager
     async def list_endpoints(self) -> AsyncIterator[None]:
-        """Show the endpoints to tools such as `nats service`. The broker must have started."""
+        """Show the endpoints to tools such as `nats service` until the block ends.
+
+        The broker must have started.
+        """
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )

@@ -31,7 +31,11 @@ USUAL_WORDS = 50.0
 """Number of words of an average text, without stop words."""
 
 VERSION = 3
-"""Version of the term weights. Increase it with `K`, `B`, `USUAL_WORDS`, the stop words or the concepts."""
+"""Version of the term weights.
+
+Increase the version when `K`, `B`, `USUAL_WORDS`, the stop words, the splitting into terms or the concepts
+change.
+"""
 
 RUSSIAN_STOP_WORDS = """
 ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей вашем ваши вашу вообще всем всеми
@@ -65,13 +69,13 @@ YO = str.maketrans("ёЁ", "еЕ")
 
 
 def weigh_document(text: str) -> Sparse:
-    """Return the weights of a text's words; empty for a text without words, such as an emoji."""
+    """Return the weights of a text's words, without stop words; empty if none is left, as for an emoji."""
     return _merge_vectors(encoder.embed_document(words) for encoder, words in _split_by_script(text))
 
 
 @lru_cache(RECENT_QUERIES)
 def weigh_query(text: str) -> Sparse:
-    """Return the weights of a query's words, each word once."""
+    """Return the weights of a query's words, without stop words; each word weighs 1."""
     return _merge_vectors(encoder.embed_query(words) for encoder, words in _split_by_script(text))
 
 
@@ -115,7 +119,10 @@ _GRAMS = Bm25(
 
 
 def _split_by_script(text: str) -> Iterator[tuple[Bm25, str]]:
-    """Yield each script's encoder with the words of the text in that script, in one string."""
+    """Yield each script's encoder with the words of the text in that script, in one string.
+
+    Scripts that `UNSPACED` matches have pairs of characters in the place of words.
+    """
     if text.isascii():
         yield _OTHERS, text
         return

@@ -23,7 +23,10 @@ FIRST_ID: Final = 2**31
 """Id of the first concept. Ids of words are lower."""
 
 QUERY_WEIGHT: Final = 0.3
-"""Weight of a concept in a query; a word weighs 1. Searches find as much with any weight from 0.1 to 0.8."""
+"""Weight of a concept in a query, as a share of the weight of its heaviest word.
+
+Searches find as much with any weight from 0.1 to 0.8.
+"""
 
 
 def weigh_document(text: str) -> Sparse:

@@ -12,12 +12,13 @@ from mnemon_infra.models.embedding import Embedder, EmbeddingNotConfigured
 
 @asynccontextmanager
 async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIterator[Embedder | None]:
-    """Open the embedder for the duration of the block; None if the settings name no provider.
+    """Open the embedder for the duration of the block; yield None if the provider is `none`.
 
-    A provider's package is imported only here, because some imports take a second.
+    A provider's package is imported only if the settings name the provider: some imports take a second.
 
     Raises:
-        EmbeddingNotConfigured: a package, a model or a key is missing.
+        EmbeddingNotConfigured: a package or a key is missing, the key cannot be sent, or the provider has no
+            such model.
         EmbeddingUnavailable: the provider gives no usable answer.
         EmbeddingRefused: the provider refuses the request.
     """

@@ -13,7 +13,7 @@ _OTHER_LETTER = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
 """A letter that is not Latin."""
 
 Dense = NDArray[np.float32]
-"""A vector of length 1, of the embedding model's dimension."""
+"""A vector of the embedding model's dimension, of length 1 or all zeros."""
 
 
 class Sparse(NamedTuple):
@@ -33,7 +33,7 @@ class Thresholds:
     Attributes:
         update: similarity above which a newer fact rewrites an older one.
         duplicate: similarity above which two facts say the same.
-        relevant: similarity below which a hit is not relevant to the query.
+        relevant: similarity below which a hit without a word or concept of the query is not relevant.
         update_other: `update` for texts that are not English; None if the model needs no other value.
         trust_other: share of a similarity that counts in a search with a query that is mostly not in Latin
             script.
@@ -53,7 +53,10 @@ class Thresholds:
         return self.update if is_english or self.update_other is None else self.update_other
 
     def trust_for(self, query: str) -> float:
-        """Return the share of a similarity that counts: `trust_other`, or 1 for a query in Latin script."""
+        """Return the share of a similarity that counts.
+
+        This is `trust_other` if most letters of the query are not Latin, else 1.
+        """
         is_latin = 2 * len(_OTHER_LETTER.findall(query)) <= len(_LETTER.findall(query))
         return 1.0 if is_latin else self.trust_other
 
@@ -70,7 +73,7 @@ class CorpusStatistics:
 
 
 class EmbeddingUnavailable(Exception):
-    """The provider gives no usable answer now; a later attempt may succeed."""
+    """The provider gives no usable answer now, or its model cannot be loaded; a later attempt may succeed."""
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
@@ -78,7 +81,10 @@ class EmbeddingRefused(EmbeddingUnavailable):
 
 
 class EmbeddingNotConfigured(Exception):
-    """A package, a model or a key is missing; the message names it."""
+    """A package or a key is missing, the key cannot be sent, or the provider has no such model.
+
+    The message names the next step.
+    """
 
 
 class Embedder(Protocol):
@@ -102,7 +108,8 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.
 
-        A text of only white space gives zeros, which are similar to no other vector.
+        A text of only white space gives zeros, which are similar to no other vector. So does a text that the
+        provider refuses although it accepts others.
 
         Raises:
             EmbeddingUnavailable: the provider gives no usable answer.

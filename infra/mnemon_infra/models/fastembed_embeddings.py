@@ -34,7 +34,7 @@ class TextEmbedding(Protocol):
 
 
 class FastEmbed:
-    """A transformer in this process. Every call runs the model in another thread.
+    """A transformer in this process. `embed` and `embed_query` run the model in another thread.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.

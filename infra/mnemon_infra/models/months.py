@@ -1,4 +1,4 @@
-"""Names of months, for dates in searchable texts and in queries."""
+"""Names of months in English and Russian."""
 
 from typing import Final
 

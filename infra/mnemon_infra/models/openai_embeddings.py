@@ -32,7 +32,11 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 """Dimensions of known models; for other models, the answer to the first request has the dimension."""
 
 TIMEOUT, RETRIES = 10.0, 3
-"""Maximum seconds of an attempt, and number of retries; before each, the SDK waits as the server requests."""
+"""Maximum seconds of each step of an attempt, such as the connection, and maximum number of retries.
+
+Before a retry, the SDK waits as long as the server requests, else for a time that grows. The call fails if
+the server requests more than two minutes.
+"""
 
 REQUESTS = 4
 """Maximum number of requests in flight for texts to store. Requests for queries are not limited."""
@@ -72,7 +76,7 @@ class _EmbeddingEndpoint:
         """Return the vectors of the texts, one row for each, not scaled to length 1.
 
         Raises:
-            EmbeddingUnavailable: the endpoint does not answer, or its answer lacks a vector.
+            EmbeddingUnavailable: the endpoint gives no usable answer.
             EmbeddingRefused: the endpoint refuses the request.
         """
         begun, outcome = time.perf_counter(), "unavailable"
@@ -165,7 +169,8 @@ class OpenAIEmbeddings:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.
 
-        White space gives zeros and is not sent.
+        White space gives zeros and is not sent. A text gives zeros, too, if the endpoint refuses even a short
+        beginning of it, but accepts other texts.
 
         Raises:
             EmbeddingUnavailable: the endpoint gives no usable answer.
@@ -224,7 +229,9 @@ class OpenAIEmbeddings:
         vector of its beginning.
 
         Raises:
-            EmbeddingRefused: a test text is refused too, so no text of the batch is the reason.
+            EmbeddingUnavailable: the endpoint gives no usable answer.
+            EmbeddingRefused: a test text is refused too, so no text of the batch is the reason, or the
+                vectors have another dimension.
         """
         await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)

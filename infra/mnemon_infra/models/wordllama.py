@@ -45,10 +45,13 @@ AT_ONCE = 256
 """Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
 
 IN_PLACE = 8_000
-"""Maximum characters that are embedded in the caller's thread, in 2 ms; longer texts use another thread."""
+"""Maximum characters of all texts of a call that are read in the caller's thread, in 2 ms.
+
+A call with more characters uses another thread.
+"""
 
 SIF_A = 1e-3
-"""Smooth inverse frequency: a token with this share of all tokens has half the weight."""
+"""Smooth inverse frequency: a token with this share of all tokens has half the maximum weight."""
 
 PRIOR_TOKENS = 5_000
 """Number of the tenant's tokens that weigh as much as the general prior: a few hundred messages."""
@@ -125,7 +128,7 @@ class WordLlama:
         """Return how well the tokens of each text match the tokens of a query, from 0 to 1.
 
         The result is the mean, over the query's tokens, of the cosine similarity to the most similar token of
-        the text. Rare tokens weigh more.
+        the text. Rare tokens weigh more, and a negative similarity counts as 0.
 
         Source: Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized
         Late Interaction over BERT"; here the vectors are static. Only the first 1,500 characters of a text

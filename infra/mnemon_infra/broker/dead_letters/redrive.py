@@ -38,7 +38,7 @@ position in the log.
 class GivenBack:
     """Result of a redrive: the original will be handled again.
 
-    `sequence` is the position of the message that was published for it.
+    `sequence` is the position of the message that the redrive published.
     """
 
     sequence: int
@@ -75,8 +75,9 @@ async def redrive_letter(
 ) -> GivenBack | AlreadyApplied | Kept:
     """Publish the original of a letter again, then remove the letter.
 
-    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger that is sent
-    twice has the effect of one.
+    If the projections have the event already, only the letter is removed. A letter whose original cannot be
+    published stays. A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger
+    that is sent twice has the effect of one.
 
     Raises:
         nats.errors.Error: it is unknown which steps were done.

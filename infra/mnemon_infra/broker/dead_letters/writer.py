@@ -34,7 +34,7 @@ async def store_letter(
         dead: the reason and the error.
         letter: the fields of the body; if the body is too large for the server, its longest text is cut.
         letter_id: identity of the letter.
-        model: provider and model that gave the answer; None without an answer.
+        model: provider and model that were asked; None leaves them out of the letter.
 
     Raises:
         nats.errors.Error: it is unknown whether the letter is stored.

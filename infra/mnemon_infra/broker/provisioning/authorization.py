@@ -120,6 +120,8 @@ class Authorization:
     def read(cls, path: Path) -> Self:
         """Read a file of logins; if the file is absent, return an authorization without logins.
 
+        The logins `worker` and `gateway` get the permissions of this version of mnemon.
+
         Raises:
             NotOurs: the file was not written by `mnemon auth`.
         """
@@ -166,7 +168,7 @@ class Authorization:
         return any(user["user"] == role for user in self._main["users"])
 
     def issue(self, role: LoginRole) -> Login:
-        """Issue a login for a mnemon process or an operator. The former login of the role stops working."""
+        """Issue a login for a mnemon process or an operator, in place of the role's former login."""
         login = Login(role, secrets.token_urlsafe(24))
         user: dict[str, Any] = {"user": role, "password": _hash(login.password)}
         if role in _PERMISSIONS:
@@ -176,7 +178,7 @@ class Authorization:
         return login
 
     def issue_tenant(self, tenant: str) -> Login:
-        """Issue a login for a tenant's bots. The former login stops working.
+        """Issue a login for a tenant's bots, in place of their former login. The tenant's limits stay.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.

@@ -19,7 +19,7 @@ class PausedConsumer(NamedTuple):
 
 
 async def list_paused(connection: Client) -> list[PausedConsumer]:
-    """List the consumers that are paused now.
+    """List the paused consumers of the streams `LOG` and `WORK`.
 
     Raises:
         nats.errors.Error: the server does not answer, or a stream is absent.

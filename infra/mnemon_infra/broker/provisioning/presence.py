@@ -268,6 +268,7 @@ async def recreate_durables(connection: Client, durables: Sequence[DurableConsum
     limits.
 
     Raises:
+        LogTooNew, RestoreUnfinished: a consumer is absent, and `provision` cannot create it now.
         nats.errors.Error: the server does not answer, or refuses a consumer.
     """
     stream_context = connection.jetstream()

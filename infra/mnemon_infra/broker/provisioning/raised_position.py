@@ -27,7 +27,7 @@ async def raise_last_position(connection: Client, above: int, progress: Callable
     Args:
         connection: connection of an operator.
         above: the position to reach.
-        progress: called with the position reached so far, and with `above`.
+        progress: called after every `PURGED_AT_ONCE` fillers, with the position reached so far and `above`.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses.

@@ -26,7 +26,7 @@ BATCH_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a batch with more than one message."""
 
 TIMEOUT: Final = 10.0
-"""Maximum seconds for the server to store a batch."""
+"""Maximum seconds for the server to store a batch, or to answer another request."""
 
 TRIES: Final = 30
 """Maximum number of attempts to store a batch: a cluster may be about to elect a leader."""
@@ -171,7 +171,7 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
     Args:
         connection: connection of an operator.
         mark: identifies the backup, as in `open_restored_log`.
-        left_out: number of events of the backup that the log has not, because they were erased later.
+        left_out: number of events of the backup that the log lacks, because they were erased later.
 
     Raises:
         nats.errors.Error: the server does not answer.

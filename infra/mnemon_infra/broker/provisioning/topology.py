@@ -79,7 +79,10 @@ class TooFewServers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedChange:
-    """The change that `provision` made, or would make, to one stream, consumer or bucket."""
+    """The change that `provision` made, or would make, to one stream, consumer or bucket.
+
+    `detail` lists the fields that differ; "" unless `action` is `updated`.
+    """
 
     what: str
     action: Literal["created", "updated", "unchanged"]
@@ -108,13 +111,14 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     Args:
         connection: connection to any server of the cluster.
         replicas: number of servers that keep a copy of each stream and bucket; a consumer has as many as its
-            stream. None keeps the existing number, for callers that only create absent objects.
+            stream. None keeps the existing number, and creates absent objects with one copy.
 
     Raises:
         TooFewServers: there are fewer servers than copies.
         LogTooNew: a newer version has marked the log; nothing was changed.
         RestoreUnfinished: a restore into the log has not ended.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
+        nats.errors.Error: the server does not answer.
     """
     await require_known_log(connection.jetstream())
     if await is_restore_unfinished(connection.jetstream()):
@@ -141,7 +145,11 @@ async def provision_buckets(connection: Client, replicas: int | None = None) -> 
 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """List the changes that `provision` would make, without making them."""
+    """Return the change that `provision` would make to each stream, consumer and bucket, without making it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     return await _reconcile(connection, replicas, change=False)
 
 
@@ -149,6 +157,8 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     """Reset a consumer to the start of its stream. Return the number of messages that it will read.
 
     Raises:
+        LogTooNew: a newer version has marked the log; the consumer is deleted.
+        RestoreUnfinished: a restore into the log has not ended; the consumer is deleted.
         nats.errors.Error: the server does not answer, or refuses the reset.
     """
     stream_context = connection.jetstream()

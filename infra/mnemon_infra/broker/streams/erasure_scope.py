@@ -199,7 +199,7 @@ class Erasures(NamedTuple):
         )
 
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
-        """Return whether a fact is erased."""
+        """Return whether a fact is erased, because of its own position or because of its sources."""
         begins = min([seq, *lineage.sources]) if lineage else seq
         return begins < self.below or any(each.removes_fact(seq, lineage) for each in self.conversations)
 

@@ -25,17 +25,17 @@ TAIL_LIMIT = 500
 """Maximum number of a user's events that are read beyond the applied position."""
 
 PAGE = 256
-"""Maximum number of events in one answer."""
+"""Maximum number of messages in one answer, unless the caller of `read_stored` names another number."""
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT = 5.0
-"""Maximum seconds between two messages of an answer."""
+"""Maximum seconds until an answer begins, and between two of its messages."""
 
 _UNAVAILABLE = "503"
 
 
 async def read_user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
-    """Return at most `TAIL_LIMIT` of the user's events beyond a log position, in log order.
+    """Return the first events of a user beyond a log position, at most `TAIL_LIMIT`, in log order.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -144,7 +144,7 @@ async def read_stored(
     `Nats-Sequence` and `Nats-Time-Stamp`.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     inbox = connection.new_inbox()
     answers = await connection.subscribe(inbox)

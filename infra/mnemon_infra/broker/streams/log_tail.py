@@ -30,7 +30,7 @@ HEARTBEAT_SECONDS: Final = 5.0
 """Seconds between two heartbeats of a server that has nothing to send."""
 
 TAIL_TIMEOUT: Final = 60.0
-"""Seconds without an answer of the server before the tail raises an error."""
+"""Seconds for which the tail tries to open its consumer before it raises an error."""
 
 _PAUSE: Final = 0.5
 _HEARTBEAT: Final = "100"
@@ -112,7 +112,10 @@ class _Arrivals:
             await self._subscription.unsubscribe()
 
     async def next_page(self) -> list[Delivery]:
-        """Wait for events and return all that have arrived; empty if the consumer does not answer."""
+        """Wait for events and return those that have arrived, at most `PAGE`.
+
+        The result is empty if the consumer does not answer, or if a delivery was lost.
+        """
         page: list[Delivery] = []
         while not page and not self._is_lost:
             if self._left == 0:

@@ -1,4 +1,4 @@
-"""Writer of derived events to the log."""
+"""Writer of events to the log, one by one or in atomic batches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -25,10 +25,13 @@ log = structlog.get_logger("broker")
 StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
-"""Maximum number of attempts to store an event that a paid model call has produced."""
+"""Maximum number of attempts to store an event that a paid model call has produced, or a group of events."""
 
 MOST_SUBJECTS: Final = 8
-"""Maximum number of subjects that are read one by one to find known ids; for more, the whole log is read."""
+"""Maximum number of subjects that are read one by one to find known ids.
+
+For more subjects, the events of all subjects in the duplicate window are read.
+"""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
@@ -112,10 +115,10 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     """Append groups of at most `BATCH` events to the log, each as a whole or not at all.
 
-    Events of a group that the log has already are left out; the others are stored as a whole. There is one
-    exception: if an erasure has just removed an event of a group, the server still refuses its id, and the
-    others are stored one by one. Many small groups go in one batch: the log stores them in the time of one
-    group.
+    Events of a group that the log has received within its duplicate window are left out; the others are
+    stored as a whole. There is one exception: if an erasure has just removed an event of a group, the server
+    still refuses its id, and the others are stored one by one. Many small groups go in one batch: the log
+    stores them in the time of one group.
 
     Raises:
         nats.errors.Error: it is unknown which groups are stored.
@@ -170,7 +173,10 @@ def _drop_known_events(events: Sequence[LogEvent], known: AbstractSet[str]) -> l
 
 
 async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> bool:
-    """Append events as a whole, each id once; return False if the log has one of several already."""
+    """Append events as a whole, each id once; return False if the log has one of them already.
+
+    The result is True for a single event, even if the log has it already.
+    """
     events = _drop_repeated_events(events)
     if not events:
         return True

@@ -35,7 +35,7 @@ from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Maximum number of messages that one request reads, and that one call of `purge_messages` removes."""
+"""Maximum number of events and dead letters that a request reads, or a call of `purge_messages` removes."""
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:

@@ -114,7 +114,7 @@ async def find_position(connection: Client, moment: datetime) -> int:
     """Return the log position of the last event before a moment; 0 without such an event.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the log is absent.
     """
     place = await open_consumer(
         connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment
@@ -275,6 +275,6 @@ class _Pages:
 def consumer_count(message: Msg) -> tuple[int, int]:
     """Return the ordinal number of a message in its consumer, and the number of messages that follow."""
     fields = message.reply.split(".")
-    if len(fields) > 9:  # with a domain, as in `Delivery.of`
+    if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
         fields = fields[2:]
     return int(fields[6]), int(fields[8])

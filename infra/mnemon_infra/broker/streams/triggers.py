@@ -38,12 +38,18 @@ A user's next message names the user again.
 async def publish_user_triggers(
     connection: Client, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
-    """Publish triggers that name users, by tenant and user, each with the position of the last message.
+    """Publish triggers that name users, at most `USERS` in each.
 
     The function does not wait until a trigger is stored: the server handles the messages of a connection in
     order, so it handles the trigger before the acknowledgements that follow. Only a server that dies at this
     moment loses the trigger; then the user's next message names the user again, or the next scan of the
     consumer finds the user.
+
+    Args:
+        connection: connection to the server.
+        consumers: the consumers that get the triggers.
+        users: log position of the last message of each user, by tenant and user. The subject of a trigger has
+            the highest position of its users.
 
     Raises:
         nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
@@ -56,10 +62,10 @@ async def publish_user_triggers(
 
 
 async def list_waiting(connection: Client, pattern: str) -> list[str]:
-    """Return the subjects of a pattern whose triggers no consumer has taken yet.
+    """Return the subjects of a pattern with a trigger or a schedule that no consumer has acknowledged.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     info = await connection.jetstream().stream_info(WORK, subjects_filter=pattern)
     return list(info.state.subjects or ())

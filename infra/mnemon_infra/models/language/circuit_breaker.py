@@ -29,9 +29,10 @@ messages.
 """
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
-"""Minimum pause in seconds by the number of consecutive failures; the last value holds for all later ones.
+"""Minimum pause in seconds after a failure that is no refusal, by the number of consecutive failures.
 
-The first failure alone causes no pause: the request may be the cause, and other requests need not wait.
+The last value holds for all further failures. The first failure alone causes no pause unless the provider
+requests one: the request may be the cause, and other requests need not wait.
 """
 
 LONGEST_PAUSE: Final = 300.0
@@ -78,7 +79,10 @@ class CircuitBreaker:
 
     @property
     def failing(self) -> Sequence[FailingModel]:
-        """Models whose last request failed, for `REPORTED_FOR` seconds after the end of their pause."""
+        """Models whose last request failed, or that cannot be opened.
+
+        A model is in the list until `REPORTED_FOR` seconds after the end of its pause.
+        """
         now = time.monotonic()
         return [each for key, each in self._failing.items() if now - self._until.get(key, now) < REPORTED_FOR]
 
@@ -107,7 +111,7 @@ class CircuitBreaker:
         self._failing.pop(self._key(provider, name), None)
 
     def record_failure(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
-        """Record a failure, and pause the model."""
+        """Record a failure, and pause the model as `REFUSAL_PAUSE`, `PAUSES` and the provider require."""
         key = self._key(provider, name)
         self._record_failing(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1
@@ -118,7 +122,7 @@ class CircuitBreaker:
         self._pause_model(key, min(pause, LONGEST_PAUSE), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
-        """Return the key of a model. The provider's default model has one key, for its name and for None."""
+        """Return the key of a model. An opened default model has one key, for its name and for None."""
         return self._usual.get((provider, name), (provider, name))
 
     def _record_failing(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:

@@ -68,7 +68,11 @@ class Usage(NamedTuple):
 
     @classmethod
     def from_counts(cls, input_: object, cached: object, output: object) -> Self:
-        """Return the counts that a provider gives, with 0 for each value that is not a count."""
+        """Return the counts that a provider gives, with 0 for each value that is not a count.
+
+        A count above `MOST_TOKENS` becomes `MOST_TOKENS`. If there are more cached tokens than tokens of the
+        request, their count becomes that of the request.
+        """
         counted = _parse_count(input_)
         return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
@@ -84,10 +88,12 @@ class ModelAnswer:
     """The answer of a model, which is paid for even if it is unusable.
 
     Attributes:
-        text: the unchanged text; with a schema, usually JSON.
+        text: the text without the model's thoughts; with a schema, usually JSON.
         usage: tokens of the call, as far as the provider says.
-        is_cut: True if the answer ended because it reached the maximum number of tokens.
-        problem: the reason why the answer has no text, without any content of request or answer.
+        is_cut: True if the answer ended because it reached the maximum number of tokens, or the end of the
+            model's context.
+        problem: the reason why the answer has no text, without any content of request or answer; None if it
+            has text, or if it was cut before any text.
         is_refused: True if the model, or a filter of the provider, refuses to answer.
     """
 
@@ -108,7 +114,7 @@ class BatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class LineFailed:
-    """The outcome of a line of a batch that has no answer.
+    """The outcome of a line of a batch, or of an online request, that has no answer.
 
     Attributes:
         error: the reason, without content.
@@ -139,7 +145,7 @@ class BatchProgress:
 
     Attributes:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
-            expired batch has the results of the finished lines. A `failed` batch has no results.
+            expired batch has the results of the finished lines, or none. A `failed` batch has no results.
         done: number of lines that are finished, with or without success.
         error: the provider's reason for a failed batch.
     """
@@ -260,4 +266,7 @@ class RequestRefused(Exception):
 
 
 class ModelNotConfigured(Exception):
-    """A package, a model, an address or a key is missing; the message names it."""
+    """A package or a key is missing, the key cannot be sent, or the provider `offline` has no such model.
+
+    The message names the next step.
+    """

@@ -1,4 +1,4 @@
-"""Timestamps and names in the prompts of language models. All functions are pure."""
+"""Times, names and texts of messages in the prompts of language models. All functions are pure."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 """English names, independent of the locale of the process."""
 
 NAME_BEGINNING: Final = 100
-"""Maximum number of characters of a speaker's name that are shown; names have no limit."""
+"""Maximum number of characters of a speaker's name that are shown; the name in an event may be longer."""
 
 
 def join_instructions(instructions: str, own: str | None) -> str:

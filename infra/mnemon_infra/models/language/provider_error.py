@@ -49,7 +49,10 @@ class ProviderError(NamedTuple):
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
     def describe(self, instructions: str, text: str) -> str:
-        """Return code, parameter and message, without words that may come from the request's text."""
+        """Return code, parameter and message, without words that may come from the request's text.
+
+        Return an empty text if the error has none of the three.
+        """
         named = [
             f"{what} {name}"
             for what, name in (("code", self.code), ("param", self.param))
@@ -64,12 +67,14 @@ UNEXPLAINED: Final = ProviderError()
 
 
 def remove_content(message: str, instructions: str, text: str) -> str:
-    """Return a message without the words that may come from a text.
+    """Return a message with `...` in place of the words that may come from a text.
+
+    The result has at most `LONGEST` characters, all of them ASCII.
 
     Args:
         message: the provider's message.
         instructions: mnemon's instructions, which the message may repeat.
-        text: a user's text; words of the message that could come from it are removed.
+        text: a user's text; words of the message that could come from this text are removed.
     """
     message = _ENCODED.sub(LEFT_OUT, message[: 10 * LONGEST])
     words, asked = (_WORD.findall(each.casefold()) for each in (message, text))

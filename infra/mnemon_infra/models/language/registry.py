@@ -36,10 +36,11 @@ class LanguageModels:
     async def open_model(self, provider: Provider, model: str | None) -> LanguageModel:
         """Return a provider's model; None opens the provider's default model.
 
-        All models together have at most `model_requests` online calls in flight.
+        All models of this process together have at most `model_requests` online calls in flight.
 
         Raises:
-            ModelNotConfigured: a package, a model, an address or a key is missing; the message names it.
+            ModelNotConfigured: a package or a key is missing, the key cannot be sent, or the provider
+                `offline` has no such model.
         """
         key = provider, model
         if key not in self._models:
@@ -95,7 +96,7 @@ def _name_outcome(error: ModelUnavailable | RequestRefused) -> str:
 
 @asynccontextmanager
 async def open_language_models(deployment: Deployment) -> AsyncIterator[LanguageModels]:
-    """Open the models for the duration of the block."""
+    """Yield the registry of models. At the end of the block, close the models that it has opened."""
     async with AsyncExitStack() as opened:
         yield LanguageModels(deployment, opened)
 

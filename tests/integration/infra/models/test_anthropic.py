@@ -77,7 +77,7 @@ class TestAnthropic(BatchesSuite):
                 await model.batches.submit(batch_id, lines(batch_id, 3))
             (batch,) = server.state.batches()
             for _ in range(server.state.polls):
-                with pytest.raises(ModelUnavailable, match="which may be this batch") as raised:
+                with pytest.raises(ModelUnavailable, match="which may be mnemon's batch") as raised:
                     await model.batches.find(batch_id, 3, long_ago())
                 assert not isinstance(raised.value, ModelRefused)
             assert await model.batches.find(batch_id, 3, long_ago()) == batch.id
@@ -87,7 +87,7 @@ class TestAnthropic(BatchesSuite):
     ) -> None:
         batch_id = new_id()
         running = of_others(server, 3)
-        with pytest.raises(ModelUnavailable, match="which may be this batch"):
+        with pytest.raises(ModelUnavailable, match="which may be mnemon's batch"):
             await batches.find(batch_id, 3, long_ago())
         await ended(batches, running.id)
         assert await batches.find(batch_id, 3, long_ago()) is None

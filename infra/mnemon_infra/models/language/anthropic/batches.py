@@ -61,8 +61,8 @@ class AnthropicBatches:
         `find`.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer; the batch may exist.
-            ModelRefused: Anthropic refuses the key or the batch.
+            ModelUnavailable: Anthropic gives no usable answer; the batch may exist.
+            ModelRefused: Anthropic refuses the key or the batch, or the server has no batches.
         """
         capabilities = await self._endpoint.read_capabilities()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
@@ -96,7 +96,7 @@ class AnthropicBatches:
         at most a day.
 
         Raises:
-            ModelUnavailable: a candidate has not ended yet, or Anthropic does not answer.
+            ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.
             ModelRefused: Anthropic refuses the key.
         """
         is_open = False
@@ -114,8 +114,8 @@ class AnthropicBatches:
                     return batch.id
         if is_open:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has a running batch of {lines} lines, which may be this batch: "
-                "wait for its end"
+                f"{self._endpoint.at} has a running batch of {lines} lines, which may be mnemon's batch "
+                f"{batch_id}: wait until that batch has ended"
             )
         return None
 
@@ -139,8 +139,8 @@ class AnthropicBatches:
         Lines without a readable id are left out.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer, or some lines are missing; the results can be read
-                again.
+            ModelUnavailable: Anthropic gives no usable answer, or some lines are missing; the results can be
+                read again.
             ModelRefused: Anthropic refuses the key.
         """
         with self._refuse_batch_errors():
@@ -155,7 +155,9 @@ class AnthropicBatches:
                 elif found := _LINE_ID.search(line):
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
-            raise ModelUnavailable(f"{self._endpoint.at} has sent only {read} of {done} results")
+            raise ModelUnavailable(
+                f"{self._endpoint.at} has sent only {read} of {done} results: repeat later"
+            )
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""

@@ -40,7 +40,10 @@ BUSY = (429, 529)
 """HTTP statuses of overload, caused by this client or by all clients."""
 
 CAPABILITIES_TIMEOUT = 5.0
-"""Maximum seconds to wait for the capabilities of a model; after a timeout, the next request asks again."""
+"""Maximum seconds of each step of the request for a model's capabilities, such as the connection.
+
+After a timeout, the next request asks again.
+"""
 
 THINKING = 4000
 """Additional tokens of the answer for a model whose thinking cannot be turned off."""
@@ -92,7 +95,7 @@ class AnthropicEndpoint:
         shows with the next request.
 
         Raises:
-            ModelUnavailable: the provider does not answer; the next call asks again.
+            ModelUnavailable: the provider gives no usable answer; the next call asks again.
         """
         if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
@@ -114,7 +117,7 @@ class AnthropicEndpoint:
         """Translate errors within the block to those of the port.
 
         Raises:
-            ModelUnavailable: the provider does not answer, or its answer is unreadable.
+            ModelUnavailable: the provider gives no usable answer, or is overloaded.
             ModelRefused: the provider refuses the key, the model or the kind of request.
             RequestRefused: the provider refuses this request.
         """

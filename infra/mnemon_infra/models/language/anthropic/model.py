@@ -36,7 +36,8 @@ ANTHROPIC = "https://api.anthropic.com"
 RETRIES = 2
 """Maximum number of retries of a call.
 
-Before each, the SDK waits as long as the server requests, else for a time that grows.
+Before each, the SDK waits as long as the server requests, else for a time that grows. The call fails if the
+server requests more than `LONGEST_WAIT` seconds.
 """
 
 NOTHING = "."
@@ -91,6 +92,7 @@ class AnthropicModel:
         Anthropic reports a reached spending limit in the same way as a refused text.
 
         Raises:
+            ModelUnavailable: the provider gives no usable answer to the test.
             ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:

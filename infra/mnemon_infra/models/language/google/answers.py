@@ -12,7 +12,7 @@ ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response; any of them shows that a model has handled the request."""
 
 THOUGHTS = 8_000
-"""Maximum number of tokens of thoughts; Google counts them among the tokens of the answer."""
+"""Additional tokens of an answer for thoughts, which count towards Google's limit of the answer's length."""
 
 
 def limit_tokens(request: ModelRequest) -> int:

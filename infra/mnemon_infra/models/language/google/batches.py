@@ -42,7 +42,7 @@ IN_MEMORY = 10_000_000
 PAGE = 100
 
 SKEW = timedelta(minutes=10)
-"""Tolerance for a difference between Google's clock and this machine's."""
+"""Tolerance for a clock of Google's that is behind this machine's."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 
@@ -81,7 +81,9 @@ class GoogleBatches:
         file = await self._ask(partial(self._upload, batch_id, requests))
         job = await self._ask(partial(self._create, batch_id, file), tries=1)
         if job.name is None:
-            raise ModelUnavailable("Google did not return the name of the batch")
+            raise ModelUnavailable(
+                "Google did not return the name of the batch. Check the server, and MNEMON_GOOGLE_URL"
+            )
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
@@ -93,9 +95,14 @@ class GoogleBatches:
         return await self._ask(partial(self._read_progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Download all results, then yield them line by line. An expired batch may have no results.
+        """Download all results, then yield them line by line. Lines without a readable id are left out.
 
-        Lines without a readable id are left out.
+        A batch that has expired may have no results, and a batch that Google does not know has none.
+
+        Raises:
+            ModelUnavailable: Google gives no usable answer. If a download broke, the lines that have arrived
+                are yielded first.
+            ModelRefused: Google refuses the key or the batch.
         """
         job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")

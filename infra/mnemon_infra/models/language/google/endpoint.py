@@ -64,7 +64,7 @@ class GoogleEndpoint:
             tries: maximum number of attempts; None for one more than the endpoint's `retries`.
 
         Raises:
-            ModelUnavailable: the server does not answer, or its answer is unreadable.
+            ModelUnavailable: the server gives no usable answer, or is overloaded.
             ModelRefused: the server refuses the key, the model or the kind of request.
             RequestRefused: the server will never take this request.
         """

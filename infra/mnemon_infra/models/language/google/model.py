@@ -166,7 +166,7 @@ def _key(deployment: Deployment) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured(
-            "GEMINI_API_KEY has characters other than printable ASCII: set the key again, without line "
-            "breaks or typographic quotation marks"
+            "GEMINI_API_KEY or GOOGLE_API_KEY has characters other than printable ASCII: set the key again, "
+            "without line breaks or typographic quotation marks"
         )
     return key or NO_KEY

@@ -1,1 +1,1 @@
-"""Model without a provider: rules for English and Russian."""
+"""Provider `offline`: rules for English and Russian in the place of a model."""

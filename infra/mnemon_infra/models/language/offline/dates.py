@@ -104,7 +104,10 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
 
 
 def write_dates(text: str, named: list[DateSpan]) -> str:
-    """Return the text with each of the dates `named` in brackets after the words that name it."""
+    """Return the text with each of the dates `named` in brackets after the words that name it.
+
+    Exact dates, and dates that the text has in brackets already, get none.
+    """
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
             text = f"{text[: span.end]} ({span.shown}){text[span.end :]}"

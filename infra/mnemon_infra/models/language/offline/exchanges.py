@@ -20,7 +20,7 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Weights of questions: `_WISH` of a user's, which states a wish; `_OFFER` of an assistant's."""
+"""Factors for the weights of questions: `_WISH` for a user's question, `_OFFER` for an assistant's."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
@@ -95,7 +95,7 @@ class Utterance(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A user's message with the answers that follow, or an earlier summary."""
+    """A user's message with the answers that follow, answers before the first such message, or a summary."""
 
     utterances: Sequence[Utterance]
 
@@ -118,7 +118,8 @@ class _Line(NamedTuple):
 def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
     """Split messages into exchanges, oldest first, without repetitions.
 
-    Greetings and thanks are left out, unless the messages consist of nothing else.
+    Greetings, thanks and the assistant's offers of help are left out, unless the messages consist of nothing
+    else.
     """
     of_messages = any(message.role in ("user", "assistant") for message in messages)
     found = list(_split_messages(messages) if of_messages else _split_summaries(messages))
@@ -205,9 +206,10 @@ def _remove_courtesy(line: _Line) -> _Line | None:
 def _rate_line(
     line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]
 ) -> float:
-    """Return the weight of a sentence: its words that other sentences share, names and numbers raise it.
+    """Return the weight of a sentence in the choice for a summary.
 
-    `common` counts the sentences with each stem.
+    Words that other sentences share, names, numbers and the first person raise the weight. `common` counts
+    the sentences with each stem.
     """
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (

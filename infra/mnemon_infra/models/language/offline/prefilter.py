@@ -96,6 +96,6 @@ def _find_fragments_of_part(operation: str, argument: Any) -> frozenset[str]:
 
 
 def _choose_gram(fragment: str) -> str:
-    """Return the first gram of a fragment without a space, which is rarer in texts, else the first gram."""
+    """Return a fragment's first gram without a space, which is rarer in texts; else its first gram."""
     grams = [fragment[begin : begin + GRAM] for begin in range(max(1, len(fragment) - GRAM + 1))]
     return next((gram for gram in grams if " " not in gram), grams[0])

@@ -26,7 +26,8 @@ class Rule(NamedTuple):
         importance: importance of the fact, 1 to 10.
         tier: tier of the fact.
         slot: the property of the user that the fact states; None for facts that do not replace each other.
-        needs: the date that the sentence must name: 1 a future date, -1 a past date, 0 none.
+        needs: the date that the sentence must name: 1 for today or later, -1 for today or earlier; 0 if it
+            need not name a date.
         ends: True if the phrase says that something has ended.
     """
 
@@ -47,7 +48,7 @@ class LanguageRules(NamedTuple):
         rules: the rules in order; the first that matches a sentence applies.
         prefilter: the prefilter of the rules' patterns.
         opening: words without content at the beginning of a sentence.
-        joint: words after which a clause may begin within a sentence.
+        joint: words and punctuation marks after which a clause may begin within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.

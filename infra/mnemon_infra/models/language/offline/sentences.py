@@ -41,7 +41,7 @@ def is_cyrillic(text: str) -> bool:
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text in order, without code and lines quoted by `>`."""
+    """Yield the sentences of a text in order, without fenced code and lines quoted by `>`."""
     prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
     for line in _BREAK.split(prose):
         line = _LIST_MARK.sub("", " ".join(line.split()))

@@ -1,7 +1,7 @@
 """Extractive summaries: sentences of the messages, whole or cut, from every exchange if they fit.
 
 Each exchange may have the same number of words: the largest number with which all exchanges fit into the
-summary.
+summary. When summaries are summarised, older ones may have fewer words than newer ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,24 +13,24 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Maximum words of a summary, unless it would lose names or numbers: then `MOST_WORDS` applies."""
+"""Maximum words of a summary, unless it would lose names, numbers or exchanges: then `MOST_WORDS` applies."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
 """`MOST_WORDS` and `MOST_CHARACTERS` limit any summary, with its dates and names of speakers."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Words for each exchange, tried in this order until all exchanges fit."""
+"""Maximum words of an exchange, tried in this order until all exchanges fit."""
 
 _OF_THE_USER: Final = 0.6
-"""The user's share of the words of an exchange with an answer, if there is room for both speakers."""
+"""Share of an exchange's words that the user has at least, if there is room for a user and an answer."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
 """A sentence with names or numbers that does not fit is cut if at least twice this many words are left."""
 
 _LEAST_STEMS: Final = 2
-"""Minimum stems of an additional sentence of an exchange that has no name, number or wish."""
+"""Minimum stems of an additional sentence that has no name and no number and is no wish."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
@@ -51,7 +51,7 @@ NOTHING_SAID: Final = "There were no words."
 
 
 class _ShownSentence(NamedTuple):
-    """A sentence of a summary, perhaps cut; `added` are names and numbers of sentences that are left out."""
+    """A sentence of a summary, perhaps cut; `added` are names and numbers that would be missing otherwise."""
 
     utterance: Utterance
     text: str
@@ -64,7 +64,8 @@ class _ShownSentence(NamedTuple):
 def write_summary(messages: Sequence[PromptMessage]) -> str:
     """Return a summary of messages, or of earlier summaries if no message is a user's or an assistant's.
 
-    The summary has at most `USUAL_WORDS` words, or `MOST_WORDS` if `USUAL_WORDS` would lose names or numbers.
+    The summary has at most `USUAL_WORDS` words, or `MOST_WORDS` if `USUAL_WORDS` would lose names, numbers or
+    exchanges. Without any words to summarise, the function returns `NOTHING_SAID`.
     """
     found = split_exchanges(messages)
     if not found:
@@ -79,7 +80,10 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 def _fit_exchanges(
     exchanges: Sequence[Exchange], most_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return sentences of all exchanges that fit into `most_words`; None if an exchange would be left out."""
+    """Return sentences of all exchanges that fit into `most_words`.
+
+    Return None if an exchange would be left out, or would lose all its names and numbers.
+    """
     if len(exchanges) > most_words:
         return None
     for share in _SHARES:

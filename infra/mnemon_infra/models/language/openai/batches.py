@@ -78,7 +78,10 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the provider's id of the batch whose metadata hold `batch_id`; None if there is none."""
+        """Return the provider's id of the batch whose metadata hold `batch_id`; None if there is none.
+
+        Batches that were created more than `SLACK` before `since` do not count.
+        """
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
@@ -116,8 +119,8 @@ class OpenAIBatches:
         Lines without a readable id are left out.
 
         Raises:
-            ModelUnavailable: the server does not answer, or a file ends within a line. Complete lines are
-                yielded first; read the results again for the rest, which is paid for.
+            ModelUnavailable: the server gives no usable answer, or a file ends within a line. Complete lines
+                are yielded first; read the results again for the rest, which is paid for.
             ModelRefused: the server refuses the key or the batch.
         """
         rejected: set[str] = set()

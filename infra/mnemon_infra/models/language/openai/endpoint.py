@@ -27,7 +27,10 @@ from mnemon_infra.models.pause import describe_failure, describe_pause
 Form = Literal["json_schema", "json_object", "text"]
 
 ANSWER_FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
-"""Values of `response_format` for an answer that has a schema, in the order of attempts."""
+"""Forms of an answer that has a schema, in the order of attempts.
+
+They are values of `response_format`; for `text` the parameter is omitted.
+"""
 
 THINKING = 4000
 """Additional tokens for a model that thinks first, because its thoughts count as part of the answer."""
@@ -47,7 +50,7 @@ class ParameterRefused(RequestRefused):
 
     Attributes:
         parameter: the parameter that the server names as the reason; None if it names none.
-        is_too_long: True if the request exceeds the model's context.
+        is_too_long: True if the server names the length of the request as the reason.
     """
 
     def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
@@ -120,7 +123,7 @@ class OpenAIEndpoint:
             self.omit_parameter(parameter)
 
     def omit_parameter(self, parameter: str | None) -> bool:
-        """Stop sending a parameter; return False if it was not sent, or cannot be left out."""
+        """Stop sending a parameter; return False if it is omitted already, or is not optional."""
         if parameter not in _OPTIONAL or parameter in self._rejected:
             return False
         self._rejected.add(parameter)
@@ -137,7 +140,7 @@ class OpenAIEndpoint:
         """Translate errors within the block to those of the port.
 
         Raises:
-            ModelUnavailable: the server does not answer, or its answer is unreadable.
+            ModelUnavailable: the server gives no usable answer, or is overloaded.
             ModelRefused: the server refuses the key, the model or the kind of request.
             ParameterRefused: the server refuses this request.
         """
@@ -214,8 +217,8 @@ def read_completion(body: bytes) -> ModelAnswer:
     """Parse the body of a completion.
 
     Raises:
-        LookupError, TypeError, ValueError: the body is not a completion, and nothing shows that a model has
-            handled the request.
+        LookupError, AttributeError, TypeError, ValueError, RecursionError: the body is not a completion, and
+            nothing shows that a model has handled the request.
     """
     try:
         completion = json.loads(body)
@@ -230,7 +233,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
     """Parse a completion. A completion without text is an answer too, because the call costs money.
 
     Raises:
-        LookupError, TypeError: the mapping is not a completion.
+        LookupError, AttributeError, TypeError: the value is not a completion.
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("the response has neither choices nor usage")

@@ -36,7 +36,8 @@ OPENAI = "https://api.openai.com/v1"
 RETRIES = 2
 """Maximum number of retries of a call.
 
-Before each, the SDK waits as long as the server requests, else for a time that grows.
+Before each, the SDK waits as long as the server requests, else for a time that grows. The call fails if the
+server requests more than two minutes.
 """
 
 
@@ -87,7 +88,10 @@ class OpenAIModel:
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
 
-        It raises the same errors as `complete`.
+        Raises:
+            ModelUnavailable: the server gives no usable answer.
+            ModelRefused: the server refuses the key, the model or the kind of request.
+            RequestRefused: the server refuses this request.
         """
         with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
@@ -112,6 +116,7 @@ class OpenAIModel:
         Some servers report a bad key in the same way as a refused text.
 
         Raises:
+            ModelUnavailable: the provider gives no usable answer to the test.
             ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:
