@@ -67,7 +67,7 @@ class AuditFault:
         seq: log position of the event.
         consumer: the consumer that is responsible.
         where: table or collection.
-        detail: further details, in words.
+        detail: further details, such as an id, a reason or the columns that differ; may be empty.
     """
 
     kind: FaultKind
@@ -117,10 +117,10 @@ class PersistOutcomes:
 
     Attributes:
         events: events read.
-        applied: events that have a row.
+        applied: events that have a correct row.
         ignored: events that have no row on purpose, by reason.
         dead: events that have a dead letter, by reason.
-        removed: applied events whose content was removed, as required.
+        removed: applied events whose content was removed.
         waiting: events whose content a pending sweep removes.
     """
 
@@ -160,7 +160,7 @@ class CollectionAudit:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """Counts of a durable.
+    """Counts of a durable, all 0 if the durable does not exist.
 
     Attributes:
         stream: name of the stream.

@@ -59,7 +59,7 @@ async def wait_until_projected(connection: Client) -> int:
 
 
 async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or the users of a tenant, in order."""
+    """Yield all users with stored memory, or those of one tenant, sorted by tenant and user."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -75,7 +75,7 @@ async def write_memories(
     written: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another. Users who are erased during the export have no lines.
+    """Write the memory of users, one after another. A user who is erased before their turn has no lines.
 
     Args:
         database: the database with the projections.

@@ -27,7 +27,7 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(place: Site) -> list[ListedGeneration]:
-    """Return all generations that a rebuild has made, the live generation first."""
+    """Return the live generation, then all other generations, without schemas that no rebuild has made."""
     applied = await place.load_applied_position()
     found = []
     for each in await place.list_generations():
@@ -39,17 +39,18 @@ async def list_generations(place: Site) -> list[ListedGeneration]:
 
 
 async def remove_generation(place: Site, name: str) -> str:
-    """Remove rows and vectors of a generation that is not live and that no other process uses.
+    """Remove rows and vectors of a generation that is not live.
 
     Args:
         place: the deployment and its connections.
-        name: the whole name of the generation, or the part after the name of the live generation.
+        name: the whole name of the generation, or its suffix to the name of the live one, such as `before`.
 
     Returns:
         The whole name.
 
     Raises:
-        RebuildBlocked: no generation has this name, or the generation is live.
+        RebuildBlocked: no generation has this name, the generation is live, or no rebuild has made the schema
+            of this name.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
