@@ -39,9 +39,9 @@ async def abandon_move(here: TenantSite, there: TenantSite | None, address: str 
     """Abandon a move, or a revert, that has not switched.
 
     If a killed command has let the other deployment serve the tenant, that ends first. Then the deployment
-    where the move or the revert began serves the tenant again, and copied API keys are revoked. The copy in the
-    other deployment stays, marked by its residence: no consumer derives anything from it, and a later move
-    continues with it.
+    where the move or the revert began serves the tenant again, and copied API keys are revoked. The copy in
+    the other deployment stays, marked by its residence: no consumer derives anything from it, and a later
+    move continues with it.
 
     Args:
         here: the tenant in the deployment where the move began; for a revert, in either deployment.
