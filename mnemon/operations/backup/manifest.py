@@ -16,7 +16,7 @@ SEGMENT_EVENTS: Final = 100_000
 """Maximum number of events of a segment."""
 
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
-"""Number of bytes of encoded events from which a segment is full."""
+"""Number of bytes of encoded events, before compression, from which a segment is full."""
 
 
 class BackupUnusable(Exception):

@@ -41,7 +41,7 @@ from mnemon_infra.broker.streams.restored_log import require_finished
 from mnemon_infra.broker.streams.stream_reader import count_messages_from, read_stream
 
 BackupProgress = Callable[[int, int], None]
-"""Function that receives the log position that is copied last, and the last position of its range.
+"""Function that receives the last copied log position, and the last position of the range being copied.
 
 The range is a segment that is written again, or the events that the backup lacks.
 """

@@ -1,7 +1,8 @@
 """A live copy of memory as Markdown: the mirror rewrites a user's file when the memory in it has changed.
 
-The mirror learns from the log whose memory has changed. Once the rows have those events, the mirror reads the
-memory from the rows. Changes of one user that arrive together cause one write of the file.
+The subjects of new events in the log name the users whose memory has changed. Once the rows have these
+events, the mirror reads the memory from the rows. Changes of one user that arrive together cause one write
+of the file.
 """
 
 import asyncio

@@ -118,7 +118,7 @@ class MirrorFolder:
         return True
 
     def remove_memory(self, path: Path) -> bool:
-        """Remove a user's file, and the tenant's folder if it is then empty; return False if it is absent."""
+        """Remove a user's file, then the tenant's folder if it is empty; return False if there is no file."""
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):

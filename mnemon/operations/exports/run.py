@@ -52,7 +52,7 @@ async def wait_until_projected(connection: Client) -> int:
     position = AppliedPosition()
     if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
         raise NotProjected(
-            f"{end - position.value:,} events of the log were not in the database within"
+            f"the rows are still {end - position.value:,} positions behind the log after"
             f" {PROJECTION_TIMEOUT:.0f} s"
         )
     return end

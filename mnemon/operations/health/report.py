@@ -96,7 +96,7 @@ class BrokerState(_FrozenState):
     events_meant: dict[str, float] = {}
     """The setting `rates.events_per_second` of each tenant that exceeds it."""
     late_events: dict[str, int] = {}
-    """Events that arrived since their tenant moved to another deployment, by tenant."""
+    """Number of late events that were not forwarded, by tenant that has moved to another deployment."""
 
 
 class DatabaseState(_FrozenState):

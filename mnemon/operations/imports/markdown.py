@@ -69,7 +69,8 @@ class MarkdownReader:
         """Yield the facts, profile fields and tasks of a file, in its order.
 
         Raises:
-            NotReadable: neither the file nor the reader names the owner, or the file is not UTF-8 text.
+            NotReadable: the owner is named neither by the reader nor by the file or its path, or the file is
+                not UTF-8 text.
         """
         tier, named = parse_path(Path(file.name))
         place = _LineOwner(self.tenant, self.user or named, "facts", tier)

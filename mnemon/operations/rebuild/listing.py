@@ -51,7 +51,7 @@ async def remove_generation(place: Site, name: str) -> str:
     Raises:
         RebuildBlocked: no generation has this name, the generation is live, or no rebuild has made the schema
             of this name.
-        DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
+        DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
     if found is None or found.kind == "live":

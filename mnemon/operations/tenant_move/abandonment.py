@@ -38,10 +38,10 @@ class AbandonResult:
 async def abandon_move(here: TenantSite, there: TenantSite | None, address: str = "") -> AbandonResult:
     """Abandon a move, or a revert, that has not switched.
 
-    If a killed command has let the other deployment serve the tenant, that ends first. Then the deployment
-    where the move or the revert began serves the tenant again, and copied API keys are revoked. The copy in
-    the other deployment stays, marked by its residence: no consumer derives anything from it, and a later
-    move continues with it.
+    If a killed command has let the other deployment serve the tenant, that deployment first stops. Then the
+    deployment where the move or the revert began serves the tenant again, and copied API keys are revoked.
+    The copy in the other deployment stays, marked by its residence: no consumer derives anything from the
+    copy, and a later move continues with it.
 
     Args:
         here: the tenant in the deployment where the move began; for a revert, in either deployment.
@@ -84,7 +84,7 @@ def _is_begun(residence: Residence) -> bool:
 
 
 def _is_return(ours: Residence, theirs: Residence | None) -> bool:
-    """Return whether a tenant that has moved is being moved back, or an abandonment of that was killed."""
+    """Return whether a move is being reverted, or a command was killed while it abandoned the revert."""
     if theirs is None or theirs.move_id != ours.move_id:
         return False
     if theirs.is_returning and _is_begun(theirs):
@@ -153,7 +153,7 @@ async def _abandon_in_order(
 
 
 async def _close_target(target: TenantSite, is_returning: bool) -> bool:
-    """Let the target serve the tenant no longer, if a command was killed in the middle of the switch.
+    """Stop the target from serving the tenant, if a command was killed in the middle of the switch.
 
     Returns:
         False if the target has new events of the tenant, which an abandonment would lose.
