@@ -28,7 +28,7 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""Events that make up a memory. Calls of models, batches, comparisons, rejected facts and erasures do not."""
+"""Events that make up a memory: not model calls, batches, comparisons, rejected facts and erasures."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 

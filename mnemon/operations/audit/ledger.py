@@ -134,7 +134,13 @@ class PersistOutcomes:
 
 @dataclass(slots=True)
 class DedupeOutcomes:
-    """Number of proposals up to the log position `position`, and the number of decisions by outcome."""
+    """Counts of the proposals and decisions of `dedupe`.
+
+    Attributes:
+        position: log position up to which proposals count.
+        proposals: number of proposals.
+        outcomes: number of decisions up to `Audit.up_to`, by name of event.
+    """
 
     position: int = 0
     proposals: int = 0

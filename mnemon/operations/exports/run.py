@@ -31,7 +31,7 @@ class ExportCounts:
     """Progress of an export.
 
     Attributes:
-        position: log position as of which the export is.
+        position: log position up to which events are exported.
         users: users with a memory, written so far.
         lines: lines written so far.
     """

@@ -15,7 +15,7 @@ KEYS_AT_ONCE: Final = 50
 
 
 async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
-    """Copy the tenant's keys to the target, and revoke there the copies of keys that the source has revoked.
+    """Copy the tenant's keys to the target, and revoke there the keys that were revoked in the source.
 
     The keys that the operator created in the target stay. A key that came to the source from the target, and
     was revoked in the target since, stays revoked. The target's residence lists the copied keys before they
