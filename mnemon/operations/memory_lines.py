@@ -28,7 +28,7 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""Events that make up a memory: not model calls, batches, comparisons, rejected facts and erasures."""
+"""Events that make up a memory, without model calls, batches, comparisons, rejected facts and erasures."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
