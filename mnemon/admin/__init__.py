@@ -1,1 +1,4 @@
-"""The admin page: status, users and their memory, and settings, rendered on the server as HTML."""
+"""The admin page, rendered on the server as HTML.
+
+It shows status, users and their memory, settings, usage, dead letters and rebuilds.
+"""

@@ -44,7 +44,7 @@ class _ActivityTracker:
 
 
 async def _serve_page(number: int) -> None:
-    """Serve the page until it is idle, or until the parent closes standard input or is killed."""
+    """Serve the page until it is idle, until SIGTERM, or until the parent closes standard input or dies."""
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()

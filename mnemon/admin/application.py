@@ -63,7 +63,7 @@ def create_application(parts: ServerConnections, access: Access, names: Collecti
     Args:
         parts: the servers that the pages show.
         access: checks tokens, links and sessions.
-        names: host names by which browsers reach the page, besides addresses and `localhost`.
+        names: host names by which browsers reach the page, besides IP addresses and `localhost`.
     """
 
     @asynccontextmanager

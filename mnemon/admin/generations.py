@@ -33,7 +33,7 @@ class GenerationRow(NamedTuple):
         listed: the generation.
         goal: log position to which the generation is being filled; None if the generation is complete.
         note: the state and the use of the generation, in words.
-        points: number of its points; None if the generation is not live, or no process can count the points.
+        points: number of its points; None if the generation is not live, or no Edge owner reports the number.
     """
 
     listed: ListedGeneration
@@ -72,11 +72,12 @@ async def load_generation_rows(parts: ServerConnections) -> tuple[Sequence[Gener
 
 
 async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
-    """Remove a generation that is not in use; return its whole name.
+    """Remove a generation that is not live; return its whole name.
 
     Raises:
-        RebuildBlocked: the generation cannot be removed now.
-        BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
+        RebuildBlocked: there is no such generation, it is live, a rebuild runs, a swap is unfinished, or the
+            vector engine does not answer.
+        BrokerUnreachable, DatabaseUnavailable: a server does not answer; part of the generation may be left.
     """
     async with open_exclusive_site((await _open_site(parts)).deployment) as place:
         if await VECTORS.load_position(place.database, place.live) is not None:

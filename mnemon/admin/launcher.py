@@ -27,7 +27,7 @@ class PageAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """Options of the process: the servers, the folder, the token and the login links."""
+    """Options of the process: the servers, the folder, the token and the keys of login links."""
 
     deployment: Deployment
     data: Path
@@ -54,7 +54,7 @@ async def serve_admin_page(
     """Serve the page of a folder, on this machine only, for the duration of the block.
 
     Raises:
-        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+        mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
@@ -79,6 +79,6 @@ def open_page_socket(data: Path, port: int | None) -> socket.socket:
     Without a port, take the former port of the folder if it is free, else any free port.
 
     Raises:
-        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+        mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
     """
     return open_saved_port(open_admin_folder(data) / "port", port)

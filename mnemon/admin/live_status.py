@@ -27,7 +27,7 @@ _FRESH: Final = 1.0
 """Seconds for which all requests share one sample."""
 
 _HEALTH_FRESH: Final = 15.0
-"""Seconds for which all requests share one health report, which takes longer."""
+"""Seconds for which all requests share one health report, which takes longer than a sample."""
 
 _SERVICE: Final = "mnemon"
 

@@ -29,7 +29,7 @@ PAGE_TIMEOUT: Final = 20.0
 """Maximum time for a page, in seconds. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
-"""Field of every form with the CSRF token, which other sites cannot know."""
+"""Field with the CSRF token, which other sites cannot know. `PageSection.post` requires it in each form."""
 
 _IDS: Final = frozenset({"tenant", "user", "conversation", "name"})
 """Fields with ids, which are not stripped: an id with a blank at its end is a different id."""

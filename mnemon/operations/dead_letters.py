@@ -54,5 +54,8 @@ def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
 
 
 def get_body(letter: Letter, original: Msg | None) -> bytes:
-    """Return the body of the letter, or of the original event if the letter has only a part of the body."""
+    """Return the body of the letter, or of the original event if parts were left out of the letter.
+
+    Without an original, the body of the letter is returned, even if parts were left out.
+    """
     return original.data if original is not None and letter.left_out else letter.body

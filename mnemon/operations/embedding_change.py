@@ -50,7 +50,9 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
         The number of events of the log that `index` has to read again; None if no change was necessary.
 
     Raises:
-        mnemon_infra.broker.connection.BrokerUnreachable: no server answers.
+        mnemon_infra.broker.connection.BrokerUnreachable: no server is configured, or none answers.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+        nats.errors.Error: the server stops answering.
         Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
     async with await connect_deployment(deployment, name="mnemon-up") as connection:

@@ -4,8 +4,8 @@
     - city: Lisbon
     - [x] [id:3f0c] [due:2026-12-01] Call the bank
 
-A line keeps less than a fact has: an importance is one of three words, a date is a day. Parsing a written
-line and writing it again gives the same line.
+The line of a fact keeps less than the fact has: it has no kind, the importance is one of three words, and
+the expiry is a day. Parsing a written line and writing it again gives the same line.
 """
 
 import json
@@ -28,10 +28,10 @@ _OWNER: Final = re.compile(r"<!-- mnemon (\{.*\}) -->")
 
 
 class WrongMark(ValueError):
-    """A mark of a line has an invalid value.
+    """A mark of a line has an invalid value, or the value of a profile field is nested too deeply.
 
     Attributes:
-        mark: name of the mark.
+        mark: name of the mark; `line` for a profile field.
         reason: the reason why the value is invalid.
     """
 
@@ -61,7 +61,10 @@ def format_fact(fact_id: str, fact: Fact) -> str:
 
 
 def format_field(name: str, value: Any) -> str:
-    """Return a profile field as a line; as JSON if `parse_field` would take the text for another value."""
+    """Return a profile field as a line.
+
+    Name and value are printable text that `parse_field` reads back unchanged, else JSON.
+    """
     is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
     if not name.isprintable() or parse_field(f"{name}: 1") != (name, 1):
         name = _format_json(name)

@@ -28,7 +28,7 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""Events that make up a memory. Costs, rejected facts and erasures are not part of it."""
+"""Events that make up a memory, without model calls, batches, comparisons, rejected facts and erasures."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
@@ -37,9 +37,9 @@ class MessagePositions(NamedTuple):
     """Functions from log positions of messages to numbers of messages, or back; each may return None.
 
     Attributes:
-        map_exactly: maps this message.
-        map_first: maps this message, or the next message that is left.
-        map_last: maps this message, or the last message before it that is left.
+        map_exactly: maps the given message; None if it is gone.
+        map_first: maps the given message, or the next one after it that is left.
+        map_last: maps the given message, or the last one before it that is left.
     """
 
     map_exactly: Callable[[int], int | None]
@@ -80,8 +80,8 @@ def derive_start_id(tenant: str, user: str, conversation: str) -> str:
 def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """Return the id of an event for use in another log.
 
-    The id of an event without one is its log position (`LOG:17`), which names a different event in another
-    log. Such an event gets an id derived from its owner, its position and its content.
+    An event without an id is identified by its log position (`LOG:17`), which names a different event in
+    another log. Such an event gets an id derived from its owner, its position and `content`.
     """
     if event_id.startswith(f"{LOG}:"):
         return derived_id(tenant, user, event_id, content)

@@ -154,7 +154,10 @@ def _clamp_to_box(y: float, box: Box) -> float:
 
 
 def _draw_reply_line(layout: _Layout) -> str:
-    """Return the path from `retrieve` back to the bots, around all other parts."""
+    """Return the path of the replies of `retrieve`.
+
+    In the wide diagram it leads around all other parts to the bots, in the tall diagram to the lower edge.
+    """
     bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
     if layout.is_horizontal:
         x, y = retrieve.middle[0], retrieve.y + retrieve.height

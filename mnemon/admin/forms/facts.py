@@ -36,7 +36,7 @@ def parse_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_errors(error: InvalidBody | AskFailed) -> dict[str, str]:
-    """Return the errors by field. The message of a refused request begins with the field: `text: too short`.
+    """Return the errors by field. The message of a refused request may begin with a field: `text: too short`.
 
     Raises:
         AskFailed: the error is not about the form: for example, no `retrieve` process answers.

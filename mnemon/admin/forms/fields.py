@@ -8,14 +8,14 @@ from starlette.requests import Request
 from mnemon_contracts.base import InvalidBody, check_text
 
 _DIGITS: Final = 18
-"""Maximum number of digits: a number with more digits cannot be a log position."""
+"""Maximum number of digits of a number: no log reaches a position with more."""
 
 
 class Fields(dict[str, str]):
     """Fields of a query string or a form, each name once.
 
     Raises:
-        InvalidBody: on access, if the field is missing.
+        InvalidBody: on access by `fields[name]`, if the field is missing.
     """
 
     @classmethod
@@ -35,7 +35,7 @@ class Fields(dict[str, str]):
         raise InvalidBody(name, "is missing")
 
     def get_number(self, name: str) -> int | None:
-        """Return the whole number in a field; None if the field is empty.
+        """Return the whole number in a field; None if the field is missing or empty.
 
         Raises:
             InvalidBody: the text is not a whole number of at most `_DIGITS` digits.

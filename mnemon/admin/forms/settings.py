@@ -30,7 +30,7 @@ class SettingControl:
         kind: kind of control.
         options: values to choose from.
         may_be_empty: whether an empty field means `null`.
-        attributes: HTML attributes with the bounds of a number.
+        attributes: HTML attributes with the step and the bounds of a number.
     """
 
     name: str

@@ -42,7 +42,10 @@ _CONSUMERS: Final = sorted({*DURABLES, "compact", "extract"})
 
 
 class NamedField(NamedTuple):
-    """The field that the error of a letter names, the problem, and the value of the field in JSON."""
+    """The field that the error of a letter names, the problem, and the value in JSON.
+
+    The value is None if the body lacks the field or is not JSON.
+    """
 
     field: str
     problem: str
@@ -134,7 +137,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 @pages.post("/dead/drop")
 async def drop_letters(visit: Visit) -> Response:
-    """Remove the selected letters for good."""
+    """Remove the selected letters for good, and those of their events that `persist` could not project."""
     connection = await visit.connections.get_broker()
     looking = partial(is_applied, await visit.connections.get_database())
     count = 0
@@ -147,7 +150,7 @@ async def drop_letters(visit: Visit) -> Response:
 
 @pages.post("/dead/go-on")
 async def resume_stopped(visit: Visit) -> Response:
-    """Resume a stopped consumer before the end of its pause."""
+    """Resume a paused consumer before the end of its pause."""
     consumer = visit.form["consumer"]
     if not await resume_consumer(await visit.connections.get_broker(), consumer):
         return visit.render_error(

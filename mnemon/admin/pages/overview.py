@@ -42,7 +42,7 @@ async def show_live_figures(visit: Visit) -> Response:
 
 @pages.get("/overview/health")
 async def show_health(visit: Visit) -> Response:
-    """Render the fragment with the health report, which takes longer."""
+    """Render the fragment with the health report, which takes longer than the live figures."""
     watch: LiveStatus = visit.request.app.state.watch
     return visit.render("overview/health.html", health=await watch.get_health())
 

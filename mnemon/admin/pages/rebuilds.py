@@ -57,7 +57,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 @pages.post("/rebuilds/drop")
 async def drop_generation(visit: Visit) -> Response:
-    """Remove a generation that is not in use."""
+    """Remove a generation that is not live."""
     from mnemon.admin.generations import remove_unused_generation
     from mnemon_infra.rebuild.generations import RebuildBlocked
 

@@ -26,7 +26,7 @@ async def show_history(visit: Visit) -> Response:
 
 @pages.post("/user/conversation/erase")
 async def erase_conversation(visit: Visit) -> Response:
-    """Erase a conversation for good."""
+    """Erase a conversation for good if its id was typed as a confirmation."""
     whose, conversation = PageUser.from_fields(visit.form), visit.form["conversation"]
     if visit.form.get("confirmed") != conversation.strip():
         return await _render_history(

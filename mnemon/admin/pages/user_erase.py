@@ -29,7 +29,7 @@ async def erase_user(visit: Visit) -> Response:
 
 @pages.post("/user/verify")
 async def verify_erasure(visit: Visit) -> Response:
-    """Show the counts of remaining items, and search all stores for words."""
+    """Show the counts of remaining items, and of matches in all stores if words are given."""
     whose = PageUser.from_fields(visit.form)
     memory = await whose.connect_memory(visit)
     words = visit.form.get("text") or None

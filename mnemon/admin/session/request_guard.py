@@ -37,8 +37,8 @@ _HEADERS: Final = {
 class RequestGuard:
     """Refuses requests from other sites, and keeps pages with memory out of caches.
 
-    The guard detects a site whose name resolves to this machine (DNS rebinding): it accepts only addresses,
-    `localhost` and `names` in the header `Host`.
+    The guard detects a site whose name resolves to this machine (DNS rebinding): it accepts only IP
+    addresses, `localhost` and `names` in the header `Host`.
 
     Args:
         application: the guarded application.

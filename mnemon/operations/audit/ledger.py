@@ -67,7 +67,7 @@ class AuditFault:
         seq: log position of the event.
         consumer: the consumer that is responsible.
         where: table or collection.
-        detail: further details, in words.
+        detail: further details, such as an id, a reason or the columns that differ; may be empty.
     """
 
     kind: FaultKind
@@ -117,10 +117,10 @@ class PersistOutcomes:
 
     Attributes:
         events: events read.
-        applied: events that have a row.
+        applied: events that have a correct row.
         ignored: events that have no row on purpose, by reason.
         dead: events that have a dead letter, by reason.
-        removed: applied events whose content was removed, as required.
+        removed: applied events whose content was removed.
         waiting: events whose content a pending sweep removes.
     """
 
@@ -134,7 +134,13 @@ class PersistOutcomes:
 
 @dataclass(slots=True)
 class DedupeOutcomes:
-    """Number of proposals up to the log position `position`, and the number of decisions by outcome."""
+    """Counts of the proposals and decisions of `dedupe`.
+
+    Attributes:
+        position: log position up to which proposals count.
+        proposals: number of proposals.
+        outcomes: number of decisions up to `Audit.up_to`, by name of event.
+    """
 
     position: int = 0
     proposals: int = 0
@@ -160,7 +166,7 @@ class CollectionAudit:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """Counts of a durable.
+    """Counts of a durable, all 0 if the durable does not exist.
 
     Attributes:
         stream: name of the stream.

@@ -63,7 +63,7 @@ class ProposalAudit:
 
 
 def parse_proposal(delivery: Delivery) -> ProposalRecord | None:
-    """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
+    """Return the proposal of a delivery; None for other events and for events that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None
     try:

@@ -29,7 +29,7 @@ AuditProgress = Callable[[int, int], None]
 
 
 SUMMARY_BATCH: Final = 1000
-"""Maximum number of summaries without content that the audit examines together."""
+"""Number of summaries without content after which the audit examines those that it has collected."""
 
 
 class NotProvisioned(Exception):

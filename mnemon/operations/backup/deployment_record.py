@@ -66,7 +66,7 @@ async def read_deployment_record(connection: Client, logins: str | None, positio
         position: the last position of the log to read.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the server does not answer, or the log is absent.
     """
     erasures = [
         LoggedErasure(*origin.owner, find_event_id(record), record.seq)

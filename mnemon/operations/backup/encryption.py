@@ -47,6 +47,7 @@ class KeyCipher:
 
     Raises:
         KeyUnusable: a key is not a key of age, or the file with the identity cannot be read.
+        ModuleNotFoundError: pyrage is not installed.
     """
 
     name: str | None = AGE
@@ -145,7 +146,7 @@ def choose_cipher(
 
 
 def require_same_encryption(cipher: BackupCipher, encryption: str | None, location: str) -> None:
-    """Check that the files of a backup are all encrypted, or all plain.
+    """Check that a cipher fits the files of a backup, which are all encrypted or all plain.
 
     Raises:
         BackupUnusable: the backup is encrypted and no key is given, or it is plain and a key is given.

@@ -16,7 +16,7 @@ SEGMENT_EVENTS: Final = 100_000
 """Maximum number of events of a segment."""
 
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
-"""Number of bytes of encoded events from which a segment is full."""
+"""Number of bytes of encoded events, before compression, from which a segment is full."""
 
 
 class BackupUnusable(Exception):
@@ -69,7 +69,7 @@ class Manifest(BaseModel):
         mnemon: version of mnemon that wrote the backup.
         backup_id: id that all runs of the backup share.
         created_at: time of the last run, in ISO 8601.
-        is_complete: whether the last run ended; otherwise the backup ends at an earlier position.
+        is_complete: whether the last run ended; if not, the backup lacks the last events of that run.
         encryption: `age`, or None for plain files.
         position: last position of the log that the backup covers.
         segments: the segments, in log order.
@@ -119,7 +119,7 @@ class Manifest(BaseModel):
             location: place of the backup, for messages.
 
         Raises:
-            BackupUnusable: the manifest is damaged, or a newer mnemon wrote it.
+            BackupUnusable: the manifest is damaged, or has a newer format.
         """
         try:
             manifest = cls.model_validate_json(body)

@@ -1,4 +1,4 @@
-"""Files of a backup in an object store: the manifest, and files that it names by checksum."""
+"""Files of a backup in an object store: the manifest, and the files that it lists with checksums."""
 
 import asyncio
 import fcntl
@@ -34,7 +34,7 @@ class BackupRepository:
         """Return the manifest; None if there is no backup yet.
 
         Raises:
-            BackupUnusable: the manifest is damaged, or a newer mnemon wrote it.
+            BackupUnusable: the manifest is damaged, or has a newer format.
             StoreUnavailable: the store cannot be read.
         """
         try:
@@ -59,6 +59,7 @@ class BackupRepository:
 
         Raises:
             StoreUnavailable: the store cannot be written.
+            ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """
         stored = await asyncio.to_thread(self.cipher.encrypt, body)
         file = StoredFile(name=name + self.cipher.suffix, size=len(stored), sha256=sha256(stored).hexdigest())
@@ -72,6 +73,7 @@ class BackupRepository:
             BackupUnusable: the file is missing or damaged.
             KeyUnusable: the file cannot be decrypted.
             StoreUnavailable: the store cannot be read.
+            ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """
         where = f"{file.name} in {self.location}"
         try:

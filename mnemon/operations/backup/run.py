@@ -41,7 +41,10 @@ from mnemon_infra.broker.streams.restored_log import require_finished
 from mnemon_infra.broker.streams.stream_reader import count_messages_from, read_stream
 
 BackupProgress = Callable[[int, int], None]
-"""Function that receives the log position that the backup has reached, and the last position of this run."""
+"""Function that receives the last copied log position, and the last position of the range being copied.
+
+The range is a segment that is written again, or the events that the backup lacks.
+"""
 
 
 class SegmentSize(NamedTuple):
@@ -91,7 +94,8 @@ async def run_backup(
         size: limits of a segment.
 
     Raises:
-        BackupUnusable: the files at the destination belong to another log, or cannot be read.
+        BackupUnusable: another process writes to the destination, or the folder cannot be written; or the
+            backup there is damaged, of another log, or encrypted in another way.
         StoreUnavailable: the destination cannot be read or written.
         StreamsMissing: there is no log.
         RestoreUnfinished: a restore into the log has not ended.
@@ -181,8 +185,8 @@ class _BackupRun:
     async def _require_same_log(self, former: Manifest, end: int) -> None:
         """Check that the backup is of this log.
 
-        The log must not end before the backup. The newest last event of a segment that the log still has must
-        have the same time in both.
+        The log must not end before the backup. Of the last events of the segments, the newest one that the
+        log still has must have the same time in both.
         """
         location = self._repository.location
         if end < former.position:

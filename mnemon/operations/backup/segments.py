@@ -24,7 +24,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         seq: its position.
         at: time at which the log stored it, in nanoseconds since 1970.
         subject: its subject.
-        headers: its headers, without those that only the server reads when it stores an event.
+        headers: its headers, without those that `select_headers` leaves out.
         body: its body, if that is valid UTF-8.
         raw: its body, if that is not valid UTF-8; Base64 in JSON.
     """
@@ -74,7 +74,7 @@ def build_record(message: Msg) -> LogRecord:
 
 
 def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of an event without those that only the server reads or writes when it stores it."""
+    """Return headers without `STORED_AT` and those that the server reads or adds as it stores a message."""
     return {
         name: value
         for name, value in headers.items()

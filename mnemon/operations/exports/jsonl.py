@@ -40,7 +40,7 @@ from mnemon_infra.database.memory.export import (
 
 ExportedItem = KeptMessage | ConversationChange | KeptMemory
 PlacedItem = tuple[tuple[int, int], ExportedItem]
-"""An item and its sort key: the log position, then the order of items at one position."""
+"""A sort key, which is a log position and the order of items at that position, and an item."""
 
 
 def format_header() -> str:
@@ -172,7 +172,7 @@ class _LineWriter:
         )
 
     def format_memory(self, kept: KeptMemory) -> str | None:
-        """Return the line of a fact, summary or other memory; None if none of its messages is left."""
+        """Return the line of a memory event; None for a summary or window of which no message is left."""
         contract = EVENTS[kept.event]
         # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
         event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))

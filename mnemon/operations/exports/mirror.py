@@ -1,7 +1,8 @@
 """A live copy of memory as Markdown: the mirror rewrites a user's file when the memory in it has changed.
 
-The mirror learns from the log whose memory has changed. Once the rows have those events, the mirror reads the
-memory from the rows. Changes of one user that arrive together cause one write of the file.
+The subjects of new events in the log name the users whose memory has changed. Once the rows have these
+events, the mirror reads the memory from the rows. Changes of one user that arrive together cause one write
+of the file.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ SHOWN_EVENTS: Final = frozenset(
 """Events that may change the content of a user's file."""
 
 DATABASE_TIMEOUT: Final = 60.0
-"""Seconds for which the mirror retries a database that does not answer, before the mirror gives up."""
+"""Seconds for which the mirror retries to read one user's memory while the database does not answer."""
 
 _PAUSE: Final = 1.0
 _REPORTED_USERS: Final = 1000
@@ -91,9 +92,9 @@ class Mirror:
         self._log = ""
 
     async def write_all(self) -> None:
-        """Write all users' files into a folder that was not written from this log.
+        """Write the files of all users in the scope, and remove all other files of users.
 
-        A folder that was written from this log stays unchanged: `follow_log` continues from its position.
+        A folder with saved progress in this log stays unchanged: `follow_log` continues from its position.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer.

@@ -18,7 +18,7 @@ from typing import Final
 from mnemon_contracts.subjects import Owner
 
 STATE: Final = ".mnemon-follow.json"
-"""File with the log position up to which the folder is written."""
+"""Name of the file with the scope of the mirror and the log position up to which the folder is written."""
 
 _LOCK: Final = ".mnemon-follow.lock"
 _DRAFT: Final = ".mnemon-follow.part"
@@ -74,7 +74,7 @@ class MirrorFolder:
         """Lock the folder for the duration of the block; create it if absent.
 
         Raises:
-            FolderNotUsable: the folder has other files or another mirror, or another process writes it.
+            FolderNotUsable: the folder has other files or another mirror, or another process writes to it.
             OSError: the folder cannot be written.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class MirrorFolder:
         return True
 
     def remove_memory(self, path: Path) -> bool:
-        """Remove a user's file; return False if the user has no file."""
+        """Remove a user's file, then the tenant's folder if it is empty; return False if there is no file."""
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):

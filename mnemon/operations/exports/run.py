@@ -31,7 +31,7 @@ class ExportCounts:
     """Progress of an export.
 
     Attributes:
-        position: log position as of which the export is.
+        position: log position up to which events are exported.
         users: users with a memory, written so far.
         lines: lines written so far.
     """
@@ -52,14 +52,14 @@ async def wait_until_projected(connection: Client) -> int:
     position = AppliedPosition()
     if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
         raise NotProjected(
-            f"{end - position.value:,} events of the log were not in the database within"
+            f"the rows are still {end - position.value:,} positions behind the log after"
             f" {PROJECTION_TIMEOUT:.0f} s"
         )
     return end
 
 
 async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or the users of a tenant, in order."""
+    """Yield all users with stored memory, or those of one tenant, sorted by tenant and user."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -75,7 +75,7 @@ async def write_memories(
     written: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another. Users who are erased during the export have no lines.
+    """Write the memory of users, one after another. A user who is erased before their turn has no lines.
 
     Args:
         database: the database with the projections.

@@ -30,7 +30,7 @@ class FolderChanges(NamedTuple):
 
 
 def derive_document_id(collection: str, path: str) -> str:
-    """Return the id of a file's document: the collection and the path, or a digest if both are too long."""
+    """Return the id of a file's document: collection and path, or a digest if they are too long together."""
     name = f"{collection}/{path}"
     if len(name.encode()) <= ID_LIMIT:
         return name

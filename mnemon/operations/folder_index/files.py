@@ -47,7 +47,8 @@ def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
     In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
-    not ignored. In any other folder, hidden files and the files that `.gitignore` files name are left out.
+    not ignored. In any other folder, or if git is not installed, hidden files and the files that `.gitignore`
+    files name are left out.
     """
     tracked = _list_by_git(folder)
     if tracked is not None:

@@ -31,7 +31,7 @@ async def find_oldest_letter(stream_context: JetStreamContext) -> datetime | Non
 
 
 def warn_of_dead_letters(letters: int, oldest: datetime | None, now: datetime) -> Iterator[str]:
-    """Yield a warning if there are many dead letters, or old ones; most wait for an operator's decision."""
+    """Yield a warning if there are `MANY_LETTERS` dead letters or more, or one is older than `OLD_LETTER`."""
     is_old = oldest is not None and oldest < now - OLD_LETTER
     if oldest is None or not (is_old or letters >= MANY_LETTERS):
         return

@@ -45,7 +45,10 @@ class FailingModelState(BaseModel):
 
 
 class GivenUpState(BaseModel):
-    """Windows of a tenant that a consumer gave up for the same reason, and that still have dead letters."""
+    """Windows of a tenant that a consumer gave up with one model, for one reason, and their next step.
+
+    Only windows that still have dead letters count.
+    """
 
     model_config = ConfigDict(frozen=True)
 

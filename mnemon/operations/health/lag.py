@@ -52,7 +52,7 @@ class Lag(BaseModel):
     paused_until: str | None = None
     """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
-    """True if too many dead letters caused the pause; False if an operator did."""
+    """True if too many dead letters caused the pause; False if an operator did, or without a pause."""
     per_second: float | None = None
     """Deliveries that end per second; None without waiting messages or without a second sample."""
     grows_per_second: float | None = None

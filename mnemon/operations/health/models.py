@@ -31,7 +31,7 @@ class _FrozenModelState(BaseModel):
 
 
 class WindowsState(_FrozenModelState):
-    """Numbers of windows that `extract` has to read."""
+    """Numbers of windows of `extract`, by state."""
 
     due: int = 0
     later: int = 0

@@ -83,7 +83,10 @@ class BrokerState(_FrozenState):
     """Numbers of processes that answer requests, by name of the service."""
     dead_letters: int = 0
     storage_used_ratio: float | None = None
-    """Used share of JetStream's storage; None if the account has no limit, or the login may not ask."""
+    """Used share of JetStream's storage, from 0 to 1.
+
+    None if the account has no limit, the login may not ask, or the server does not answer in time.
+    """
     oldest_dead_letter: datetime | None = None
     """Time at which the oldest dead letter was stored; None without dead letters."""
     drift: dict[str, str] = {}
@@ -93,7 +96,7 @@ class BrokerState(_FrozenState):
     events_meant: dict[str, float] = {}
     """The setting `rates.events_per_second` of each tenant that exceeds it."""
     late_events: dict[str, int] = {}
-    """Events that arrived since their tenant moved to another deployment, by tenant."""
+    """Number of late events that were not forwarded, by tenant that has moved to another deployment."""
 
 
 class DatabaseState(_FrozenState):
@@ -124,7 +127,7 @@ class FolderState(_FrozenState):
     path: str
     free_bytes: int
     is_full: bool
-    """True if the free space is too small to store anything, or soon will be."""
+    """True if the free space is below the limit at which messages of bots are refused."""
     is_nearly_full: bool = False
     """True if the free space is below the limit at which processes report that they are not ready."""
 
@@ -272,7 +275,7 @@ def _list_problems(
 
 
 def _list_missing(broker: BrokerState) -> dict[str, str]:
-    """Return the names of durables that do not exist, by their keys in `drift`."""
+    """Return the names of durables that their existing streams lack, by the keys of `drift`."""
     of_durables = {f"consumer {each.name} of {each.stream}": each for each in DURABLES.values()}
     return {
         what: of_durables[what].name
@@ -412,7 +415,7 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
 
 
 async def _list_log_problems(deployment: Deployment) -> list[str]:
-    """Return problems of the log: clocks that differ, an unfinished restore, rows of another log."""
+    """Return problems of clocks, of a restore, of the log's format, and of rows that do not fit the log."""
     # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (

@@ -56,7 +56,7 @@ async def _request_json(connection: Client, subject: str) -> list[dict[str, Any]
 
 
 async def request_all(connection: Client, subject: str) -> list[bytes]:
-    """Return the replies of all processes that listen to a subject."""
+    """Send an empty request; return the replies until none has arrived for `_REPLY_TIMEOUT` seconds."""
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)
     await connection.publish(subject, reply=inbox)

@@ -21,7 +21,8 @@ class ExistingEvents:
         events: log positions by event id; for copies the position of the first copy.
         facts: ids of facts that were ever saved, each with the id of the event that saved it.
         source_facts: ids of the facts that the source of the import has too.
-        numbers: log positions of imported messages, by their numbers in the source.
+        numbers: log positions of imported messages, by their numbers in the source; 0 until the log has the
+            message.
     """
 
     events: dict[str, int] = field(default_factory=dict)

@@ -53,8 +53,8 @@ class JsonLinesReader:
         """Yield the events of an export, in its order.
 
         Raises:
-            NotReadable: the file is not an export, is of a newer version, or has several users although
-                `user` is given.
+            NotReadable: a header line is not that of an export or has a newer version, or the file has
+                several users although `user` is given.
         """
         number = 0
         while line := file.readline(_MAX_LINE):

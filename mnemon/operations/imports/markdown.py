@@ -2,8 +2,8 @@
 
 The reader takes files of mnemon's export, folders of a bot that has a file per tier, and the older files of
 that bot, one per user with a fact on each line. A fact keeps its id if its line has an id, a tier and an
-importance, the default policy accepts it, and the user has no facts of other sources. Otherwise the fact is
-proposed, and `dedupe` decides as on any proposal.
+importance, the default policy accepts it, no other fact of the user has the id, and the user has no facts of
+other sources. Otherwise the fact is proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,7 +69,8 @@ class MarkdownReader:
         """Yield the facts, profile fields and tasks of a file, in its order.
 
         Raises:
-            NotReadable: neither the file nor the reader names the owner, or the file is not UTF-8 text.
+            NotReadable: the owner is named neither by the reader nor by the file or its path, or the file is
+                not UTF-8 text.
         """
         tier, named = parse_path(Path(file.name))
         place = _LineOwner(self.tenant, self.user or named, "facts", tier)
@@ -89,7 +90,7 @@ class MarkdownReader:
 
 @dataclass(frozen=True, slots=True)
 class _LineOwner:
-    """The owner of a line, and the section and tier that the heading above it names."""
+    """The owner of a line, and its section and tier by the heading above it, or else by the path."""
 
     tenant: str | None
     user: str | None
@@ -150,7 +151,10 @@ class _LineOwner:
 
 
 def parse_path(path: Path) -> tuple[Tier | None, str | None]:
-    """Return the tier and the user that a path names: `users/42/profile.md` and `42.md` both name user 42."""
+    """Return the tier and the user that a path names; None for each that it does not name.
+
+    `users/42/profile.md` and `42.md` both name user 42.
+    """
     if path.suffix.lower() != ".md":
         return None, None
     tier = next((each for each in TIERS if each == path.stem.lower()), None)

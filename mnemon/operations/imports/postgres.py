@@ -51,7 +51,12 @@ class RowReader:
     async def read_conversations(
         self, rows: AsyncGenerator[ExternalMessageRow, None]
     ) -> AsyncIterator[ImportRecord]:
-        """Yield messages, and before the first message of each conversation an event that starts it."""
+        """Yield for each conversation an event that starts it, and its messages or their refusals.
+
+        Args:
+            rows: the rows, with those of one conversation together; an `id` of None is a conversation without
+                messages.
+        """
         last = None
         async with aclosing(rows):
             async for row in rows:
@@ -82,7 +87,7 @@ class RowReader:
                     yield found
 
     def read_message(self, row: ExternalMessageRow) -> ImportRecord:
-        """Return one message as an event."""
+        """Return one message as an event, or the refusal of an invalid message."""
         content = row.content or ""
         if row.role == "user":
             content = _STAMP.sub("", content)
@@ -96,7 +101,7 @@ class RowReader:
         )
 
     def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
-        """Yield a question, and its answer if the row has an answer."""
+        """Yield question and answer of a row, unless empty; yield refusals of what cannot be imported."""
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session
@@ -117,7 +122,7 @@ class RowReader:
                 )
 
     def read_known(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
-        """Yield key facts and summaries as proposals of facts."""
+        """Yield key facts and summaries as proposals of facts; yield refusals of what cannot be imported."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
         memory = row.memory

@@ -35,7 +35,8 @@ async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment
         same speakers.
 
     Raises:
-        NotReassigned: `retrieve` does not answer, or the log does not remove the conversation in time.
+        NotReassigned: `retrieve` does not answer or refuses, or the log does not remove the conversation in
+            time.
         nats.errors.Error: the server does not answer.
     """
     done = []

@@ -21,7 +21,8 @@ class Incoming(NamedTuple):
         tenant: the tenant, if the source names it.
         number: the number by which other events of this user name the event
             (`mnemon.operations.memory_lines`).
-        instead: the event to import instead if the user has facts from another kind of source.
+        instead: the event to import instead if another fact has the fact's id, or if the user has facts from
+            another kind of source.
     """
 
     place: str
@@ -106,7 +107,10 @@ class Speaker:
 
 
 def create_import_id(*parts: object) -> str:
-    """Return an id from the place of a record in its source: readable, or a digest if it is too long."""
+    """Return an id from the place of a record in its source: as text, or as a digest.
+
+    A digest replaces a text that is too long or has unprintable characters; the first part stays readable.
+    """
     readable = ":".join(str(part) for part in parts)
     if readable.isprintable() and len(readable.encode()) <= ID_LIMIT:
         return readable
@@ -114,7 +118,7 @@ def create_import_id(*parts: object) -> str:
 
 
 def parse_unix_time(seconds: object) -> datetime | None:
-    """Return the time of a number of seconds since 1970, also as a string of digits; None for no value.
+    """Return the time of a number of seconds since 1970, which may be a string; None for None or "".
 
     Raises:
         ValueError: the value is not a time.

@@ -162,7 +162,7 @@ class RecordImporter:
 
         Raises:
             nats.errors.Error: the log does not accept a batch; the import can be repeated.
-            SettingsNotProvisioned: the streams and buckets do not exist.
+            SettingsNotProvisioned: the bucket of settings does not exist.
             NotReassigned: a chat that was imported with other speakers cannot be erased now.
         """
         async for each in records:

@@ -1,4 +1,4 @@
-"""Embedding model of a generation: the model that made its first vectors, not the model of the settings."""
+"""Embedding model of a generation: the model that made its vectors; the settings may name another one."""
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
@@ -24,6 +24,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
     Raises:
         SettingsContended: other processes keep changing the settings.
+        SettingsNotProvisioned: the bucket of settings does not exist.
         nats.errors.Error: the broker does not answer.
     """
     named = embedding.model_dump(mode="json", exclude_none=True)

@@ -44,7 +44,7 @@ class GenerationReplay(NamedTuple):
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
     async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
-        """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` events to replay.
+        """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` positions to replay.
 
         Raises:
             Exception: the errors of `replay_to`.
@@ -75,7 +75,9 @@ async def open_generation(
         embedding: the model that makes its vectors; None takes the model of the live vectors.
 
     Raises:
-        RebuildBlocked: another generation or schema has its name.
+        RebuildBlocked: a schema with the name of the generation was not created by a rebuild.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
+        nats.errors.Error: the broker does not answer.
         DatabaseUnavailable: the database cannot answer now.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """

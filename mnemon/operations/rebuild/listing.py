@@ -16,7 +16,7 @@ class ListedGeneration(NamedTuple):
     Attributes:
         generation: the generation of the rows.
         position: log position up to which it is filled.
-        vectors: the deployment that opens its vectors, which may be absent.
+        vectors: the deployment with the place of its vectors; the vectors may be absent.
         vector_bytes: size of the vectors on this disk in bytes; None if they are not in a folder.
     """
 
@@ -27,7 +27,7 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(place: Site) -> list[ListedGeneration]:
-    """Return all generations that a rebuild has made, the live generation first."""
+    """Return the live generation, then the other generations, which rebuilds have made."""
     applied = await place.load_applied_position()
     found = []
     for each in await place.list_generations():
@@ -39,18 +39,19 @@ async def list_generations(place: Site) -> list[ListedGeneration]:
 
 
 async def remove_generation(place: Site, name: str) -> str:
-    """Remove rows and vectors of a generation that is not live and that no other process uses.
+    """Remove rows and vectors of a generation that is not live.
 
     Args:
         place: the deployment and its connections.
-        name: the whole name of the generation, or the part after the name of the live generation.
+        name: the whole name of the generation, or its suffix to the name of the live one, such as `before`.
 
     Returns:
         The whole name.
 
     Raises:
-        RebuildBlocked: no generation has this name, or the generation is live.
-        DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
+        RebuildBlocked: no generation has this name, the generation is live, or no rebuild has made the schema
+            of this name.
+        DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
     if found is None or found.kind == "live":

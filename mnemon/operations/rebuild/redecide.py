@@ -55,13 +55,15 @@ class RedecideOutcome:
 
 
 class Redecision:
-    """Redecides the facts of all users by edited default settings. Settings of a tenant override them.
+    """Redecides the facts of all users by an edited copy of the general settings.
+
+    A tenant's own settings override the edited ones, unless the two are invalid together.
 
     Args:
         connection: connection to the broker.
         database: the database with the projections.
         embedder: makes the vectors of facts.
-        edit: function that returns the edited default settings.
+        edit: function that returns the edited copy of the general settings.
     """
 
     def __init__(

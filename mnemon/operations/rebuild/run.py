@@ -37,6 +37,7 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
         RebuildBlocked: a former generation exists, or another schema has the name of the new generation.
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the next call continues from the position reached.
+        Exception: also the other errors of `open_generation`.
     """
     await require_no_former(place)
     async with open_generation(place, "next", progress) as generation:
@@ -56,7 +57,7 @@ async def require_no_former(place: Site) -> None:
     """Check that no former generation exists, which a rebuild would replace.
 
     Raises:
-        RebuildBlocked: a former generation exists.
+        RebuildBlocked: a former generation exists, or another schema has its name.
     """
     former = name_of(place.live, "former")
     if await place.find_generation(former):

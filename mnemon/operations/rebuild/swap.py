@@ -96,10 +96,11 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
 
 @asynccontextmanager
 async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
-    """Open the generation that was live before the last swap; name its vectors as the next generation's.
+    """Open the generation that was live before the last swap; rename its vectors to the next generation's.
 
     Raises:
-        RebuildBlocked: no former generation can take over.
+        RebuildBlocked: there is no former generation, its schema has another revision, or mnemon runs while
+            the former vectors are of another embedding model.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with generations.open_former_rows(place) as rows:
@@ -160,7 +161,7 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
 
 
 async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
-    """Replay up to the last event delivered to `index`: it may have written this to other vectors only."""
+    """Replay up to the last event delivered to `index`, which may have written it to other vectors only."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))

@@ -40,7 +40,7 @@ def select_later_erasures(
 class LaterErasures:
     """The erasures that a restore applies to the events of a backup.
 
-    The restored log never has the events that they remove.
+    When the restore ends, the log has none of the events that they remove.
     """
 
     def __init__(self, entries: Sequence[RegisterEntry]) -> None:
@@ -64,7 +64,8 @@ class LaterErasures:
         """Return the events of the erasures for the end of a restored log.
 
         Args:
-            position: last position of the backup. Later positions belong to other events now.
+            position: last position of the backup. The events do not name later positions as derived or
+                discarded: the restored log has other events there.
         """
         return [
             ExactMessage(
@@ -84,14 +85,17 @@ def _build_scope(entry: RegisterEntry) -> ErasedUser | ErasedConversation:
 
 
 def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool:
-    """Return whether an erasure removes an event; an erasure of a conversation keeps some memory events."""
+    """Return whether an erasure removes an event.
+
+    The erasure of a conversation keeps memory events that are not `DERIVED`, such as `profile.set`.
+    """
     space, *_, name = delivery.subject.split(".", 3)
     is_kept = space == "memory" and name.partition(".")[0] not in DERIVED
     return scope.removes(delivery) and not (is_kept and isinstance(scope, ErasedConversation))
 
 
 def _limit_event(event: UserErasedV1, position: int) -> UserErasedV1:
-    """Return the event without positions that the backup does not have."""
+    """Return the event without derived and discarded positions that the backup does not have."""
     discarded = event.discarded_seq
     return event.model_copy(
         update={

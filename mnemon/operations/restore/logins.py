@@ -26,8 +26,8 @@ class RestoredLogins(NamedTuple):
 
     Attributes:
         is_closed: whether NATS requires a login.
-        kept: logins of bots, whose passwords work as before.
-        is_lost: whether NATS requires a login, and the backup has no logins.
+        kept: logins of bots in the folder, whose passwords work as before; empty for servers of your own.
+        is_lost: whether the folder has logins, and the backup has none; False for servers of your own.
     """
 
     is_closed: bool

@@ -53,7 +53,9 @@ async def require_empty_database(deployment: Deployment) -> None:
 
 
 async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
-    """Run `persist` until it has handled every event of the log. Return the number of events.
+    """Run `persist` until it has handled every event of the log and the sweeps. Return the number of events.
+
+    Sweeps that still wait after `SWEEP_TIMEOUT` seconds are left to later runs of `persist`.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: a server does not answer.

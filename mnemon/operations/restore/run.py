@@ -82,9 +82,9 @@ class RestoreResult:
 
     Attributes:
         manifest: the manifest of the backup.
-        events: events in the restored log, without the erasures that were applied again.
+        events: events in the restored log, without the applied erasures.
         left_out: events of the backup that later erasures cover.
-        erasures: erasures that were applied again.
+        erasures: erasures that the backup lacks. If `is_repeated`, this run has applied none of them.
         is_repeated: whether an earlier run had finished the log.
     """
 
@@ -99,7 +99,8 @@ async def open_backup(repository: BackupRepository) -> Backup:
     """Read manifest and record of a backup.
 
     Raises:
-        BackupUnusable: there is no backup, a file is damaged, or a newer mnemon wrote it.
+        BackupUnusable: there is no backup, a file is missing or damaged, the manifest has a newer format, or
+            the cipher does not fit the backup.
         KeyUnusable: the files cannot be decrypted.
         StoreUnavailable: the backup cannot be read.
     """
@@ -153,8 +154,8 @@ async def restore_log(
 ) -> RestoreResult:
     """Restore log and settings into empty servers, and provision them.
 
-    Until the end, the log has a mark, and no process of mnemon serves a log with a mark. A run with the same
-    backup continues a run that was killed.
+    Until the end, the log is marked as unfinished, and no process of mnemon serves such a log. A run with the
+    same backup continues a run that was killed.
 
     Args:
         connection: connection of an operator.
@@ -168,6 +169,7 @@ async def restore_log(
         KeyUnusable: a segment cannot be decrypted.
         LogNotEmpty: the servers are not empty.
         ForeignEvent: another client wrote to the log.
+        MessageTooLarge: an event of the backup is larger than the server accepts.
         RestoreDiffers: the restored log is not the one of the backup.
         StoreUnavailable: the backup cannot be read.
         nats.errors.Error: the server does not answer.

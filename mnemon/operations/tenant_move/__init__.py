@@ -1,1 +1,1 @@
-"""Move of a tenant to another deployment: copy, verification, switch, and the way back."""
+"""Move of a tenant to another deployment: copy, verification, switch, revert and abandonment."""

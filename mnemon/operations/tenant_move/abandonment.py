@@ -27,7 +27,7 @@ class AbandonResult:
     Attributes:
         is_returning: whether a revert was abandoned, not a move.
         keys: number of API keys that were revoked in the deployment that the tenant does not move to.
-        has_copy: whether copied events stay in that deployment.
+        has_copy: whether events of the tenant stay in that deployment.
     """
 
     is_returning: bool
@@ -38,17 +38,19 @@ class AbandonResult:
 async def abandon_move(here: TenantSite, there: TenantSite | None, address: str = "") -> AbandonResult:
     """Abandon a move, or a revert, that has not switched.
 
-    The source serves the tenant again first. The copy in the target stays, marked by its residence: no
-    consumer derives anything from it, and a later move continues with it.
+    If a killed command has let the other deployment serve the tenant, that deployment first stops. Then the
+    deployment where the move or the revert began serves the tenant again, and copied API keys are revoked.
+    The copy in the other deployment stays, marked by its residence: no consumer derives anything from the
+    copy, and a later move continues with it.
 
     Args:
-        here: the tenant in the deployment where the move began.
+        here: the tenant in the deployment where the move began; for a revert, in either deployment.
         there: the tenant in the other deployment; None if that is lost.
         address: the address of `there`.
 
     Raises:
-        MoveRefused: no move has begun, the tenant has moved, a command moves it now, or `there` is not the
-            other deployment.
+        MoveRefused: no move has begun, the tenant has moved, a command moves it now, `there` is not the other
+            deployment, or a command was killed in the switch and the other deployment has new events.
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
     """
     async with hold_move_leases(here, there):
@@ -82,7 +84,7 @@ def _is_begun(residence: Residence) -> bool:
 
 
 def _is_return(ours: Residence, theirs: Residence | None) -> bool:
-    """Return whether a tenant that has moved is being moved back, or an abandonment of that was killed."""
+    """Return whether a move is being reverted, or a command was killed while it abandoned the revert."""
     if theirs is None or theirs.move_id != ours.move_id:
         return False
     if theirs.is_returning and _is_begun(theirs):
@@ -151,7 +153,7 @@ async def _abandon_in_order(
 
 
 async def _close_target(target: TenantSite, is_returning: bool) -> bool:
-    """Let the target serve the tenant no longer, if a command was killed in the middle of the switch.
+    """Stop the target from serving the tenant, if a command was killed in the middle of the switch.
 
     Returns:
         False if the target has new events of the tenant, which an abandonment would lose.

@@ -15,7 +15,7 @@ KEYS_AT_ONCE: Final = 50
 
 
 async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
-    """Make the keys of the tenant in the source valid in the target, and those revoked in the source invalid.
+    """Copy the tenant's keys to the target, and revoke there the keys that were revoked in the source.
 
     The keys that the operator created in the target stay. A key that came to the source from the target, and
     was revoked in the target since, stays revoked. The target's residence lists the copied keys before they
@@ -39,8 +39,8 @@ async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
         keys = await open_api_keys(target.connection)
     except ApiKeysNotProvisioned as error:
         raise MoveRefused(
-            f"the deployment to which the tenant {target.tenant} moves cannot store its API keys. Next step"
-            f" there: {error}"
+            f"the deployment to which the tenant {target.tenant} moves cannot store its API keys: {error}"
+            " there"
         ) from error
     present = {each.id: each for each in await _list_keys(keys, target)}
     absent = [key for key_id, key in wanted.items() if key_id not in present and key_id not in returning_ids]

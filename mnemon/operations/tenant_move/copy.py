@@ -104,7 +104,9 @@ class TenantCopy:
     async def copy_events(
         self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = copy_all
     ) -> int:
-        """Copy the events up to a position of the source's log. Return their number.
+        """Copy the events up to a position of the source's log that are not copied yet.
+
+        Return the number of stored copies, with those that fill positions without an event.
 
         Args:
             up_to: last position to copy.

@@ -1,4 +1,4 @@
-"""The two deployments of a move, and their checks."""
+"""The two deployments of a move, and the leases that exclude other commands."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -35,7 +35,8 @@ class TenantSite:
         connection: connection of an operator.
         database: the database with the rows.
         tenant: the tenant.
-        residence: the residence that this process has last read or written; None if the tenant has none.
+        residence: the residence that this process has last read or written; None if the tenant has none, or
+            before the first read.
     """
 
     connection: Client
@@ -71,7 +72,10 @@ class TenantSite:
         return bool(info.num_waiting or info.num_ack_pending)
 
     async def has_applied(self, position: int) -> bool:
-        """Return whether `persist` has written the rows of all events up to a position."""
+        """Return whether `persist` has written the rows of all events up to a position.
+
+        False also while the server does not answer.
+        """
         with suppress(nats.errors.TimeoutError):
             applied = await read_applied_position(self.connection.jetstream())
             if applied >= position:
@@ -86,7 +90,8 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
     """Keep all other commands from moving the tenant, from or to any of the deployments, during the block.
 
     Raises:
-        MoveRefused: another command moves the tenant; the message names its process.
+        MoveRefused: another command moves the tenant, whose process the message names; or another process has
+            changed the residence during the block.
         LeaseLost: the lease was lost during the block, so that another command may move the tenant now.
         DatabaseUnavailable: a database does not answer.
     """

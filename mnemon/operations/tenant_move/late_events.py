@@ -51,7 +51,7 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """Return the number of late events of a tenant that were not forwarded; 0 if the tenant has not moved.
 
     After the confirmation of a move, erasures do not count: they concern the memory left in this deployment.
-    Nor do copies that a revert, unfinished or abandoned, has brought here.
+    Copies that an unfinished or abandoned revert has brought here do not count either.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -76,7 +76,7 @@ class PositionMap:
 
 
 def list_span_starts(fields: Body) -> list[int]:
-    """Return the positions at which spans of an erased conversation begin."""
+    """Return the positions at which spans of an erased conversation begin, and `discarded_seq`."""
     spans = _list_mappings(fields.get("spans"))
     return _integers([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
 

@@ -52,7 +52,10 @@ log = structlog.get_logger("move")
 MoveStep = Literal["copy", "positions", "verification of events", "verification of rows", "switch"]
 
 MoveProgress = Callable[[MoveStep, int, int], None]
-"""Function that receives the step, its progress and its end, both in log positions or in users."""
+"""Function that receives the step, its progress and its end, both in log positions or in users.
+
+For the step `switch` these are 0 and 1.
+"""
 
 CLOSE: Final = 200
 """Maximum number of events of a pass after which the copy counts as caught up."""
@@ -89,7 +92,7 @@ class MoveResult:
 
     Attributes:
         events: events of the tenant in the other log.
-        rows: rows that were compared.
+        rows: rows of the source that were compared; a row counts each time it was compared.
         fillers: number of positions that the other log left out, to be ahead of the former log.
         forwarded: events that arrived in the former log after the switch, and were copied.
         withheld: late removals that were not copied, each with its subject and position.
@@ -145,6 +148,7 @@ class TenantMove:
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
             mnemon_contracts.base.InvalidBody: the tenant's settings do not fit the target's general settings.
+            SettingsNotProvisioned: a deployment has no bucket of settings.
             DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
         """
         begun = time.monotonic()
@@ -521,6 +525,8 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
 
     Raises:
         MoveRefused: the tenant has not moved between these deployments, or another command moves it.
+        SettingsNotProvisioned: a deployment has no bucket of settings.
+        DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
     """
     async with hold_move_leases(source, target):
         left, arrived = await source.load_residence(), await target.load_residence()
