@@ -59,7 +59,7 @@ async def run(
         deployment: an empty stack, already provisioned and migrated.
         stages: the tenants to load and search in each stage.
         rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement, each with a different query.
+        requests: requests per measurement, each with a random query.
         report: called with lines about the progress.
 
     Returns:

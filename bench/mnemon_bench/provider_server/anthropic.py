@@ -248,7 +248,7 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
 
 
 def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
-    """Count lines by result. A line that is left out of the results counts as `processing`."""
+    """Count lines by result. A line that is left out, or is in a failed batch, counts as `processing`."""
     done = state.results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done

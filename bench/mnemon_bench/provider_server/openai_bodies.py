@@ -74,7 +74,7 @@ def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> di
 
 
 def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """Return a completion as server-sent events, one for each word of the answer."""
+    """Return a completion as server-sent events: one for each word of the answer, and those around them."""
     whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [

@@ -71,7 +71,7 @@ _TURN: Final = re.compile(r"D\d+:\d+")
 
 
 class LabelledQuestion(NamedTuple):
-    """A question, its user, and the ids of the turns that hold the answer."""
+    """A question, its user and category, and the ids of the turns that hold the answer."""
 
     user: str
     text: str

@@ -23,7 +23,11 @@ def make_subject(number: int) -> str:
 
 
 async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
-    """Append messages to the log, in atomic batches, and return the last position of the log."""
+    """Append messages to the log, in atomic batches, and return the last position of the log.
+
+    Raises:
+        RuntimeError: the log has fewer positions than `messages` afterwards.
+    """
     last = b"{}"
     for start in range(first, first + messages, BATCH):
         batch = uuid4().hex

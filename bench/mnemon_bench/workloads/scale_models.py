@@ -63,7 +63,8 @@ async def prepare_conversations(
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
     """Yield a function that runs a number of processes of a consumer over new conversations.
 
-    It returns conversations per second, and busy cores by name. A local server takes the place of the model.
+    The function returns conversations per second, and busy cores by name. It raises RuntimeError if the
+    consumer handles another number of conversations. A local server takes the place of the model.
     """
     compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
     stream_context = connection.jetstream()
