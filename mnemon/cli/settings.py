@@ -68,7 +68,7 @@ def get(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the settings in force, each with its default and source.
+    """Show the settings in force, each with its default and source; with --json, the values only.
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
@@ -134,7 +134,7 @@ def unset(
 ) -> None:
     """Restore the defaults of settings.
 
-    With --tenant, the value of all tenants applies again; without it, the built-in value.
+    With --tenant, the general value applies again; without --tenant, the built-in value.
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """

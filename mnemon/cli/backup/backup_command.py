@@ -86,7 +86,10 @@ async def _back_up(
 
 
 def _read_logins(data: Path | None, file: Path | None) -> str | None:
-    """Return the text of the file with the logins; None if there is no such file in the folder."""
+    """Return the text of the file with the logins; None if no file is named and the folder has none.
+
+    End the command if the named file is absent, or if the file cannot be read or is not of `mnemon auth`.
+    """
     from mnemon_infra.broker.provisioning.authorization import Authorization
     from mnemon_infra.embedded.logins import FolderLogins
 

@@ -46,6 +46,7 @@ def tenant(
     """Create a login for a tenant's bots, which can publish and send requests for that tenant only.
 
     The password is shown once. Run the command again to replace the password; the former one stops working.
+    With --file, the change takes effect when you have run `nats-server --signal reload` twice.
 
     Example: `mnemon auth tenant acme --data ./memory`
     """

@@ -35,7 +35,7 @@ def batches(
         typer.Option(
             metavar="TIME",
             help="Show only batches that were created before this time, such as "
-            "2026-11-21T10:00:00Z; a time without an offset is UTC.",
+            "2026-11-21T10:00:00Z; a time without an offset is UTC. Default: all batches.",
         ),
     ] = None,
     data: DataOption = None,

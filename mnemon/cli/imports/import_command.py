@@ -136,7 +136,7 @@ def locomo(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
+    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and a time.
 
     A repeated import of a file does not change memory.
 
@@ -252,7 +252,7 @@ def markdown(
     *,
     options: ImportOptions,
 ) -> None:
-    """Import facts, data and tasks from Markdown, one per line.
+    """Import facts, profile fields and tasks from Markdown, one per line.
 
     The line of a fact is `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`; the marks in brackets
     are optional. A fact keeps its id if the line has an id, a tier and an importance, the default policy
@@ -387,7 +387,10 @@ def postgres(
 async def _read_records(
     dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
 ) -> "AsyncIterator[ImportRecord]":
-    """Yield the records of the tables. End the command if the tables do not exist."""
+    """Yield the records of the tables.
+
+    End the command if the database does not answer, a table or a column is missing, or no user is named.
+    """
     from mnemon.operations.imports.records import NotReadable
     from mnemon_infra.database.messages.external_chats import (
         ChatLogs,

@@ -172,7 +172,7 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
 
 
 async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
-    """Run the soak on temporary servers, write its samples and its plot, and report the series that grow."""
+    """Run the soak on temporary servers, write its samples and its plot, and report how each series grew."""
     from mnemon_bench.soak import run, sparkline_sheet
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import run_stack

@@ -176,6 +176,8 @@ def get(
 ) -> None:
     """Show one fact with its former versions, or one message, document or summary, whole.
 
+    A document of more than 100,000 characters is shown in parts; --offset continues.
+
     Exits with code 1 if nothing has the id.
 
     Example: `mnemon get pf_001 --tenant acme --user u42`
@@ -244,7 +246,7 @@ def forget(
 
     If the words may mean several facts, the command asks for the fact; without a terminal, or with
     --json, the command shows the candidates and removes nothing. After a removal, the command
-    prints the `mnemon save` command that restores the fact.
+    prints the `mnemon save` command that restores the fact under a new id, unless the fact has expired.
 
     Exits with code 1 if nothing is removed.
 

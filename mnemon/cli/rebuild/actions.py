@@ -174,7 +174,11 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation, and swap it with the live generation."""
+    """Rebuild a generation and swap it with the live one; or, if a swap was interrupted, only complete that.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, or a former generation exists.
+    """
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
 

@@ -20,8 +20,8 @@ def demo(
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama) "
-            "that writes summaries and extracts facts. Default: built-in rules, which know "
+            help="Model that writes summaries and extracts facts, of the server at MNEMON_MODEL_URL "
+            "(OpenAI-compatible, such as Ollama) or of OpenAI. Default: built-in rules, which know "
             "a few phrases.",
         ),
     ] = None,

@@ -223,7 +223,7 @@ def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextMan
 
 
 def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
-    """Return the deployment with the login of a role; with another broker, return it unchanged."""
+    """Return the deployment with the login of a role; with a configured NATS server, return it unchanged."""
     from mnemon_infra.embedded.logins import FolderLogins
 
     if not any(server.part == "broker" for server in stack.servers):
