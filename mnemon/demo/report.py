@@ -196,7 +196,7 @@ class DemoReport:
     Attributes:
         vectors: name and version of the vector engine.
         published: events that were sent.
-        log_events: events that the log has.
+        log_events: events that the log has after the publication of the sample.
         kept: number of messages that are stored and visible, by user.
         discarded: messages that each `started` event with `discard_previous` removed.
         cleared: messages that each `cleared` event removed.

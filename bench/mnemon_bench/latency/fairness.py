@@ -178,7 +178,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
-    """Request contexts of the flooding user without a pause, for the duration of the block."""
+    """Request contexts of the flooding user for the duration of the block; pause only after a refusal."""
     subject = ask_subject(TENANT, user_name(FLOOD), "context")
 
     async def ask(caller: int) -> None:

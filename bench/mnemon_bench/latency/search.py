@@ -153,7 +153,7 @@ async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) ->
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
-            raise RuntimeError(f"{body.decode()} on {subject} has no hits: {reply.data.decode()}")
+            raise RuntimeError(f"{body.decode()} on {subject} failed or has no hits: {reply.data.decode()}")
     return percentiles(taken)
 
 

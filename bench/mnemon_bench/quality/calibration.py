@@ -145,9 +145,8 @@ def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
 def _recommend(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
     """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
-    `duplicate` is not below `update`.
-
-    If no threshold of a language is precise enough, the threshold is one that no pair exceeds.
+    `duplicate` is not below `update`. If no threshold of a language is precise enough, the threshold is one
+    that no pair exceeds.
     """
     update, duplicate = 0.0, 0.0
     for _, rows in _by_language(pairs):

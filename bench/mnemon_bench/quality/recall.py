@@ -175,7 +175,7 @@ def load_dialogue() -> Data:
 
 
 def load_data(path: Path) -> Data:
-    """Load a file, or all files of a folder.
+    """Load a file, or all `*.json` files of a folder.
 
     Raises:
         OSError: a file cannot be read.

@@ -50,7 +50,8 @@ def backup(
     The first run copies the whole log. A further run with the same destination copies new events, and writes
     segments again whose events were erased since, so that the backup has no text of an erased user. If a run
     is killed, the segments that the manifest names can be restored, and the next run continues from there.
-    The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB.
+    The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB before
+    compression.
 
     The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL configure a
     bucket.

@@ -126,8 +126,8 @@ def redrive(
 
     Each event is published again under its original id and takes a new position at the end of the log. If
     the database already has a row of the event, only the letter is deleted. An event that still cannot be
-    handled becomes a dead letter again. For a window that `extract` gave up, `extract` asks a model once
-    more.
+    handled becomes a dead letter again. A trigger is published again too. For a window that `extract` gave
+    up, `extract` asks a model once more.
 
     Exits with code 1 if a letter cannot be redriven or you do not confirm, 2 if no letter has a given id or
     there is no terminal on which to confirm.

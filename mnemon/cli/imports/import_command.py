@@ -286,7 +286,10 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
 
 
 def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
-    """Return the owner of each file. End the command if a file cannot be rewritten."""
+    """Return the owner of each file.
+
+    End the command if no tenant is given, a file has one tier only or names no user, or a backup exists.
+    """
     from mnemon.operations.imports.markdown import parse_path
     from mnemon.operations.imports.normalised_files import get_backup_path
 

@@ -137,11 +137,13 @@ class ImportOptions:
     ) -> NoReturn:
         """Import records, or count them with `--dry-run`; show the report and end the command.
 
+        The exit code is 1 if a record was refused.
+
         Args:
             records: the records.
             tenant: tenant of records that name no tenant.
             files: the files that have the records, to show the progress.
-            after: function that is called after the import.
+            after: function that is called after the import, but not with `--dry-run`.
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
         deployment = None if self.dry_run else require_deployment(self.data, *needed)

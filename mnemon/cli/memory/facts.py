@@ -122,11 +122,11 @@ def search(
             min=0,
             max=1,
             help="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is "
-            "set, messages that probably do not answer the question are left out; 0 shows them, too.",
+            "set, messages that probably do not answer a question are left out; 0 shows them, too.",
         ),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option(help="Search only documents of this collection. Default: all.")
+        str | None, typer.Option(help="Search only documents of this collection. Default: no restriction.")
     ] = None,
     preceding: PrecedingOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each hit's score.")] = False,

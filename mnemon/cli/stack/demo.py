@@ -30,8 +30,8 @@ def demo(
     """Run a demonstration, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
-    conversation in English and Russian, and requests the memory as a bot would. Configured servers are not
-    touched, with one exception: if MNEMON_QDRANT_URL names a Qdrant server, vectors are in collections of the
+    conversation in English and Russian, and requests the memory as a bot would. Configured NATS servers and
+    databases are not touched. If MNEMON_QDRANT_URL names a Qdrant server, vectors are in collections of the
     demo's own on it, which are deleted at the end.
 
     Exits with code 1 if not every event is accounted for, or if it was stopped.
