@@ -68,7 +68,11 @@ class ProposedText:
     event: Event
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the contents as JSON values.
+
+        Raises:
+            TypeError: the event is not a decision on a proposal.
+        """
         named = {"user": self.user, "text": self.text}
         match self.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):

@@ -85,7 +85,11 @@ async def _measure_rounds(
 
 
 async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
-    """Return the median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms.
+
+    Raises:
+        RuntimeError: a request fails.
+    """
     taken: list[float] = []
     waiting = iter(range(requests))
 

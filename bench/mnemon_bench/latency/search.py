@@ -146,7 +146,11 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
 
 
 async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
-    """Return the median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms.
+
+    Raises:
+        RuntimeError: a search fails, or finds nothing.
+    """
     taken = []
     for subject, body in requests:
         begun = time.perf_counter()

@@ -80,7 +80,11 @@ async def prepare_conversations(
             await asyncio.sleep(0.05)
 
     async def wait_until_empty(number: int) -> float:
-        """Resume the consumer, and return the seconds until a number of conversations is handled."""
+        """Resume the consumer, and return the seconds until a number of conversations is handled.
+
+        Raises:
+            RuntimeError: the consumer handled another number, or not all within `LIMIT`.
+        """
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)

@@ -204,7 +204,11 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
 
 @contextmanager
 def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
-    """Open the logins of a folder or of a file for changes."""
+    """Open the logins of a folder or of a file for changes.
+
+    End the command if the file is not of `mnemon auth` or cannot be written, or if an id in the block is
+    invalid.
+    """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import NotOurs
     from mnemon_infra.embedded.logins import FolderLogins, edit_authorization

@@ -184,7 +184,10 @@ async def _import_records(
 
 @contextmanager
 def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
-    """Yield a report, which writes refused records to the file `refused` if given."""
+    """Yield a report, which writes refused records to the file `refused` if given.
+
+    End the command if the file cannot be written.
+    """
     from mnemon.operations.imports.report import ImportReport, format_refused
 
     if refused is None:

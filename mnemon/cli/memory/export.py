@@ -208,7 +208,10 @@ async def _list_owners(
 
 @contextmanager
 def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes a line. The file appears under its name when all lines are written."""
+    """Yield a function that writes a line. The file appears under its name when all lines are written.
+
+    End the command if the file cannot be written, or if the reader of standard output is gone.
+    """
     if output == Path("-"):
         yield _print_line
         with _end_on_closed_pipe():

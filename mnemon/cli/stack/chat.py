@@ -81,7 +81,10 @@ async def _run_chat(
 
 @asynccontextmanager
 async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
-    """Yield the model that answers; None with `offline`, or without an address or a key of a provider."""
+    """Yield the model that answers; None with `offline`, or without an address and a key of a provider.
+
+    End the command if the key cannot be used.
+    """
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None
         return

@@ -30,6 +30,8 @@ async def open_servers(
 ) -> AsyncIterator["Deployment"]:
     """Open the configured servers or the servers of a folder; start a stack in the folder if none runs there.
 
+    End the command if the folder cannot be used, or if the stack does not start.
+
     Args:
         data: the folder; None takes the configured servers, or `DEFAULT_DATA` without a configured NATS
             server.
