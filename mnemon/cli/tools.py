@@ -8,7 +8,7 @@ import typer
 
 
 class ToolDialect(StrEnum):
-    """Formats of tool definitions, by provider."""
+    """Formats of tool definitions: those of three providers, and that of MCP."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show streams, the lag of each consumer, versions, health and the work of language models.
 
-    If messages are pending, the command samples the consumers twice and reports their rate, the time until
-    they catch up and those that fall behind. A consumer that falls behind is a warning, not a problem.
+    If messages wait, the command samples the consumers for up to about two seconds, and reports their rate,
+    the time until they catch up and those that fall behind. A consumer that falls behind is a warning, not a
+    problem.
 
     Windows are ranges of conversations that are to be read for facts: due, waiting for a retry, in batches of
     a provider, or given up. Background work of a tenant that is out of budget waits for the next day (UTC).

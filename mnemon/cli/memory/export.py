@@ -55,8 +55,8 @@ def jsonl(
     """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
     sources, summaries, profile fields, tasks and documents.
 
-    The export leaves out content that was cleared, forgotten or erased. The file appears when the export is
-    complete.
+    The export leaves out what was cleared, removed or erased, and facts that were forgotten or evicted, or
+    have expired. The file appears when the export is complete.
 
     Exits with code 1 if mnemon keeps nothing of the named user or tenant.
 

@@ -1,4 +1,4 @@
-"""Command `mnemon up`: start servers, consumers and admin page on this machine."""
+"""Command `mnemon up`: start servers, consumers, admin page and gateway on this machine."""
 
 import time
 from collections.abc import AsyncIterator
