@@ -54,6 +54,8 @@ def jsonl(
 
     A repeated import adds nothing; an interrupted import continues where it stopped.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
     from mnemon.operations.imports.jsonl import JsonLinesReader
@@ -88,6 +90,8 @@ def telegram(
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
     from mnemon.operations.imports.telegram import TelegramReader
@@ -107,6 +111,8 @@ def openai(
     options: ImportOptions,
 ) -> None:
     """Import conversations.json of a ChatGPT export, the oldest conversation first.
+
+    Exits with code 1 if a record is refused.
 
     Example: `mnemon import openai conversations.json --tenant acme --user u42`
     """
@@ -259,6 +265,8 @@ def markdown(
     accepts it, and the user has no facts from other sources. Otherwise, the fact is proposed like any other
     fact, and may be refused or merged into another fact.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon import markdown data/memory --tenant acme --rewrite`
     """
     from mnemon.operations.imports.markdown import MarkdownReader
@@ -377,6 +385,8 @@ def postgres(
     options: ImportOptions,
 ) -> None:
     """Import chats from a bot's PostgreSQL database without changing the database.
+
+    Exits with code 1 if a record is refused.
 
     Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
     """

@@ -1,4 +1,4 @@
-"""Shared parts of all imports: options, a progress bar, and a report."""
+"""Shared parts of imports: options, a progress bar, and a report."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -121,7 +121,7 @@ def parse_time_zone(name: str) -> tzinfo:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options that all imports share."""
+    """Options that all imports except `locomo` share."""
 
     dry_run: DryRunOption = False
     refused: RefusedOption = None

@@ -177,7 +177,8 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     """Rebuild a generation and swap it with the live one; or, if a swap was interrupted, only complete that.
 
     Raises:
-        RebuildBlocked: another process rebuilds, or a former generation exists.
+        RebuildBlocked: another process rebuilds, a former generation exists, or another schema has the name
+            of the new generation.
     """
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
@@ -242,7 +243,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     """Compare the live generation with a generation rebuilt from the log.
 
     Raises:
-        RebuildBlocked: another process rebuilds.
+        RebuildBlocked: another process rebuilds, or another schema has the name of the new generation.
     """
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
@@ -273,7 +274,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
     """Make a snapshot as of a log position or a time; end the command if the log has no such position.
 
     Raises:
-        RebuildBlocked: another process rebuilds.
+        RebuildBlocked: another process rebuilds, or another schema has the name of the snapshot.
     """
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import find_position
