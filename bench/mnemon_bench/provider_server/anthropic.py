@@ -22,7 +22,7 @@ THOUGHTS = 3000
 """Number of tokens of thinking, unless thinking is disabled; only a larger `max_tokens` leaves an answer."""
 
 FORBIDDEN = "a weapon"
-"""Words in a request that the model refuses to answer."""
+"""Words in a request whose answer has the stop reason `refusal`."""
 
 PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
 

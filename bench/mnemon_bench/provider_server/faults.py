@@ -35,7 +35,8 @@ class HttpFault:
         seconds: delay of the response; the server does its work before the delay.
         is_half: whether only the first half of the body is sent, with the length of this half.
         is_dropped: whether the connection ends in the middle of the body.
-        body: body that replaces the body of the response; the work is done unless `status` is an error.
+        body: body that replaces the body of the response; the work is done unless `status` is an error. With
+            `is_half`, it has no effect.
         path: the fault applies only to requests whose method and path, such as `GET /v1/models`, contain
             this text.
     """

@@ -5,9 +5,8 @@ A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request
 and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create`,
 `state.batches`, `state.cancel`, `state.poll` (for each request for the status of a batch, which ends at the
 poll after `state.polls` polls) and `state.results`, which orders the lines, leaves lines out and names their
-damage. The wire format
-applies the damage `hollow` and `failed`, and that of OpenAI also `twice`; `wire.build_results_file` applies
-`cut` and `nameless`.
+damage. The wire format applies the damage `hollow` and `failed`, and that of OpenAI also `twice`;
+`wire.build_results_file` applies `cut` and `nameless`.
 
 This module does what is the same for all wire formats: it checks the key against `state.key`, applies the
 fault of a request, and answers 404 to an unknown path and 400 to a body for which the route raises
