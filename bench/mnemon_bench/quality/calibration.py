@@ -74,7 +74,7 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
         F1, and as `precise` the lowest threshold from which precision is at least `PRECISION`, or None.
         `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
-        this precision in every language.
+        this precision in every language or, if none does in a language, that none of its pairs exceeds.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
