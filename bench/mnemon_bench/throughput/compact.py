@@ -30,7 +30,7 @@ USER = "talker"
 KEY_FACTS = 8
 
 GROWN = 20
-"""Number of messages at which a conversation begins to have summaries."""
+"""Number of messages from which on a conversation has summaries."""
 
 TARGETS = {
     "at_most": {
