@@ -75,8 +75,9 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     """Run a command and end with its exit code.
 
-    Known errors become messages, all other errors a traceback. A fault that `end_process` reported ends the
-    command with code 3; a cancellation, as by a signal during the start, with code 0.
+    Known errors become messages, all other errors a traceback; `mnemon.__main__` explains a missing module. A
+    fault that `end_process` reported ends the command with code 3; a cancellation, as by a signal during the
+    start, with code 0.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
