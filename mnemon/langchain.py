@@ -72,16 +72,16 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         self.tools: Sequence[BaseTool] = [self._create_tool(function) for function in TOOLS.values()]
 
     async def start_conversation(self, user: str) -> int:
-        """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
+        """Begin a new conversation, as `/new` does: all earlier messages of the user are removed, facts stay.
 
-        Facts stay. Your checkpointer keeps its own messages; a model sees only the messages of the present
-        run.
+        Your checkpointer keeps its own messages; a model sees only the messages of the present run.
 
         Returns:
             The log position of the start.
 
         Raises:
             PublishFailed: the server did not confirm that the start is stored.
+            InvalidId: `user` cannot be an id.
         """
         return await self._memory.start(user, discard_previous=True)
 
@@ -131,7 +131,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish a message.
 
         Returns:
-            The log position; None if the message has no text, or if the server did not confirm it in time.
+            The log position; None if the message has no text, or if it is not known to be stored.
         """
         if not message.text:
             return None

@@ -28,7 +28,7 @@ from mnemon_infra.settings.store import write_settings
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
 LAST = 10
-"""Number of messages that each call of the case `last_ten` shows to the model."""
+"""Maximum number of messages that a call of the case `last_ten` shows to the model."""
 
 TARGETS = {"at_least": {"input_saved": 0.80}}
 
@@ -39,8 +39,8 @@ async def run(
     """Have messages read by a model behind a local server, in three ways.
 
     `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message
-    and shows the conversation so far; `last_ten` shows at most ten messages. All have the same instructions,
-    and the same server counts their tokens, one per word.
+    and shows the conversation so far; `last_ten` shows at most ten messages. All ask for facts with the same
+    instructions, and a server of the same kind counts their tokens, one per word.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
@@ -49,8 +49,9 @@ async def run(
 
     Returns:
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input
-        tokens and calls over those of `whole` and `last_ten`. `cached_share`: share of input tokens that the
-        provider had cached. `per_1000_messages`: calls and tokens of each way, and of mnemon by purpose.
+        tokens over those of `whole` and of `last_ten`, and its calls over those of `whole`. `cached_share`:
+        share of the input tokens of each way that the provider had cached. `per_1000_messages`: calls and
+        tokens of each way, and of mnemon by purpose.
     """
     messages = users * MESSAGES
     counted: dict[str, dict[str, float]] = {}

@@ -51,7 +51,7 @@ class ChatConversation:
 
     Attributes:
         failed: whether a message or a command has failed.
-        commands: the commands by name.
+        commands: the commands by name, without `/exit`.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class ChatConversation:
         if not what:
             self._report_error("Add the fact: /forget pf_001, or /forget where I live")
             return
-        # Numbers of candidates are valid only in the command that follows their list.
+        # Numbers of candidates are valid only in the next /forget.
         offered, self._candidates = self._candidates, {}
         fact_id = offered.get(what)
         if fact_id is None:

@@ -1,4 +1,4 @@
-"""Stack of a folder, started for the duration of a chat if no stack runs."""
+"""Stack of a folder in a process of its own, for the duration of `mnemon chat` or `mnemon try`."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 from mnemon_infra.process.data_folder import Endpoints
 
 LOG: Final = "chat.log"
-"""File in the folder with the output of the last stack that was started for a chat."""
+"""File in the folder with the output of the last stack that `run_stack` started."""
 
 _POLL_SECONDS: Final = 0.1
 _SHOWN_CHARACTERS: Final = 500

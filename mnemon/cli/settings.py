@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from mnemon_infra.settings.history import Revision, SettingChange
 
 app = typer.Typer(
-    no_args_is_help=True, help="Show and change run-time settings, which running processes apply at once."
+    no_args_is_help=True,
+    help="Show and change run-time settings. Running processes apply changes at once, except that of the "
+    "embedding model.",
 )
 
 SettingsTenantOption = Annotated[
@@ -68,7 +70,7 @@ def get(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the settings in force, each with its default and source.
+    """Show the settings in force, each with its default and source; with --json, the values only.
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
@@ -89,7 +91,9 @@ def set_(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change settings; running processes apply them at once.
+    """Change settings; running processes apply them at once, except the embedding model.
+
+    After a change of the embedding model, the command prints the further steps.
 
     A value is JSON, otherwise text; `null` clears a setting that has no value by default. `unset` restores
     the default. A list is set as a whole:
@@ -134,7 +138,7 @@ def unset(
 ) -> None:
     """Restore the defaults of settings.
 
-    With --tenant, the value of all tenants applies again; without it, the built-in value.
+    With --tenant, the general value applies again; without --tenant, the built-in value.
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """

@@ -8,7 +8,7 @@ import typer
 
 
 class ToolDialect(StrEnum):
-    """Formats of tool definitions, by provider."""
+    """Formats of tool definitions: those of three providers, and that of MCP."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -21,7 +21,7 @@ def tools(
         ToolDialect, typer.Option("--format", help="Format of the tools: that of a provider, or of MCP.")
     ] = ToolDialect.OPENAI,
 ) -> None:
-    """Print the memory tools as JSON, for the field `tools` of a request to a model.
+    """Print the memory tools as JSON: the field `tools` of a request to a model, or of MCP's `tools/list`.
 
     Example: `mnemon tools --format anthropic`
     """

@@ -113,7 +113,7 @@ async def _load_summaries(connection: Client, tenant: str, user: str) -> list[st
 async def _load_extracted(
     connection: Client, tenant: str, after: int
 ) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Return the new facts with their source messages, and the number of decisions by outcome."""
+    """Return the new facts, each with its first source message, and the number of decisions by outcome."""
     drawn: list[ExtractedFact] = []
     decisions: Counter[str] = Counter()
     for user in USERS:

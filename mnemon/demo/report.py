@@ -68,7 +68,11 @@ class ProposedText:
     event: Event
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the contents as JSON values.
+
+        Raises:
+            TypeError: the event is not a decision on a proposal.
+        """
         named = {"user": self.user, "text": self.text}
         match self.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):
@@ -196,7 +200,7 @@ class DemoReport:
     Attributes:
         vectors: name and version of the vector engine.
         published: events that were sent.
-        log_events: events that the log has.
+        log_events: events that the log has after the publication of the sample.
         kept: number of messages that are stored and visible, by user.
         discarded: messages that each `started` event with `discard_previous` removed.
         cleared: messages that each `cleared` event removed.

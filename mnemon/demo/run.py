@@ -65,7 +65,8 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
 
     Args:
         watcher: receives the progress.
-        model: model of the OpenAI-compatible server that the environment names; None uses rules.
+        model: model of the OpenAI-compatible server that the environment names, else of OpenAI; None uses
+            rules.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.

@@ -1,4 +1,7 @@
-"""The bare echo that `bench retrieve` compares with, in a separate process: stock nats-py, no work."""
+"""The bare echo, in a separate process: stock nats-py, no work.
+
+The benches `retrieve`, `context` and `search` compare with it.
+"""
 
 import asyncio
 import sys

@@ -22,7 +22,7 @@ def create_application() -> FastAPI:
 
 
 async def serve(descriptor: int) -> None:
-    """Serve the socket until killed, with the settings of the gateway's server."""
+    """Serve the socket until killed, with the gateway's settings for lifespan, logs and headers."""
     config = uvicorn.Config(
         create_application(),
         ws="none",

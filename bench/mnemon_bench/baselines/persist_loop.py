@@ -1,8 +1,8 @@
 """The plain loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
 
-It fetches 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`, commits
-and acknowledges. It has no conversations, watermarks, dead letters or notices; its table and indexes are
-persist's.
+It fetches up to 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`,
+commits and acknowledges. It assigns no conversations, and has no watermarks, dead letters or notices; its
+table and indexes are persist's.
 """
 
 import asyncio

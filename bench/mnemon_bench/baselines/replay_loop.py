@@ -1,6 +1,6 @@
 """The bare loop that `bench rebuild` compares with, in a separate process: stock nats-py and psycopg.
 
-It fetches a thousand events, decodes, inserts and commits them. Every event, of any kind, is a row of one
+It fetches up to 1,000 events, decodes, inserts and commits them. Every event, of any kind, is a row of one
 table with the key and the index of memory events. The loop checks nothing, sweeps nothing and records no
 progress.
 """

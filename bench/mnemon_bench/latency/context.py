@@ -168,7 +168,7 @@ def _user_name(length: int) -> str:
 
 
 async def _request_context(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
-    """Return a whole context, and the milliseconds that it took.
+    """Return the milliseconds that a whole context took, and the context.
 
     On a busy machine, a part may take longer than a context may wait: such a context is requested again.
 

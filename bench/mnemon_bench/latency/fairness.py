@@ -35,7 +35,7 @@ from mnemon_infra.settings.store import write_settings
 QUIET, FLOOD = 1, 2
 SAID_BEFORE = 100
 CALLERS = 64
-"""Number of callers that request contexts of the flooding user without a pause; admission allows fewer."""
+"""Number of callers that each request context after context of the flooding user; admission allows fewer."""
 
 REFUSED = 0.01
 """Seconds after which a refused caller repeats its request."""
@@ -63,8 +63,8 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: p99 and p50 of `context` with the flood, and p99 while a document of 1 MB of the other user
-        is indexed, each over the value of the user alone. `saved_flooded_to_alone`: time until a fact is
+        `ratios`: p99 and p50 of `context` with the flood, and p99 while a document of about 1 MB of the other
+        user is indexed, each over the value of the user alone. `saved_flooded_to_alone`: time until a fact is
         decided that is proposed after the flood, over the time without a flood. `saved_to_flood`: the same
         time over the time until all proposals of the flood are decided. `milliseconds` and `seconds`: the
         measured values.
@@ -178,7 +178,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
-    """Request contexts of the flooding user without a pause, for the duration of the block."""
+    """Request contexts of the flooding user for the duration of the block; pause only after a refusal."""
     subject = ask_subject(TENANT, user_name(FLOOD), "context")
 
     async def ask(caller: int) -> None:

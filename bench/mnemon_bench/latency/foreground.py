@@ -61,7 +61,7 @@ async def run(
     Args:
         deployment: an empty stack, already provisioned and migrated.
         users: users whose conversations are extracted in each round.
-        rounds: number of measurements of each; the percentiles are over the samples of all rounds.
+        rounds: number of measurements of each case; the percentiles are over the samples of all rounds.
         requests: requests per measurement.
         report: called with lines about the progress.
 

@@ -31,7 +31,7 @@ from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 CALLERS: Final = (1, 16)
 MESSAGES: Final = 2_000
 PAUSE: Final = 0.1
-"""Seconds between two requests of the chat: a person reads the answer, and memory reads what was said."""
+"""Seconds between two requests of the chat, as while a person reads; mnemon stores the messages meanwhile."""
 
 TARGETS: Final = {"proxy_added_first_token_ms_p50": 20.0}
 
@@ -50,7 +50,9 @@ async def run(
     chats: int = 60,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Measure publishes and `history` over HTTP and NATS, a bare route, and the proxy, interleaved.
+    """Measure publishes and `history` over HTTP, over NATS and on a bare route; then chats through the proxy.
+
+    The three ways of the publishes and of `history` are interleaved, and so are chats with and without proxy.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
@@ -61,8 +63,12 @@ async def run(
 
     Returns:
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP to the time over NATS,
-        or to that of the bare route with the same body; `..._rate` is the ratio of requests per second. Times
-        are in ms.
+        or to that of the bare route with the same body; `..._rate` is the ratio of requests per second.
+        `proxy_added_first_token_ms_p50`: time to the first token of the proxy minus that of the provider.
+        Times are in ms.
+
+    Raises:
+        RuntimeError: a request fails.
     """
     connection = await connect_deployment(deployment, name="bench")
     issued = issue_key(_TENANT)

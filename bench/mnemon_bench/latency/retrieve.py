@@ -41,6 +41,9 @@ async def run(
     Returns:
         `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. In the
         case `read`, every request misses the cache and queries the database. Times in ms, memory in bytes.
+
+    Raises:
+        RuntimeError: a request fails.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:
@@ -82,7 +85,11 @@ async def _measure_rounds(
 
 
 async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
-    """Return the median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms.
+
+    Raises:
+        RuntimeError: a request fails.
+    """
     taken: list[float] = []
     waiting = iter(range(requests))
 

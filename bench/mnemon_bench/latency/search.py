@@ -59,7 +59,7 @@ async def run(
         deployment: an empty stack, already provisioned and migrated.
         stages: the tenants to load and search in each stage.
         rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement, each with a different query.
+        requests: requests per measurement, each with a random query.
         report: called with lines about the progress.
 
     Returns:
@@ -146,14 +146,18 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
 
 
 async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
-    """Return the median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms.
+
+    Raises:
+        RuntimeError: a search fails, or finds nothing.
+    """
     taken = []
     for subject, body in requests:
         begun = time.perf_counter()
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
-            raise RuntimeError(f"{body.decode()} on {subject} has no hits: {reply.data.decode()}")
+            raise RuntimeError(f"{body.decode()} on {subject} failed or has no hits: {reply.data.decode()}")
     return percentiles(taken)
 
 

@@ -13,11 +13,11 @@ def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]
     """Count busy cores for the duration of the block; the yielded dict is filled when the block ends.
 
     Args:
-        measured: the processes to measure; they are named by number, from `process 1` on.
+        measured: child processes of this process, which are named by number, from `process 1` on.
 
-    Returns:
-        Busy cores by name: each of `measured`, the servers that this process has started, and `all` for the
-        whole machine, with everything else that runs on it.
+    Yields:
+        Busy cores by name: each of `measured`, all other child processes by program or module, and `all` for
+        the whole machine, with everything else that runs on it.
     """
     names = {process.pid: f"process {number}" for number, process in enumerate(measured, 1)}
     before, begun = _measure_seconds(names), time.perf_counter()

@@ -5,7 +5,7 @@ from statistics import median
 
 
 def percentiles(taken: Iterable[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile, rounded to three decimal places."""
+    """Return the median and the 99th percentile of one or more values, rounded to three decimal places."""
     ordered = sorted(taken)
     return round(ordered[len(ordered) // 2], 3), round(ordered[len(ordered) * 99 // 100], 3)
 

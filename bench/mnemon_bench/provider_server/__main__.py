@@ -14,10 +14,13 @@ def main() -> None:
     )
     parser.add_argument("--key", help="Only API key that the server accepts. Default: any key.")
     parser.add_argument(
-        "--seconds", type=float, default=0, help="Seconds that the model takes for each answer. Default: 0."
+        "--seconds",
+        type=float,
+        default=0,
+        help="Seconds that the model takes for each answer outside of batches. Default: 0.",
     )
     parser.add_argument(
-        "--polls", type=int, default=2, help="Number of polls after which a batch ends. Default: 2."
+        "--polls", type=int, default=2, help="Number of polls that find a batch running. Default: 2."
     )
     parser.add_argument(
         "--no-batches", action="store_true", help="Serve no batches, as Ollama does. Default: serve batches."

@@ -39,7 +39,7 @@ class ReceivedRequest(NamedTuple):
 
 
 class Liked(NamedTuple):
-    """A fact in a text, with the number of its line, or else of the last numbered line before it."""
+    """A fact in a text, with the number of its line, or else of the last numbered line before it, or None."""
 
     number: int | None
     text: str

@@ -22,7 +22,7 @@ THOUGHTS = 3000
 """Number of tokens of thinking, unless thinking is disabled; only a larger `max_tokens` leaves an answer."""
 
 FORBIDDEN = "a weapon"
-"""Words in a request that the model refuses to answer."""
+"""Words in a request whose answer has the stop reason `refusal`."""
 
 PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
 
@@ -248,7 +248,7 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
 
 
 def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
-    """Count lines by result. A line that is left out of the results counts as `processing`."""
+    """Count lines by result. A line that is left out, or is in a failed batch, counts as `processing`."""
     done = state.results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done

@@ -29,12 +29,14 @@ class HttpFault:
     """Fault in the response to one HTTP request.
 
     Attributes:
-        status: HTTP status of an error that replaces the work of the request; 200 means no error.
-        retry_after: value of the header `Retry-After`, in seconds.
+        status: HTTP status of an error that replaces the work of the request; 200 means no error. With an
+            error, `seconds`, `is_half` and `is_dropped` have no effect.
+        retry_after: value of the header `Retry-After` of an error, in seconds.
         seconds: delay of the response; the server does its work before the delay.
         is_half: whether only the first half of the body is sent, with the length of this half.
         is_dropped: whether the connection ends in the middle of the body.
-        body: body that replaces the body of the response; the work is done unless `status` is an error.
+        body: body that replaces the body of the response; the work is done unless `status` is an error. With
+            `is_half`, it has no effect.
         path: the fault applies only to requests whose method and path, such as `GET /v1/models`, contain
             this text.
     """

@@ -38,7 +38,7 @@ def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequ
         raise UnsupportedParameter("response_format", f"'response_format' of type {kind} is not supported")
     said = "".join(message["content"] for message in body["messages"])
     if kind == "json_object" and "JSON" not in said:
-        raise UnsupportedParameter("messages", "'messages' must contain the word 'json' in some form")
+        raise UnsupportedParameter("messages", "'messages' must contain the word 'JSON'")
     instructions = "".join(
         message["content"] for message in body["messages"] if message["role"] in ("system", "developer")
     )
@@ -74,7 +74,7 @@ def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> di
 
 
 def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """Return a completion as server-sent events, one for each word of the answer."""
+    """Return a completion as server-sent events: one for each word of the answer, and those around them."""
     whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [

@@ -3,10 +3,10 @@
 A wire format is a module of this package with `ROUTES: Sequence[Route]`, which is added to `ROUTES` below.
 A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,
 and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create`,
-`state.batches`, `state.cancel`, `state.poll` (for each request about a batch, which ends after `state.polls`
-polls) and `state.results`, which orders the lines, leaves lines out and names their damage. The wire format
-applies the damage `hollow` and `failed`, and that of OpenAI also `twice`; `wire.build_results_file` applies
-`cut` and `nameless`.
+`state.batches`, `state.cancel`, `state.poll` (for each request for the status of a batch, which ends at the
+poll after `state.polls` polls) and `state.results`, which orders the lines, leaves lines out and names their
+damage. The wire format applies the damage `hollow` and `failed`, and that of OpenAI also `twice`;
+`wire.build_results_file` applies `cut` and `nameless`.
 
 This module does what is the same for all wire formats: it checks the key against `state.key`, applies the
 fault of a request, and answers 404 to an unknown path and 400 to a body for which the route raises

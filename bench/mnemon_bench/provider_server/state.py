@@ -55,7 +55,7 @@ class ProviderBatch:
         format: the wire format of the request that created the batch.
         given: fields that the wire format stores with the batch, such as names and metadata.
         created_at: time of the creation, in seconds since 1970; a test may change it.
-        polls: number of further polls before the batch ends.
+        polls: number of further polls that find the batch running.
         done: number of lines with an answer, counted from the first line.
         results: lines of the results; None until a client asks for the results.
     """
@@ -78,7 +78,7 @@ class ProviderState:
     Attributes:
         key: the correct key; None accepts any.
         seconds: seconds that the model takes to answer a request; batches have no such delay.
-        polls: number of polls before a batch ends.
+        polls: number of polls that find a batch running; the next poll ends the batch.
         has_batches: if false, the paths of batches do not exist, as with Ollama.
         formats: formats of answers that a request may ask for.
         untaken: parameters that OpenAI's wire format refuses.

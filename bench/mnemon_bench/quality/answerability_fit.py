@@ -2,10 +2,11 @@
 
     uv run python -m mnemon_bench.quality.answerability_fit DATA [DATA ...] [--write]
 
-Each DATA is a folder of conversations in the LoCoMo format. Two logistic regressions separate questions that
-the messages answer from questions that they do not answer. The one by topic learns from questions about other
-conversations of the same set; the one by speaker from adversarial questions, which ask one person about the
-words of another. Every data set has the same weight. Cross-validation leaves out one conversation at a time.
+Each DATA is a file or a folder of conversations in the LoCoMo format. Two logistic regressions separate
+questions that the messages answer from questions that they do not answer. The one by topic learns from
+questions about other conversations of the same set; the one by speaker from adversarial questions, which ask
+one person about the words of another. Every data set has the same weight. Cross-validation leaves out one
+conversation at a time.
 """
 
 import argparse

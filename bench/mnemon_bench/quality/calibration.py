@@ -74,7 +74,7 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
         F1, and as `precise` the lowest threshold from which precision is at least `PRECISION`, or None.
         `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
-        this precision in every language.
+        this precision in every language or, if none does in a language, that none of its pairs exceeds.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -145,7 +145,8 @@ def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
 def _recommend(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
     """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
-    If no threshold of a language is precise enough, the threshold is one that no pair exceeds.
+    `duplicate` is not below `update`. If no threshold of a language is precise enough, the threshold is one
+    that no pair exceeds.
     """
     update, duplicate = 0.0, 0.0
     for _, rows in _by_language(pairs):

@@ -37,7 +37,9 @@ PARAPHRASES: Final = {"en": 0.45, "ru": 0.25}
 """Minimum share of pairs labelled `same` that are merged without a language model, by language."""
 
 UPDATES: Final = 0.6
-"""Minimum share of pairs labelled `update` in which the newer fact replaces the older fact."""
+"""Minimum share of pairs labelled `update` in which the newer fact replaces the older one without a language
+model.
+"""
 
 ANSWERED: Final = 0.9
 """Minimum share of undecided pairs labelled `same` or `update` that are merged after a model has answered."""

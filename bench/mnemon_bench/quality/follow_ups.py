@@ -3,8 +3,8 @@
     uv run python -m mnemon_bench.quality.follow_ups [DATA ...]
 
 The follow-ups of `follow_ups.json` ask about the Russian conversation that mnemon ships. Each DATA is a
-folder of conversations in the LoCoMo format. Its questions depend on no other message: each is asked alone,
-and after an unrelated question about the same conversation, which should not change the recall.
+file or a folder of conversations in the LoCoMo format. Its questions depend on no other message: each is
+asked alone, and after an unrelated question about the same conversation, which should not change the recall.
 """
 
 import argparse

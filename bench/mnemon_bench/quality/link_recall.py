@@ -2,8 +2,8 @@
 
     uv run python -m mnemon_bench.quality.link_recall DATA [DATA ...]
 
-Each DATA is a folder of conversations in the LoCoMo format. Their messages are ranked as if they were facts
-of equal importance and age. The search runs in this process, without a server.
+Each DATA is a file or a folder of conversations in the LoCoMo format. Their messages are ranked as if they
+were facts of equal importance and age. The search runs in this process, without a server.
 """
 
 import argparse

@@ -2,11 +2,12 @@
 
     uv run python -m mnemon_bench.quality.ranking_fit DATA [DATA ...] [--write]
 
-Each DATA is a folder of conversations in the LoCoMo format. The candidates are computed in this process,
-with the same vectors and term weights as in the engine, so that a fit takes seconds and needs no server. The
-weights maximise the likelihood of the labelled messages under a softmax over all messages of a question
-(listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise Approach"), with an
-L2 penalty. Every data set counts the same, and cross-validation leaves out one conversation at a time.
+Each DATA is a file or a folder of conversations in the LoCoMo format. The candidates are computed in this
+process, with the same vectors and term weights as in the engine, so that a fit takes seconds and needs no
+server. The weights maximise the likelihood of the labelled messages under a softmax over all candidates of a
+question (listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise
+Approach"), with an L2 penalty. Every data set counts the same, and cross-validation leaves out one
+conversation at a time.
 """
 
 import argparse
@@ -64,7 +65,7 @@ class Labelled(NamedTuple):
 
 
 def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
-    """Yield the questions of a data set with the features of their candidates."""
+    """Yield the questions of a data set that have an answer, with the features of their candidates."""
     search = InProcessSearch(data)
     for question in data.questions:
         if question.category != ADVERSARIAL:

@@ -71,7 +71,7 @@ _TURN: Final = re.compile(r"D\d+:\d+")
 
 
 class LabelledQuestion(NamedTuple):
-    """A question, its user, and the ids of the turns that hold the answer."""
+    """A question, its user and category, and the ids of the turns that hold the answer."""
 
     user: str
     text: str
@@ -175,7 +175,7 @@ def load_dialogue() -> Data:
 
 
 def load_data(path: Path) -> Data:
-    """Load a file, or all files of a folder.
+    """Load a file, or all `*.json` files of a folder.
 
     Raises:
         OSError: a file cannot be read.

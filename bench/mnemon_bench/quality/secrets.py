@@ -36,8 +36,8 @@ def read_sentences(path: Path) -> list[LabelledSentence]:
     """Read the sentences of a file, one JSON object per line.
 
     Raises:
-        InvalidSentences: the file cannot be read, a line is not a sentence, or a language lacks one of the
-            labels.
+        InvalidSentences: the file cannot be read, has no sentences, or has a line that is not a sentence; or
+            a language lacks one of the labels.
     """
     sentences = read_lines(path, LabelledSentence, InvalidSentences)
     if not sentences:

@@ -64,6 +64,7 @@ async def run(
 
     Raises:
         ValueError: the run is too short for a trend.
+        ExceptionGroup: an operation of the load failed with an error that `SoakLoad` does not count.
     """
     seconds = hours * 3600
     async with AsyncExitStack() as ends:

@@ -78,9 +78,12 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
 
 
 def find_trends(samples: Sequence[Mapping[str, float]]) -> list[Trend]:
-    """Return the trend of each series of the samples; each sample has its time as `seconds`.
+    """Return the trend of each series that has an allowance; each sample has its time as `seconds`.
 
     A series has the value 0 in a sample that lacks it.
+
+    Raises:
+        ValueError: fewer than two samples come after the warm-up.
     """
     names = sorted({name for sample in samples for name in sample} - {"seconds"})
     seconds = [sample["seconds"] for sample in samples]

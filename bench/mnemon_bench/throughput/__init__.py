@@ -1,1 +1,1 @@
-"""Benchmarks of events per second."""
+"""Benchmarks of events per second, and of a growing conversation."""

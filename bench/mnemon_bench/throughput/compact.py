@@ -30,7 +30,7 @@ USER = "talker"
 KEY_FACTS = 8
 
 GROWN = 20
-"""Number of messages at which a conversation begins to have summaries."""
+"""Number of messages from which on a conversation has summaries."""
 
 TARGETS = {
     "at_most": {
@@ -65,14 +65,15 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: final length of the conversation, in messages.
+        messages: final length of the conversation, in messages; at least `GROWN`.
         step: number of messages between two contexts.
         report: called with lines about the progress.
 
     Returns:
         `growth`: the `Stage` after each step. `most_tokens` and `most_summaries`: maxima over all stages.
         `fewest_tokens_when_grown`: minimum over the stages from `GROWN` messages on. `gaps` and `overlaps`:
-        numbers of gaps and of overlaps between the ranges of neighbouring summaries.
+        numbers of gaps and of overlaps between the ranges of neighbouring summaries. `ratios`:
+        `last_to_first_grown`, the tokens of the last stage over those of the first from `GROWN` messages on.
 
     Raises:
         RuntimeError: a context fails.

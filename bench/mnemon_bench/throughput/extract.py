@@ -47,7 +47,7 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both models, interleaved with a bare loop that sends the same windows to the model.
+    """Measure each model, interleaved with a bare loop that sends as many windows of the same length to it.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.

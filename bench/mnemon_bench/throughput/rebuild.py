@@ -35,7 +35,7 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned.
-        events: events of all kinds in the log, of a thousand users.
+        events: number of generated events in the log, of a thousand users.
         rounds: number of measurements of each case; the figures are medians.
         report: called with lines about the progress.
 
@@ -43,8 +43,9 @@ async def run(
         `ratios`: `rebuild` is the rate of a replay, including the creation of tables and the sweep, over the
         bare loop's. `memory` is the replay's resident memory after all events over that after a tenth of
         them. `vector_memory` is the same ratio of anonymous memory (without mapped files) for `rebuild
-        --verify`, which makes vectors, too. `differences`, `model_calls`: number of differences that `rebuild
-        --verify` finds, and of its model calls. Rates in events/s, memory in bytes.
+        --verify`, which makes vectors, too. `differences`: number of differences that `rebuild --verify`
+        finds. `model_calls`: number of events that it adds to the log, as a call of a language model would.
+        Rates in events/s, memory in bytes.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:

@@ -45,6 +45,9 @@ async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
         The command's result, with `seconds`, the peak `anonymous_bytes` of its process, and `model_calls`:
         the number of events that it adds to the log. Anonymous memory is resident memory without mapped
         files, which the system may drop at any time.
+
+    Raises:
+        RuntimeError: the command printed no result.
     """
     connection = await connect_deployment(deployment, name="bench")
     async with connection:

@@ -10,7 +10,10 @@ IDLE_SECONDS: Final = 2.0
 
 
 class TimedAnswer(NamedTuple):
-    """An answer, and the times from the request to its first byte of content and to its end, in ms."""
+    """An answer, with the times in ms from the request to its first chunk (`first`) and to its end (`whole`).
+
+    An answer with a `Content-Length` counts as one chunk.
+    """
 
     status: int
     body: bytes

@@ -58,7 +58,11 @@ async def _discard_output(output: asyncio.StreamReader) -> None:
 
 @asynccontextmanager
 async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
-    """Run consumers in one separate process for the duration of the block."""
+    """Run consumers in one separate process for the duration of the block.
+
+    Raises:
+        RuntimeError: the process ended before the consumers ran.
+    """
     async with spawn_server("mnemon_bench.workers.consumers", deployment.to_json(), *names) as process:
         yield process
 
@@ -82,7 +86,11 @@ async def run_module(module: str, *arguments: str) -> dict[str, float]:
 async def drain_log(
     deployment: Deployment, consumer: str, last_seq: int, workers: int = 1
 ) -> dict[str, float]:
-    """Have workers of a consumer handle the log up to a position; return `seconds` and `resident_bytes`."""
+    """Have workers of a consumer handle the log up to a position; return `seconds` and `resident_bytes`.
+
+    Raises:
+        RuntimeError: the process of the workers failed.
+    """
     arguments = deployment.to_json(), consumer, str(last_seq), str(workers)
     return await run_module("mnemon_bench.workers.drain", *arguments)
 

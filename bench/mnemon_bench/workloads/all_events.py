@@ -1,4 +1,7 @@
-"""Generated events of all kinds, in realistic proportions; the same seed gives the same events."""
+"""Generated events of most kinds, in realistic proportions; the same seed gives the same events.
+
+There are no proposed facts and no erasures.
+"""
 
 import json
 import random

@@ -31,7 +31,7 @@ def user_name(number: int) -> str:
 
 
 def make_message(speaker: int, number: int) -> MessageV1:
-    """Return a message of a user's conversation, of about 150 characters."""
+    """Return a message of a user's conversation, of about 100 characters."""
     about = speaker * 1000 + number * 2
     text = f"{make_fact(about)}. {make_question(about + 1)}"
     if number % TELLING == 0:

@@ -1,4 +1,4 @@
-"""Generated messages of a thousand users, with ids and about a hundred bytes each."""
+"""Generated messages of a thousand users, with ids and about 130 bytes each."""
 
 import asyncio
 from uuid import uuid4
@@ -12,7 +12,7 @@ _WORDS = ("about", "the", "weather,", "the", "children,", "a", "recipe,", "the",
 
 
 def make_body(number: int) -> bytes:
-    """Return the body of a message, of about a hundred bytes."""
+    """Return the body of a message, of about 130 bytes."""
     words = " ".join(_WORDS[(number * 7 + offset) % len(_WORDS)] for offset in range(12))
     return b'{"role":"user","content":"%d: %b","sent_at":"2026-11-21T10:00:00Z"}' % (number, words.encode())
 
@@ -23,7 +23,11 @@ def make_subject(number: int) -> str:
 
 
 async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
-    """Append messages to the log, in atomic batches, and return the last position of the log."""
+    """Append messages to the log, in atomic batches, and return the last position of the log.
+
+    Raises:
+        RuntimeError: the log has fewer positions than `messages` afterwards.
+    """
     last = b"{}"
     for start in range(first, first + messages, BATCH):
         batch = uuid4().hex

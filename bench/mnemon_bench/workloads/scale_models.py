@@ -63,7 +63,8 @@ async def prepare_conversations(
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
     """Yield a function that runs a number of processes of a consumer over new conversations.
 
-    It returns conversations per second, and busy cores by name. A local server takes the place of the model.
+    The function returns conversations per second, and busy cores by name. It raises RuntimeError if the
+    consumer handles another number of conversations. A local server takes the place of the model.
     """
     compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
     stream_context = connection.jetstream()
@@ -79,7 +80,11 @@ async def prepare_conversations(
             await asyncio.sleep(0.05)
 
     async def wait_until_empty(number: int) -> float:
-        """Resume the consumer, and return the seconds until a number of conversations is handled."""
+        """Resume the consumer, and return the seconds until a number of conversations is handled.
+
+        Raises:
+            RuntimeError: the consumer handled another number, or not all within `LIMIT`.
+        """
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)

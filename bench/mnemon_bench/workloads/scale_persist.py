@@ -20,9 +20,9 @@ from mnemon_infra.config import Deployment
 async def prepare_messages(
     connection: Client, deployment: Deployment, messages: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
-    """Fill the log; yield a function in which a number of processes write the log into new tables.
+    """Empty and fill the log; yield a function that has a number of processes write the log into new tables.
 
-    It returns messages per second, and busy cores by name.
+    The function returns messages per second, and busy cores by name.
     """
     stream_context = connection.jetstream()
     await stream_context.purge_stream(LOG)

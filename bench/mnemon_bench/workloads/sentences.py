@@ -93,7 +93,7 @@ DIFFERENT = TOPICS * 20**3
 
 
 def make_fact(number: int) -> str:
-    """Return a fact of about 60 characters."""
+    """Return a fact of about 65 characters."""
     return _filled(number, is_question=False)
 
 

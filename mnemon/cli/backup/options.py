@@ -34,6 +34,7 @@ def open_repository(
     Raises:
         KeyUnusable: a key or the passphrase file is invalid or cannot be read.
         StoreUnavailable: the location cannot be used.
+        ModuleNotFoundError: pyrage or obstore, which keys or a bucket need, is not installed.
     """
     from mnemon.operations.backup.encryption import choose_cipher
     from mnemon.operations.backup.repository import BackupRepository

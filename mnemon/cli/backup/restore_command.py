@@ -168,7 +168,11 @@ async def _read_erasures(backup: "Backup", register: str | None) -> "LaterErasur
 async def _open_target(
     request: _RestoreRequest, backup: "Backup", configured: "Deployment"
 ) -> "AsyncIterator[tuple[Deployment, Client, RestoredLogins]]":
-    """Open the servers to restore into: the deployment, a connection as operator, and the logins."""
+    """Open the servers to restore into: the deployment, a connection as operator, and the logins.
+
+    End the command if a server is not configured, if --data comes with configured servers, or if a stack runs
+    in the folder.
+    """
     from mnemon.operations.restore.logins import require_closed, restore_folder_logins, restore_login_file
     from mnemon_infra.broker.connection import connect, connect_deployment
     from mnemon_infra.embedded.logins import FolderLogins

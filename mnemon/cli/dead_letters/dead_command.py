@@ -59,7 +59,10 @@ class LetterOptions:
     ] = None
     user: Annotated[
         str | None,
-        typer.Option(help="Select only dead letters of users with this id, in any tenant. Default: all."),
+        typer.Option(
+            help="Select only dead letters of users with this id, in any tenant unless --tenant is given. "
+            "Default: all."
+        ),
     ] = None
     since: Annotated[
         datetime | None,
@@ -123,10 +126,11 @@ def redrive(
 
     Each event is published again under its original id and takes a new position at the end of the log. If
     the database already has a row of the event, only the letter is deleted. An event that still cannot be
-    handled becomes a dead letter again. For a window that `extract` gave up, `extract` asks a model once
-    more.
+    handled becomes a dead letter again. A trigger is published again too. For a window that `extract` gave
+    up, `extract` asks a model once more.
 
-    Exits with code 1 if a letter cannot be redriven or you do not confirm, 2 if no letter has a given id.
+    Exits with code 1 if a letter cannot be redriven or you do not confirm, 2 if no letter has a given id or
+    there is no terminal on which to confirm.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -147,10 +151,11 @@ def drop(
 ) -> None:
     """Delete dead letters for good, and delete from the log the events that `persist` could not handle.
 
-    If rows exist for the event, for example since a newer version rebuilt all rows, or if another consumer
-    could not handle it, only the letter is deleted.
+    Only the letter is deleted if the database has a row of the event, for example since a newer version
+    rebuilt all rows; if events of this name have no rows; or if another consumer could not handle the event.
 
-    Exits with code 1 if you do not confirm, 2 if no dead letter has a given id.
+    Exits with code 1 if you do not confirm, 2 if no dead letter has a given id, or if there is no terminal on
+    which to confirm.
 
     Example: `mnemon dead drop 17 18`
     """
@@ -229,7 +234,8 @@ async def _confirm_ids(
 ) -> "list[int] | None":
     """Return the ids of the chosen letters: given ids in their order, or those of a filter oldest first.
 
-    Return None if the operator does not confirm. End the command if a named letter does not exist.
+    Return None if the operator does not confirm. End the command if a named letter does not exist, or if
+    there is no terminal on which to confirm.
     """
     from mnemon_infra.broker.dead_letters.listing import read_letters
 
@@ -309,7 +315,7 @@ async def _drop_letters(
 
 @asynccontextmanager
 async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
-    """Yield a function that looks up whether the database has a row of an event."""
+    """Yield a function that looks up whether the database has a row of an event; see `IsApplied`."""
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.row_positions import is_applied
 

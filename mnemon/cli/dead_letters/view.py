@@ -12,7 +12,7 @@ from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
-"""Maximum number of characters of a cell of the table; `mnemon dead show` prints all characters."""
+"""Number of characters after which a cell of the table is cut off; `mnemon dead show` prints all of them."""
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:
@@ -55,7 +55,14 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
-    """Show a letter in full. `original` is its event; None if the log does not have it."""
+    """Show a letter in full.
+
+    Args:
+        letter: the dead letter.
+        original: the event that the letter is about; None if the log does not have it, or if the letter is
+            about a trigger or an answer.
+        as_json: print one JSON value instead of text.
+    """
     found = summarize_letter(letter) | {
         "headers": dict(letter.headers),
         "left_out": letter.left_out,
@@ -92,7 +99,10 @@ def _format_cell(value: str) -> str:
 
 
 def _replace_unprintable(text: str) -> str:
-    """Replace control characters: text from outside must not control the terminal."""
+    """Replace unprintable characters other than tab and newline.
+
+    Text from outside must not control the terminal.
+    """
     return "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
     )

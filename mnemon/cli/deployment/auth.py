@@ -46,6 +46,8 @@ def tenant(
     """Create a login for a tenant's bots, which can publish and send requests for that tenant only.
 
     The password is shown once. Run the command again to replace the password; the former one stops working.
+    With --file, the change takes effect when you have run `nats-server --signal reload` twice. If a folder
+    had no logins, its NATS server requires one from its next start on.
 
     Example: `mnemon auth tenant acme --data ./memory`
     """
@@ -62,7 +64,8 @@ def tenant(
 def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for consumers, such as those of `mnemon run`; `mnemon up` has its own.
 
-    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
+    With --data, the command shows the login that the folder has, and creates logins if the folder has none.
+    With --file, each run replaces the password.
 
     Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
     """
@@ -73,7 +76,8 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for the HTTP gateway, such as that of `mnemon gateway`; `mnemon up` has its own.
 
-    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
+    With --data, the command shows the login that the folder has, and creates logins if the folder has none.
+    With --file, each run replaces the password.
 
     Example: `mnemon auth gateway --file /etc/nats/mnemon.conf`
     """
@@ -84,7 +88,8 @@ def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOpt
 def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
     """Create a login for an operator with all permissions, for example for `mnemon provision`.
 
-    With --data, the command shows the login that the folder has. With --file, each run replaces the password.
+    With --data, the command shows the login that the folder has, and creates logins if the folder has none.
+    With --file, each run replaces the password.
 
     Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
     """
@@ -199,7 +204,11 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
 
 @contextmanager
 def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
-    """Open the logins of a folder or of a file for changes."""
+    """Open the logins of a folder or of a file for changes.
+
+    End the command if the file is not of `mnemon auth` or cannot be written, or if an id in the block is
+    invalid.
+    """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import NotOurs
     from mnemon_infra.embedded.logins import FolderLogins, edit_authorization

@@ -26,7 +26,7 @@ def batches(
         str,
         typer.Option(
             metavar="STATE",
-            help="Show only batches in this state: open, completed or failed; or all batches.",
+            help="State of the batches to show: open, completed or failed; `all` shows every batch.",
         ),
     ] = "all",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of batches to show.")] = 20,
@@ -35,7 +35,7 @@ def batches(
         typer.Option(
             metavar="TIME",
             help="Show only batches that were created before this time, such as "
-            "2026-11-21T10:00:00Z; a time without an offset is UTC.",
+            "2026-11-21T10:00:00Z; a time without an offset is UTC. Default: all batches.",
         ),
     ] = None,
     data: DataOption = None,

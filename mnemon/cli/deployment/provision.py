@@ -1,4 +1,4 @@
-"""Command `mnemon provision`: create or update streams, consumers and buckets."""
+"""Command `mnemon provision`: create or update streams, durables and buckets."""
 
 import json
 from dataclasses import asdict
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
 
 _STATES: Final = {"created": "missing", "updated": "different", "unchanged": "unchanged"}
-"""Word of `--check` for each change that provisioning would make."""
+"""Word that `--check` shows for each action of provisioning."""
 
 
 def provision(
@@ -31,7 +31,7 @@ def provision(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create or update streams, consumers and buckets on the NATS server.
+    """Create or update streams, durables (consumers of NATS) and buckets on the NATS server.
 
     The command changes nothing that is up to date: run it at every upgrade.
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show streams, the lag of each consumer, versions, health and the work of language models.
 
-    If messages are pending, the command samples the consumers twice and reports their rate, the time until
-    they catch up and those that fall behind. This is a warning, not an error.
+    If messages wait, the command samples the consumers for up to about two seconds, and reports their rate,
+    the time until they catch up and those that fall behind. A consumer that falls behind is a warning, not a
+    problem.
 
     Windows are ranges of conversations that are to be read for facts: due, waiting for a retry, in batches of
-    a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
+    a provider, or given up. Background work of a tenant that is out of budget waits for the next day (UTC).
 
     Exits with code 0 if the system is healthy, 1 if there is a problem, 3 if a server does not answer.
 

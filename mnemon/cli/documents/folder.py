@@ -1,4 +1,4 @@
-"""Action of `mnemon document add DIR`: reads a folder, and sends new and changed files."""
+"""Action of `mnemon document add DIR`: reads a folder, and sends its changes."""
 
 import asyncio
 from collections import Counter
@@ -46,7 +46,11 @@ class _FolderReading:
 
 
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCode:
-    """Index the new and changed files of a folder, and remove the documents of missing files."""
+    """Index the new and changed files of a folder, and remove the documents of missing files.
+
+    With `dry_run`, only show these changes. End the command if there are no files, if most documents would be
+    removed, or if the memory refuses a request or does not answer.
+    """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
@@ -102,7 +106,7 @@ def _read_folder(request: FolderRequest) -> _FolderReading:
 async def _send_changes(
     memory: "MemoryClient", request: FolderRequest, reading: _FolderReading, changes: "FolderChanges"
 ) -> int:
-    """Send the changes; return the log position as of which searches find all changes."""
+    """Send the changes; return the log position as of which searches find all changes, 0 without changes."""
     turn = asyncio.Semaphore(CONCURRENCY)
     last = 0
     to_index = [*changes.added, *changes.changed]

@@ -54,6 +54,8 @@ def jsonl(
 
     A repeated import adds nothing; an interrupted import continues where it stopped.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
     from mnemon.operations.imports.jsonl import JsonLinesReader
@@ -88,6 +90,8 @@ def telegram(
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
     from mnemon.operations.imports.telegram import TelegramReader
@@ -107,6 +111,8 @@ def openai(
     options: ImportOptions,
 ) -> None:
     """Import conversations.json of a ChatGPT export, the oldest conversation first.
+
+    Exits with code 1 if a record is refused.
 
     Example: `mnemon import openai conversations.json --tenant acme --user u42`
     """
@@ -136,7 +142,7 @@ def locomo(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
+    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and a time.
 
     A repeated import of a file does not change memory.
 
@@ -252,12 +258,14 @@ def markdown(
     *,
     options: ImportOptions,
 ) -> None:
-    """Import facts, data and tasks from Markdown, one per line.
+    """Import facts, profile fields and tasks from Markdown, one per line.
 
     The line of a fact is `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`; the marks in brackets
     are optional. A fact keeps its id if the line has an id, a tier and an importance, the default policy
     accepts it, and the user has no facts from other sources. Otherwise, the fact is proposed like any other
     fact, and may be refused or merged into another fact.
+
+    Exits with code 1 if a record is refused.
 
     Example: `mnemon import markdown data/memory --tenant acme --rewrite`
     """
@@ -286,7 +294,10 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
 
 
 def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
-    """Return the owner of each file. End the command if a file cannot be rewritten."""
+    """Return the owner of each file.
+
+    End the command if no tenant is given, a file has one tier only or names no user, or a backup exists.
+    """
     from mnemon.operations.imports.markdown import parse_path
     from mnemon.operations.imports.normalised_files import get_backup_path
 
@@ -375,6 +386,8 @@ def postgres(
 ) -> None:
     """Import chats from a bot's PostgreSQL database without changing the database.
 
+    Exits with code 1 if a record is refused.
+
     Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
     """
     from mnemon.operations.imports.postgres import RowReader
@@ -387,7 +400,10 @@ def postgres(
 async def _read_records(
     dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
 ) -> "AsyncIterator[ImportRecord]":
-    """Yield the records of the tables. End the command if the tables do not exist."""
+    """Yield the records of the tables.
+
+    End the command if the database does not answer, a table or a column is missing, or no user is named.
+    """
     from mnemon.operations.imports.records import NotReadable
     from mnemon_infra.database.messages.external_chats import (
         ChatLogs,

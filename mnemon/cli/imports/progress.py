@@ -1,4 +1,4 @@
-"""Shared parts of all imports: options, a progress bar, and a report."""
+"""Shared parts of imports: options, a progress bar, and a report."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -121,7 +121,7 @@ def parse_time_zone(name: str) -> tzinfo:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options that all imports share."""
+    """Options that all imports except `locomo` share."""
 
     dry_run: DryRunOption = False
     refused: RefusedOption = None
@@ -137,11 +137,13 @@ class ImportOptions:
     ) -> NoReturn:
         """Import records, or count them with `--dry-run`; show the report and end the command.
 
+        The exit code is 1 if a record was refused.
+
         Args:
             records: the records.
             tenant: tenant of records that name no tenant.
             files: the files that have the records, to show the progress.
-            after: function that is called after the import.
+            after: function that is called after the import, but not with `--dry-run`.
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
         deployment = None if self.dry_run else require_deployment(self.data, *needed)
@@ -182,7 +184,10 @@ async def _import_records(
 
 @contextmanager
 def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
-    """Yield a report, which writes refused records to the file `refused` if given."""
+    """Yield a report, which writes refused records to the file `refused` if given.
+
+    End the command if the file cannot be written.
+    """
     from mnemon.operations.imports.report import ImportReport, format_refused
 
     if refused is None:

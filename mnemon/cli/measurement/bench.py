@@ -145,7 +145,7 @@ def _load_conversations(path: Path | None) -> "Data":
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
-    """Measure the detection of secrets, without servers."""
+    """Measure the detection of secrets, without servers; end the command if the file is not usable."""
     from mnemon_bench.quality import secrets
 
     try:
@@ -157,7 +157,7 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
 
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
-    """Measure the decisions of `dedupe`, without servers."""
+    """Measure the decisions of `dedupe`, without servers; end the command if the file is not usable."""
     from mnemon_bench.quality import calibration, dedupe_quality
     from mnemon_infra.models.wordllama import load_wordllama
 
@@ -172,7 +172,7 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
 
 
 async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
-    """Run the soak on temporary servers, write its samples and its plot, and report the series that grow."""
+    """Run the soak on temporary servers, write its samples and its plot, and report how each series grew."""
     from mnemon_bench.soak import run, sparkline_sheet
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import run_stack

@@ -26,7 +26,7 @@ def calibrate(
         Literal["wordllama", "openai", "fastembed"] | None,
         typer.Option(
             help="Provider of the embedding model. Default: the provider in the settings; without a "
-            "configured server, wordllama."
+            "configured NATS server, wordllama."
         ),
     ] = None,
     model: Annotated[

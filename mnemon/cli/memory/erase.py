@@ -32,14 +32,14 @@ def erase(
         typer.Option(
             "--verify",
             help="Erase nothing; count the remaining items in each store. Exits with code 1 if any item "
-            "remains, if a text has the words of --text, or if the vectors cannot be checked.",
+            "remains, if a stored text contains --text, or if the vectors cannot be checked.",
         ),
     ] = False,
     text: Annotated[
         str | None,
         typer.Option(
-            help="With --verify: words to search for in all stored texts of the user, those saved after the "
-            "erasure included."
+            help="With --verify: text to search for, as a whole and in any letter case, in all stored texts "
+            "of the user, those saved after the erasure included. Default: none."
         ),
     ] = None,
     data: DataOption = None,
@@ -47,7 +47,8 @@ def erase(
 ) -> None:
     """Erase a user, or one conversation, for good from every store, and show a receipt.
 
-    Messages that the user sends afterwards are remembered again.
+    The receipt also names what stays for a time: batches at model providers, and vectors without text in
+    generations that are not live. Messages that the user sends afterwards are remembered again.
 
     Exits with code 1 if you do not confirm, or if a store has not finished yet: the erasure then continues in
     the background.

@@ -53,10 +53,10 @@ def jsonl(
     as_json: JsonSummary = False,
 ) -> None:
     """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
-    sources, summaries, data, tasks and documents.
+    sources, summaries, profile fields, tasks and documents.
 
-    The export leaves out content that was cleared, forgotten or erased. The file appears when the export is
-    complete.
+    The export leaves out what was cleared, removed or erased, and facts that were forgotten or evicted, or
+    have expired. The file appears when the export is complete.
 
     Exits with code 1 if mnemon keeps nothing of the named user or tenant.
 
@@ -91,12 +91,12 @@ def markdown(
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
-    """Export facts, data and tasks as Markdown, for readers or for `mnemon import markdown`.
+    """Export facts, profile fields and tasks as Markdown, for readers or for `mnemon import markdown`.
 
-    A fact is written with its text, tier, importance as a word, and day of expiry; `jsonl` has all fields.
+    A fact is written with its id, tier, importance as a word, day of expiry and text; `jsonl` has all fields.
 
-    With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
-    tasks change, and removed when none of them are left. The next run continues where the last one ended.
+    With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, profile
+    or tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
     Exits with code 1 if mnemon keeps nothing of the named user or tenant. With `--follow`, the command
     instead waits until there is memory.
@@ -208,7 +208,10 @@ async def _list_owners(
 
 @contextmanager
 def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes a line. The file appears under its name when all lines are written."""
+    """Yield a function that writes a line. The file appears under its name when all lines are written.
+
+    End the command if the file cannot be written, or if the reader of standard output is gone.
+    """
     if output == Path("-"):
         yield _print_line
         with _end_on_closed_pipe():

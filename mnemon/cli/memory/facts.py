@@ -122,11 +122,11 @@ def search(
             min=0,
             max=1,
             help="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is "
-            "set, messages that probably do not answer the question are left out; 0 shows them, too.",
+            "set, messages that probably do not answer a question are left out; 0 shows them, too.",
         ),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option(help="Search only documents of this collection. Default: all.")
+        str | None, typer.Option(help="Search only documents of this collection. Default: no restriction.")
     ] = None,
     preceding: PrecedingOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each hit's score.")] = False,
@@ -175,6 +175,8 @@ def get(
     min_seq: MinSeqOption = None,
 ) -> None:
     """Show one fact with its former versions, or one message, document or summary, whole.
+
+    A document of more than 100,000 characters is shown in parts; --offset continues.
 
     Exits with code 1 if nothing has the id.
 
@@ -244,7 +246,7 @@ def forget(
 
     If the words may mean several facts, the command asks for the fact; without a terminal, or with
     --json, the command shows the candidates and removes nothing. After a removal, the command
-    prints the `mnemon save` command that restores the fact.
+    prints the `mnemon save` command that restores the fact under a new id, unless the fact has expired.
 
     Exits with code 1 if nothing is removed.
 

@@ -85,12 +85,12 @@ _NEGATIVE_CODES: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
 def parse_as_of(given: str | None) -> int | datetime | None:
-    """Parse the value of an `AsOfOption`; end the command with code 2 if the value names no moment."""
+    """Parse the value of an `AsOfOption`; end the command with code 2 if it is no moment, or a future one."""
     return None if given is None else parse_moment("--as-of", given)
 
 
 def parse_importance(given: str | None) -> int | str | None:
-    """Parse an importance: return a number for digits, else the word."""
+    """Parse an importance: return a number for digits, else the value as given."""
     return int(given) if given is not None and given.isdecimal() else given
 
 
@@ -132,7 +132,10 @@ class MemoryRequest:
 
 @asynccontextmanager
 async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
-    """Connect to a tenant's memory until the end of the block; end the command if no server answers."""
+    """Connect to a tenant's memory until the end of the block.
+
+    End the command if no server answers or accepts the login, or if an id in the block is invalid.
+    """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import NotConnected

@@ -31,7 +31,13 @@ _VARIABLES = {
 
 
 def require_deployment(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
-    """Return the deployment of a command; end the command if no stack runs or a server is not configured."""
+    """Return the deployment of a command; end the command if no stack runs or a server is not configured.
+
+    Args:
+        data: the folder of a stack that `mnemon up` runs; None takes the configured servers.
+        needed: the servers that have to be configured. A stack has both, but its deployment names the
+            database only if needed.
+    """
     if data is not None:
         return _load_running(data, needed)
     deployment = load_deployment()
@@ -58,7 +64,10 @@ class TargetServers(NamedTuple):
 async def open_deployment(
     data: Path | None, *needed: Literal["broker", "database"]
 ) -> AsyncIterator[TargetServers]:
-    """Open the deployment of a command that also works on a stopped stack: start its servers if necessary.
+    """Open the deployment of a command that also works on a stopped stack.
+
+    The servers of a stopped stack run for the duration of the block. End the command if the folder has no
+    stack or a server is not configured, as `require_deployment` does.
 
     Raises:
         Exception: the errors of `mnemon_infra.embedded.stack.run_stack`.

@@ -174,7 +174,12 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation, and swap it with the live generation."""
+    """Rebuild a generation and swap it with the live one; or, if a swap was interrupted, only complete that.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, a former generation exists, or another schema has the name
+            of the new generation.
+    """
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
 
@@ -213,7 +218,11 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
-    """Swap back to the former generation."""
+    """Swap back to the former generation.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, or no former generation can take over.
+    """
     from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 
     async with open_exclusive_site(data) as (place, _, progress, _):
@@ -231,7 +240,11 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
-    """Compare the live generation with a generation rebuilt from the log."""
+    """Compare the live generation with a generation rebuilt from the log.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, or another schema has the name of the new generation.
+    """
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon.operations.rebuild.verification import GenerationVerification
@@ -258,7 +271,11 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
 
 
 async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> ExitCode:
-    """Make a snapshot as of a log position or a time."""
+    """Make a snapshot as of a log position or a time; end the command if the log has no such position.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, or another schema has the name of the snapshot.
+    """
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import find_position
 
@@ -324,7 +341,11 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCode:
-    """Remove a generation."""
+    """Remove a generation.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, no generation has this name, or the generation is live.
+    """
     from mnemon.operations.rebuild.listing import remove_generation
 
     async with open_exclusive_site(data) as (place, _, _, _):

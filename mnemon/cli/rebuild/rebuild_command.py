@@ -60,7 +60,11 @@ def rebuild(
     ] = False,
     drop: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Drop a generation that --list shows, such as `before`."),
+        typer.Option(
+            metavar="NAME",
+            help="Drop a generation that --list shows, by its name or the part after the name of the live "
+            "generation, such as `before`.",
+        ),
     ] = None,
     reembed: Annotated[
         str | None,

@@ -36,6 +36,8 @@ async def redecide(
 ) -> ExitCode:
     """Show the changes that the rules of this version and some settings would make; make them if confirmed.
 
+    End the command if a setting is invalid, or if the settings name no embedding model.
+
     Args:
         data: the folder of a stack; None for the configured servers.
         assignments: settings of dedupe to change, or `CURRENT`.

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
-    """Embed all texts with another model, show pairs of facts judged differently, and swap if confirmed."""
+    """Embed all texts with another model, show pairs of facts judged differently, and swap if confirmed.
+
+    Raises:
+        RebuildBlocked: another process rebuilds, mnemon runs, there are no vectors, a former generation
+            exists, or another schema has the name of the new generation.
+    """
     from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts

@@ -1,4 +1,4 @@
-"""Command `mnemon reindex`: remove all vectors and index the log again."""
+"""Command `mnemon reindex`: remove all vectors, so that `index` makes them again from the log."""
 
 import json
 from contextlib import AsyncExitStack
@@ -25,10 +25,10 @@ def reindex(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove all vectors and index the log again, for example after a change of the embedding model.
+    """Remove all vectors, so that `index` makes them again, for example for another embedding model.
 
-    Stop the consumers first. `index` then starts at the beginning of the log the next time it runs; rows and
-    the log are not touched. Searches find less until `index` has caught up.
+    Stop the consumers first. `index` starts at the beginning of the log the next time it runs; rows and the
+    log are not touched. Searches find less until `index` has caught up.
 
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """

@@ -32,8 +32,8 @@ def chat(
         typer.Option(
             envvar="MNEMON_MODEL",
             help="Model that answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI. Default: "
-            "gpt-4.1-mini. With `offline`, or if neither MNEMON_MODEL_URL nor OPENAI_API_KEY is set, "
-            "the chat shows the context that a model would get.",
+            "gpt-4.1-mini. With `offline`, or if none of MNEMON_MODEL_URL, MNEMON_MODEL_API_KEY and "
+            "OPENAI_API_KEY is set, the chat shows the context that a model would get.",
         ),
     ] = None,
     budget: Annotated[
@@ -81,7 +81,10 @@ async def _run_chat(
 
 @asynccontextmanager
 async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
-    """Yield the model that answers; None if no model is configured."""
+    """Yield the model that answers; None with `offline`, or without an address and a key of a provider.
+
+    End the command if the key cannot be used.
+    """
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None
         return

@@ -20,8 +20,8 @@ def demo(
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama) "
-            "that writes summaries and extracts facts. Default: built-in rules, which know "
+            help="Model that writes summaries and extracts facts, of the server at MNEMON_MODEL_URL "
+            "(OpenAI-compatible, such as Ollama) or of OpenAI. Default: built-in rules, which know "
             "a few phrases.",
         ),
     ] = None,
@@ -30,8 +30,8 @@ def demo(
     """Run a demonstration, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
-    conversation in English and Russian, and requests the memory as a bot would. Configured servers are not
-    touched, with one exception: if MNEMON_QDRANT_URL names a Qdrant server, vectors are in collections of the
+    conversation in English and Russian, and requests the memory as a bot would. Configured NATS servers and
+    databases are not touched. If MNEMON_QDRANT_URL names a Qdrant server, vectors are in collections of the
     demo's own on it, which are deleted at the end.
 
     Exits with code 1 if not every event is accounted for, or if it was stopped.

@@ -20,7 +20,8 @@ MetricsPort = Annotated[
         max=65_534,
         metavar="PORT",
         show_default=False,
-        help="Port of /metrics, /healthz and /readyz. Default: MNEMON_METRICS_PORT, otherwise none.",
+        help="Port of /metrics, /healthz and /readyz; `mnemon up` takes the next port too, for a second "
+        "process. Default: MNEMON_METRICS_PORT, otherwise none.",
     ),
 ]
 
@@ -37,14 +38,17 @@ def take_next_metrics_port(deployment: "Deployment") -> "Deployment":
 
 
 def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
-    """Return the addresses of the metrics of several processes."""
+    """Return the addresses of the metrics of those processes that have a metrics port."""
     return [
         f"http://{each.metrics_host}:{each.metrics_port}/metrics" for each in deployments if each.metrics_port
     ]
 
 
 def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named consumers, each once, in the order given; end the command if a name is unknown."""
+    """Return the named consumers, each once, in the order given.
+
+    End the command if a name is unknown, or if there is none.
+    """
     from mnemon_consumers.app import CONSUMERS
 
     chosen = tuple(dict.fromkeys(name for name in names if name))

@@ -28,10 +28,13 @@ StartedDataOption = Annotated[
 async def open_servers(
     data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
 ) -> AsyncIterator["Deployment"]:
-    """Open the configured servers or the servers of a folder; start a stack in the folder if it has none.
+    """Open the configured servers or the servers of a folder; start a stack in the folder if none runs there.
+
+    End the command if the folder cannot be used, or if the stack does not start.
 
     Args:
-        data: the folder.
+        data: the folder; None takes the configured servers, or `DEFAULT_DATA` without a configured NATS
+            server.
         note: function that shows a message.
         busy: function that shows a spinner while the stack starts.
     """

@@ -101,7 +101,7 @@ async def _run_trial(
 
 
 async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str) -> TrialStep:
-    """Import a file, and wait until `dedupe` has decided on its facts."""
+    """Import a file, and wait until `dedupe` has decided on its facts, for `DECISION_TIMEOUT` at most."""
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import RecordImporter
     from mnemon_infra.broker.connection import connect_deployment

@@ -1,4 +1,4 @@
-"""Command `mnemon up`: start servers, consumers and admin page on this machine."""
+"""Command `mnemon up`: start servers, consumers, admin page and gateway on this machine."""
 
 import time
 from collections.abc import AsyncIterator
@@ -223,7 +223,7 @@ def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextMan
 
 
 def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
-    """Return the deployment with the login of a role; with another broker, return it unchanged."""
+    """Return the deployment with the login of a role; with a configured NATS server, return it unchanged."""
     from mnemon_infra.embedded.logins import FolderLogins
 
     if not any(server.part == "broker" for server in stack.servers):

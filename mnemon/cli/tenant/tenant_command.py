@@ -245,7 +245,10 @@ class _Target:
 async def _open_sites(
     tenant: str, target: _Target, data: Path | None
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
-    """Open both deployments; yield the tenant in each, and the addresses for bots."""
+    """Open both deployments; yield the tenant in each, and the addresses for bots.
+
+    End the command if a deployment is not named fully, or if both are the same.
+    """
     from mnemon.operations.tenant_move.deployment import strip_login
     from mnemon_infra.telemetry.logging import configure_logging
 

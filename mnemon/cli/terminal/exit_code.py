@@ -55,7 +55,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.vectors.port.VectorsOutdated": ExitCode.UNAVAILABLE,
     "mnemon_infra.vectors.port.VectorsUnavailable": ExitCode.UNAVAILABLE,
 }
-"""Exit codes of errors, by the name of the error: to import all the classes would take half a second."""
+"""Exit codes of errors, by module and class name: to import all the classes would take half a second."""
 
 
 def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:
@@ -73,8 +73,11 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
-    """Run a command and end with its exit code. Known errors become messages, all other errors a
-    traceback.
+    """Run a command and end with its exit code.
+
+    Known errors become messages, all other errors a traceback; `mnemon.__main__` explains a missing module. A
+    fault that `end_process` reported ends the command with code 3; a cancellation, as by a signal during the
+    start, with code 0.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault

@@ -43,7 +43,7 @@ def show_progress(
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Show a table, with numbers aligned to the right."""
+    """Show a table; cells that are an `int` or a `Figure` are aligned to the right."""
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text

@@ -5,13 +5,16 @@ import re
 from typing import Final
 
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters except tabs and newlines, and lone surrogates, which terminals cannot show."""
+"""Control characters other than tab and newline; also lone surrogates, which terminals cannot show."""
 
 _PLURAL_VERBS: Final = {"": "", "is": "are", "was": "were"}
 
 
 def make_printable(text: str) -> str:
-    """Replace control characters, which could change the title or the clipboard of a terminal."""
+    """Replace control characters, which could change the title or the clipboard of a terminal.
+
+    Lone surrogates are replaced too. Tabs and newlines stay; a carriage return before a newline is removed.
+    """
     return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -21,11 +24,11 @@ def spell_command(command: str) -> str:
 
 
 def format_count(count: int, noun: str, verb: str = "") -> str:
-    """Format a count with a noun, whose plural must end in s, and a verb: `1 event is`, `2,000 events are`.
+    """Format a count with a noun and a verb: `1 event is`, `2,000 events are`.
 
     Args:
         count: the count.
-        noun: the noun in singular.
+        noun: the noun in singular; its plural is formed with an s.
         verb: `is` or `was`; empty for none.
     """
     said = verb if count == 1 else _PLURAL_VERBS[verb]
