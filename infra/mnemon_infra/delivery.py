@@ -115,7 +115,7 @@ def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanosec
 
 
 def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
-    """Return the origin of an event that moved here; None for any other event."""
+    """Return the origin of an event that moved here; None for other events and for a malformed header."""
     if not headers or MOVED not in headers:
         return None
     position, _, rest = headers[MOVED].partition(":")

@@ -48,9 +48,8 @@ _ENCRYPTION = f"""\
 class NatsServer(ServerProcess):
     """The broker. Without a fixed port, the broker keeps its former port while that port is free.
 
-    With a key, the broker encrypts everything that it writes to the disk. A folder keeps its key, or stays
-    without a key: otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only
-    these.
+    With a key, the broker encrypts its streams on the disk. A folder keeps its key, or stays without a key:
+    otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only these.
     """
 
     part = "broker"

@@ -40,7 +40,7 @@ HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
 
 
 class MetricsPortTaken(Exception):
-    """The address is in use or may not be used; the message has the next step."""
+    """The endpoint cannot listen at its address, for example because the port is in use."""
 
 
 @asynccontextmanager

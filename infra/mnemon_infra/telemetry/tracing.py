@@ -49,7 +49,10 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 @asynccontextmanager
 async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
-    """Trace this process until the end of the block, if the environment configures a collector."""
+    """Trace this process until the end of the block, if the environment configures a collector.
+
+    If OpenTelemetry is not installed, log a warning and run the block untraced.
+    """
     global _spans
     if not is_configured(os.environ):
         yield
@@ -90,14 +93,20 @@ def build_log_fields() -> dict[str, str]:
 
 
 def build_event_log_fields(delivery: "Delivery") -> dict[str, str]:
-    """Return the id of the trace of an event as a field of a log line; empty if tracing is off."""
+    """Return the id of the trace of an event as a field of a log line.
+
+    The result is empty if tracing is off, and for a trigger without a trace.
+    """
     traceparent = derive_traceparent(delivery)
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
 @contextmanager
 def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
-    """Run the block as a span of the trace that `traceparent` names; without one, run it untraced."""
+    """Run the block as a span of the trace that `traceparent` names.
+
+    Without a `traceparent`, or if tracing is off, run the block untraced.
+    """
     if _spans is None or traceparent is None:
         yield
         return
