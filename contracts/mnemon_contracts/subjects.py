@@ -13,6 +13,8 @@
 Characters of an id that NATS does not accept in a token are percent-encoded (UTF-8, upper-case hex, as in
 RFC 3986). Every id has exactly one spelling. A token with another spelling is refused, so that permissions,
 purges and caches, which match subjects, never miss a user.
+
+Functions that build subjects and filters from ids raise `InvalidId` as `encode_token` does.
 """
 
 import re
@@ -339,7 +341,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
     """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
 
     Raises:
-        InvalidSubject: the subject is neither a notice nor a trigger of a user.
+        InvalidSubject: the subject is neither a notice nor a trigger of a user, or an id is misspelled.
     """
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
@@ -355,7 +357,7 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     The subject of a window has one more token, which is ignored.
 
     Raises:
-        InvalidSubject: the subject lacks the tenant, the user or the conversation.
+        InvalidSubject: the subject lacks the tenant, the user or the conversation, or an id is misspelled.
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:

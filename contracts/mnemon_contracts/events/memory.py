@@ -167,7 +167,7 @@ class FactUpdatedV1(FactEvent):
     fact: Fact = Field(description="The fact after the change.")
     former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
-        default=None, description="Reasons for the decision; absent if the fact was edited by hand."
+        default=None, description="Reasons for the decision; absent if the verb `update` changed the fact."
     )
     lineage: Lineage = Field(default=Lineage(), description="Lineage of the new text.")
 

@@ -83,10 +83,14 @@ class Extraction(Settings):
         ge=1,
         le=1000,
         description="Number of new messages after which a conversation is read without waiting for "
-        "`idle_seconds`.",
+        "`idle_seconds`. Messages that are not read, such as results of tools, do not count.",
     )
     window_messages: int = Field(
-        default=40, ge=1, le=1000, description="Maximum number of messages of one window."
+        default=40,
+        ge=1,
+        le=1000,
+        description="Maximum number of messages of one window. Messages that are not read, such as results "
+        "of tools, do not count.",
     )
     pairs: int = Field(
         default=10,

@@ -30,7 +30,7 @@ class StoredFact(Fact):
     saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
     score: float | None = Field(
         default=None,
-        description="Relevance to a query; absent in a reply without a query, such as that of `read`.",
+        description="Relevance to a query. No verb sets this field; hits of `search` have their own `score`.",
     )
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
@@ -157,7 +157,7 @@ class SearchReplyV2(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Scopes that could not be searched; `embedding` if the search used words only, and "
-        "`reranker` if a reranker did not order the hits.",
+        "`reranker` if the configured reranker did not order the hits.",
     )
 
 
@@ -336,7 +336,7 @@ class GetReplyV1(FactReplyV1):
 
 
 class FactChanges(Contract):
-    """Changes of a fact; omitted fields do not change."""
+    """Changes of a fact; omitted fields stay, except `expires_at`, which a new text or tier may change."""
 
     text: Text | None = Field(default=None, description="Text of the fact, one sentence.")
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
@@ -350,18 +350,23 @@ class FactChanges(Contract):
         default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
     )
     expires_at: MomentOrDay | None = Field(
-        default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
+        default=None,
+        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: the former "
+        "date, unless the text or the tier changes: for a working fact, a new text sets the end that it "
+        "names, and drops the date if only the former text names an end.",
     )
 
 
 class UpdateV1(FactChanges):
-    """Change a fact; omitted fields do not change."""
+    """Change a fact; omitted fields stay, except `expires_at`, which a new text or tier may change."""
 
     id: Identifier = Field(description="Id of the fact.")
 
 
 class UpdateV2(FactChanges):
-    """Change the fact with an id, or the fact that a query clearly means; omitted fields do not change."""
+    """Change the fact with an id, or the fact that a query clearly means; omitted fields stay, except
+    `expires_at`, which a new text or tier may change.
+    """
 
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
@@ -513,7 +518,8 @@ class EraseV1(Contract):
     )
     verify: bool = Field(
         default=False,
-        description="Erase nothing; count the items of the user that each store still has.",
+        description="Erase nothing; count the items of the user, or of `conversation`, that each store still "
+        "has.",
     )
     text: Text | None = Field(
         default=None,
