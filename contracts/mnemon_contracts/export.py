@@ -86,7 +86,7 @@ def write_files(root: Path, files: Mapping[Path, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; return exit code 1 if a change is refused or, with `--check`, a file differs; else 0."""
+    """Run the command; return 1 if a change is refused or, with `--check`, a file differs; otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m mnemon_contracts.export", description=__doc__.partition("\n")[0]
     )

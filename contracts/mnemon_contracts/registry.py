@@ -40,7 +40,10 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the oldest version with all fields that a request sets; an older mnemon can then answer it."""
+        """Return the oldest version with all fields that a request sets.
+
+        So a deployment that lacks the newest version can answer the request.
+        """
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }

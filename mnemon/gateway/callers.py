@@ -182,7 +182,7 @@ def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials
 async def get_caller(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Caller:
-    """Return the caller whom `KeyCheck` identified; the dependency documents the key."""
+    """Return the caller whom `KeyCheck` identified; the dependency documents `BEARER` in OpenAPI."""
     caller: Caller = request.scope[CALLER]
     return caller
 

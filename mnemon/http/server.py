@@ -124,7 +124,7 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that accepts connections.
 
     Raises:
-        OSError: another process has the port, or the host is not an address of this machine.
+        OSError: the port is in use or may not be used, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family)

@@ -54,7 +54,8 @@ class MemoryClient(MemoryTools):
     reflects the event.
 
     A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
-    before anything is sent. A request or publish without an answer raises `AskFailed` or `PublishFailed`.
+    before anything is sent. A request without a result raises `AskFailed`; a publish without a confirmation
+    raises `PublishFailed`.
     `context` raises none of these errors: it returns an empty context, and a bot can answer without memory.
 
     Args:
@@ -87,7 +88,9 @@ class MemoryClient(MemoryTools):
                 come to an inbox of the tenant, the only inbox that `mnemon auth tenant` permits.
 
         Raises:
-            NotConnected: no server answered, or no server accepted the credentials.
+            InvalidId: the tenant cannot be an id.
+            NotConnected: no server answered or accepted the credentials, or the login that the environment
+                names cannot be used.
         """
         check_id("tenant", tenant)
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
@@ -225,7 +228,10 @@ class MemoryClient(MemoryTools):
         *,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Remove all messages of a conversation so far, and keep the conversation. Return the log position.
+        """Remove all messages and summaries of a conversation so far, and keep the conversation.
+
+        Returns:
+            The log position.
 
         Raises:
             PublishFailed: the event is not known to be stored.
@@ -302,7 +308,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return counts of the user's stored items, and the lag of these counts behind the log.
+        """Return counts of the user's messages, their lag behind the log, and the latest rejected events.
 
         Raises:
             AskFailed: the request got no result.
@@ -332,6 +338,7 @@ class MemoryClient(MemoryTools):
         `SearchReplyV2`.
 
         Raises:
+            InvalidBody: no verb has this name, or a field is unknown, missing or wrong.
             AskFailed: the request got no result.
         """
         contract = VERBS.get(verb)

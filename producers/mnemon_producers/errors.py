@@ -4,7 +4,7 @@ from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
-    """No NATS server answered, or no server accepted the credentials."""
+    """No NATS server answered or accepted the credentials, or the login in the environment cannot be used."""
 
 
 class PublishFailed(Exception):

@@ -90,7 +90,8 @@ class Proxy:
         """Return the caller; None if the key cannot be checked and the client has the provider's key.
 
         Raises:
-            Problem: the key is missing or wrong, lacks a scope, or cannot be checked.
+            Problem: the key is missing or wrong, lacks a scope or cannot be checked, or the address of the
+                client has to wait after several wrong keys.
         """
         try:
             caller = await self._check_key(request, keys.key)
@@ -110,7 +111,8 @@ class Proxy:
         """Return the caller of a key.
 
         Raises:
-            Problem: the key is missing or wrong, lacks a scope, or cannot be checked (status 503).
+            Problem: the key is missing or wrong, lacks a scope or cannot be checked (status 503), or the
+                address of the client has to wait after several wrong keys.
         """
         credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key) if key else None
         try:
@@ -270,7 +272,8 @@ def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thr
     """Return user and conversation of a request.
 
     Raises:
-        Problem: the request names no user, or the key does not permit the user.
+        Problem: the request names no user, the key does not permit the user, or a header is not UTF-8.
+        InvalidBody, InvalidId: the user or the conversation cannot be an id.
     """
     user = _read_id(request, "mnemon-user") or named or caller.user
     if not user:
