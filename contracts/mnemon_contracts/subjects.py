@@ -38,7 +38,7 @@ Space = Literal["chat", "memory", "ask"]
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
 _SHOWN = 300
-"""Maximum number of characters of an invalid subject that an error repeats."""
+"""Number of characters to which errors shorten an unknown subject, or a token that cannot be decoded."""
 
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")

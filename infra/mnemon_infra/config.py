@@ -126,8 +126,8 @@ class Deployment(BaseSettings):
         le=60,
         description="Maximum time that the gateway's proxy waits for the context of a request, in seconds; "
         "after it, the request is passed on without memory. It limits the check of the API key, too: a key "
-        "that is not checked in time is refused with 503, unless it was accepted before, or the request has "
-        "a key of the provider.",
+        "that is not checked in time is refused with 503, unless it was accepted in the last five minutes, "
+        "or the request has a key of the provider.",
     )
 
     database_dsn: str | None = Field(

@@ -49,9 +49,12 @@ class Lineage(Contract):
         default=None, description="Origin of the text: `tool`, `import`, or the name of the extractor."
     )
     prompt_version: Text | None = Field(
-        default=None, description="Version of the prompt, if a language model was called."
+        default=None, description="Version of the prompt, if a model or the rules of `offline` were asked."
     )
-    model: Text | None = Field(default=None, description="Language model that was called.")
+    model: Text | None = Field(
+        default=None,
+        description="Provider and model that were asked, such as `openai/gpt-5-mini` or `offline/rules`.",
+    )
     batch_id: Identifier | None = Field(default=None, description="Id of the batch with the model's answer.")
     answer: Identifier | None = Field(
         default=None,

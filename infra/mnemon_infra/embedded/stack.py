@@ -70,7 +70,7 @@ class Stack:
 
     @contextmanager
     def announce_endpoints(self, http: str | None = None, gateway: str | None = None) -> Iterator[None]:
-        """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
+        """Until the end of the block, keep `endpoints.json` in the folder while all servers of the stack run.
 
         Args:
             http: address of the admin page for a browser.

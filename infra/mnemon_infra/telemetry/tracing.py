@@ -115,7 +115,7 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
 
 
 def derive_traceparent(delivery: "Delivery") -> str | None:
-    """Return the `traceparent` of an event: the one in its headers, else one derived from its position.
+    """Return the `traceparent` of an event: a valid one of its headers, else one derived from its position.
 
     Return None if tracing is off, and for a trigger without a trace, which may be about many events.
     """

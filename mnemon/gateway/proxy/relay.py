@@ -103,8 +103,8 @@ class Relay(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the response on until it ends or the client disconnects; then call `finish`.
 
-        Without a reader, `finish` is not called. A client may disconnect when it has a whole answer, but before
-        the stream ends.
+        Without a reader, `finish` is not called. A client may disconnect when it has a whole answer, but
+        before the stream ends.
         """
         try:
             with self._ends:
