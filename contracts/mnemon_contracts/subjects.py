@@ -5,7 +5,8 @@
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
     work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
     work.<consumer>.<log position>                      trigger: users with new messages up to this position
-    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window from this position on
+    work.batches.<tenant>.<user>.<conversation>.<log position>    trigger: a window from this position on
+    work.maintain.<task>, work.batches.tick             trigger that a schedule publishes
     schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
@@ -175,7 +176,7 @@ def user_schedule(kind: str, tenant: str, user: str) -> str:
 def dead_subject(consumer: str, original: str) -> str:
     """Return the subject of the dead letter of a message that came on `original`.
 
-    Characters that have a meaning in a pattern are percent-encoded.
+    `*`, `>`, spaces and control characters of `original` are percent-encoded.
     """
     return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 

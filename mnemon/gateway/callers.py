@@ -23,7 +23,7 @@ MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
 
 CALLER: Final = "mnemon.caller"
-"""Key of the caller in the scope of a request."""
+"""Name of the entry for the caller in the ASGI scope of a request."""
 
 BEARER: Final = HTTPBearer(
     auto_error=False, scheme_name="key", description="API key, which `mnemon auth key create` prints."

@@ -16,7 +16,7 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts by address, remembered for an hour after the last one.
+    """Failed attempts of up to 10,000 addresses, remembered for an hour after the last one.
 
     Each wait is twice as long as the previous one, up to `LONGEST_WAIT` seconds.
     """

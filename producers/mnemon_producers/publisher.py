@@ -51,7 +51,8 @@ class Published:
 
     Args:
         count: events that are in the log.
-        duplicates: number of these events that were in the log before.
+        duplicates: number of these events that were not stored again, because the log had received their ids
+            within the last two minutes.
         last_seq: the highest of their log positions; 0 before the first event.
     """
 
@@ -97,7 +98,7 @@ class Publisher:
         return (await self.store(event)).last_seq
 
     async def store(self, event: ChatEvent) -> Published:
-        """Publish one event; the result tells whether the log had it before.
+        """Publish one event; the result tells whether it is a duplicate, see `Published`.
 
         Raises:
             InvalidId, InvalidBody: the event cannot be sent.

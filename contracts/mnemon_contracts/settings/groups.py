@@ -431,7 +431,7 @@ class Embedding(Settings):
 
 
 class SettingsV1(Settings):
-    """All settings that can change while processes run."""
+    """All run-time settings. Processes follow changes at once, but read `embedding` only when they start."""
 
     recent_messages: int = Field(
         default=10,

@@ -183,7 +183,10 @@ _UNTRACED: Final = _Untraced()
 
 
 def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
-    """Begin to trace a request: in the trace that its headers name, else in a new one."""
+    """Begin to trace a request: in the trace that its headers name, else in a new one.
+
+    If tracing is off, the result does nothing.
+    """
     if _spans is None:
         return _UNTRACED
     traceparent = (received or {}).get(TRACEPARENT, "")

@@ -82,7 +82,7 @@ class Proxy:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Close the connections at the end of the block, after the last messages are published."""
+        """At the end of the block, wait until the recorder has stopped, then close the connections."""
         async with self.client, self.recorder.run():
             yield
 
