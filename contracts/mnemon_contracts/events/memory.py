@@ -209,7 +209,7 @@ class FactExpiredV1(Event):
 
 
 class FactEvictedV1(Event):
-    """A fact is evicted because the user's limit was reached."""
+    """A fact is evicted because a limit on the user's facts was reached."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
     tier: Tier = Field(description="Tier of the fact.")

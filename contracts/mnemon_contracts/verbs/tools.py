@@ -222,7 +222,9 @@ class ReadV1(Contract):
 
 
 class GetV2(Contract):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+    document in parts.
+    """
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
     min_seq: Sequence | None = Field(
@@ -241,7 +243,9 @@ class GetV2(Contract):
 
 
 class GetV1(GetV2):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+    document in parts.
+    """
 
     scope: Scope | None = Field(
         default=None,
@@ -294,7 +298,7 @@ class DocumentInfo(Contract):
 
 
 class ConversationMessage(StoredMessage):
-    """A stored message, with its conversation."""
+    """A stored message, with its conversation; `task_id` is never set."""
 
     conversation: Identifier = Field(description="Conversation of the message.")
 

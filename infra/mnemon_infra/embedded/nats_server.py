@@ -122,7 +122,7 @@ class NatsServer(ServerProcess):
     async def reload(self) -> bool:
         """Reload the logins of the server that runs in the folder. Return False if no server runs there.
 
-        Connections stay, except those whose login was removed.
+        Connections stay, except those whose login was removed or issued again.
 
         Raises:
             ServerFailed: the server does not load the logins.

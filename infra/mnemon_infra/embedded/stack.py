@@ -187,6 +187,7 @@ async def run_stack(
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         TooFewServers: the deployment has more `replicas` than the broker has servers.
+        nats.errors.Error: the broker refuses a change of the streams, or stops answering.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
         LogTooNew: a newer version has marked the log.

@@ -65,7 +65,7 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
     """Return the first recent log position whose row is missing; None if no row is missing.
 
     Recent positions are those after the newest row, and the last `LOOKED_BACK` before the applied position.
-    Dead letters of `persist` have no rows, and are not missing. An audit checks all positions.
+    Events that became dead letters of `persist` do not count as missing. An audit checks all positions.
 
     Raises:
         DatabaseUnavailable: the database does not answer.

@@ -56,7 +56,7 @@ class FolderVersion(BaseModel):
 
     @classmethod
     def read(cls, data: Path) -> "FolderVersion | None":
-        """Read the version of a folder; None without the file, or for a file that a kill cut short."""
+        """Read the version of a folder; None if the file is absent or invalid."""
         try:
             return cls.model_validate_json((data / "version.json").read_bytes())
         except (FileNotFoundError, ValidationError):

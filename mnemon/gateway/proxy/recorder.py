@@ -90,7 +90,7 @@ class ConversationRecorder:
     ) -> None:
         """Publish an answer after the messages of its request, and the tokens of the call.
 
-        The tokens are not published while half of `MAX_TASKS` tasks are running.
+        The tokens are not published while at least half of `MAX_TASKS` tasks are running.
 
         Args:
             thread: the conversation.
