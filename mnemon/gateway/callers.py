@@ -31,7 +31,12 @@ BEARER: Final = HTTPBearer(
 
 
 class Caller(NamedTuple):
-    """The tenant of a request, and the permissions of its key; `key` is the key as the client sent it."""
+    """The tenant of a request, and the permissions of its key.
+
+    Attributes:
+        user: the only user whose memory the key permits; None if it permits all users of the tenant.
+        key: the key as the client sent it.
+    """
 
     tenant: str
     scopes: tuple[Scope, ...]

@@ -24,10 +24,10 @@ IDLE_SECONDS = 30.0
 
 
 class SlowClientProtocol(H11Protocol):
-    """HTTP protocol that ends connections whose clients neither read nor send a request.
+    """HTTP protocol that ends a connection if its client reads too slowly, or sends no request for long.
 
-    uvicorn waits for both without a limit: a client that does not read would keep its request open, even
-    after its key was revoked.
+    uvicorn waits for a slow reader, and for the first request of a connection, without a limit: a client that
+    does not read would keep its request open, even after its key was revoked.
     """
 
     _unread: asyncio.TimerHandle | None = None

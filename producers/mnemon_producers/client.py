@@ -50,13 +50,13 @@ class MemoryClient(MemoryTools):
     conversation, which was started last, by `start` or by its first message.
 
     The client retries a publish with the same event id, so an event is stored once even if an answer was
-    lost. A publish returns the event's log position. The answer to a request with this position as `min_seq`
-    reflects the event.
+    lost. A publish returns the event's log position. A request with this position as `min_seq` waits for the
+    event; `seen_seq` of the reply shows whether the reply reflects it.
 
     A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
     before anything is sent. A request without a result raises `AskFailed`; a publish without a confirmation
-    raises `PublishFailed`.
-    `context` raises none of these errors: it returns an empty context, and a bot can answer without memory.
+    raises `PublishFailed`. `context` raises none of these errors: it returns an empty context, and a bot can
+    answer without memory.
 
     Args:
         connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
@@ -121,7 +121,7 @@ class MemoryClient(MemoryTools):
         Args:
             user: the user whose conversation it is.
             role: the speaker: `user`, `assistant`, `tool` or `system`.
-            content: the text of the message; may be empty if `tool_calls` is given.
+            content: the text of the message; may be empty, for example if `tool_calls` is given.
             conversation: None means the user's current conversation.
             sent_at: the time of the message, UTC unless it has an offset. Default: the time at which the log
                 stores it.
@@ -258,9 +258,9 @@ class MemoryClient(MemoryTools):
 
         Args:
             user: the user whose context it is.
-            query: the user's message, for which relevant memory is searched.
+            query: the user's message, for which relevant memory is searched. Default: the last message.
             format: the form in which the context is rendered.
-            budget: the maximum number of tokens.
+            budget: the maximum number of tokens. Default: the tenant's setting.
             min_seq: reflect the log up to this position, which a publish returned.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
                 needs a snapshot as of this moment, which `mnemon rebuild --until` makes.

@@ -35,7 +35,7 @@ from mnemon_producers.events import check_id
 log = structlog.get_logger("proxy")
 
 ACCEPTED_SECONDS: Final = 300.0
-"""Seconds after its last check for which a key is accepted while it cannot be checked."""
+"""Seconds for which a key is accepted after its last successful check, if it cannot be checked again."""
 
 _PRECEDING_CHARACTERS: Final = 400
 _CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64, keepalive_expiry=60.0)
