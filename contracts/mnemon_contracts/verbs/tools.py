@@ -42,7 +42,7 @@ class StoredFact(Fact):
 class SearchRequest(Contract):
     """Search memory for a query."""
 
-    query: Text = Field(description="Query, in any language.")
+    query: Text = Field(description="Query, in any language; its first 10,000 characters count.")
     limit: int = Field(
         default=5,
         ge=1,
@@ -356,8 +356,8 @@ class FactChanges(Contract):
     expires_at: MomentOrDay | None = Field(
         default=None,
         description="Time from which the fact is not shown; a bare date is midnight UTC. Default: the former "
-        "date, unless the text or the tier changes: for a working fact, a new text sets the end that it "
-        "names, and drops the date if only the former text names an end.",
+        "date. A new text drops it if the former text names an end, and sets the end that the new text of a "
+        "working fact names. A new tier changes the date as described at `tier`.",
     )
 
 
@@ -375,9 +375,9 @@ class UpdateV2(FactChanges):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is changed if it "
-        "contains all the words and no other fact fits nearly as well; otherwise "
-        "nothing is changed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is changed only if it contains all "
+        "the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
+        "changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
@@ -387,9 +387,9 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is removed if it "
-        "contains all the words and no other fact fits nearly as well; otherwise "
-        "nothing is removed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is removed only if it contains all "
+        "the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
+        "removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
