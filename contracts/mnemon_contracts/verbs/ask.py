@@ -92,8 +92,8 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched; its first 1,200 characters count. Default: "
-        "the last message of the user.",
+        description="User's message, for which memory is searched; its first 1,200 characters count. "
+        "Default: the last message of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(

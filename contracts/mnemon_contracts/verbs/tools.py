@@ -375,8 +375,8 @@ class UpdateV2(FactChanges):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is changed only if it contains all "
-        "the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
+        description="Words that name the fact, instead of its id. The fact is changed only if it contains "
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
         "changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
@@ -387,8 +387,8 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is removed only if it contains all "
-        "the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
+        description="Words that name the fact, instead of its id. The fact is removed only if it contains "
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
         "removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
