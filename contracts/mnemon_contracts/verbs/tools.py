@@ -376,8 +376,8 @@ class UpdateV2(FactChanges):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id. The fact is changed only if it contains "
-        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
-        "changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
+        "is changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
@@ -388,8 +388,8 @@ class ForgetV1(Contract):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id. The fact is removed only if it contains "
-        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is "
-        "removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
+        "is removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
