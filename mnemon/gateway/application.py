@@ -39,7 +39,7 @@ def create_application(
     Args:
         connection: connection to NATS, which the caller closes.
         keys: the API keys that the gateway accepts.
-        deployment: the providers to which the proxy passes requests, and the time limit of its memory.
+        deployment: the providers to which the proxy passes requests, and how long it waits for memory.
         origins: origins of web pages whose scripts may use the gateway (CORS); none by default.
     """
     callers, memory = Callers(keys), MemoryAccess(connection)

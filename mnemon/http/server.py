@@ -24,7 +24,7 @@ IDLE_SECONDS = 30.0
 
 
 class SlowClientProtocol(H11Protocol):
-    """HTTP protocol that ends a connection if its client reads too slowly, or sends no request for long.
+    """HTTP protocol that ends a connection whose client reads too slowly, or is idle for `IDLE_SECONDS`.
 
     uvicorn waits for a slow reader, and for the first request of a connection, without a limit: a client that
     does not read would keep its request open, even after its key was revoked.
