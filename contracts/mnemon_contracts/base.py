@@ -103,7 +103,7 @@ class Contract(BaseModel):
             raise _invalid(error) from error
 
     def body(self) -> bytes:
-        """Return the JSON for the wire, without fields whose value is None.
+        """Return the JSON for the wire, without fields that are None or that their `exclude_if` leaves out.
 
         Raises:
             InvalidBody: the JSON is larger than `BODY_LIMIT`.

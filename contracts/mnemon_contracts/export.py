@@ -2,7 +2,8 @@
 
     python -m mnemon_contracts.export           write contracts/schemas/, contracts/asyncapi.json,
                                          docs/contracts.md and docs/settings.md
-    python -m mnemon_contracts.export --check   write nothing; show differences, and exit with code 1
+    python -m mnemon_contracts.export --check   write nothing; exit with code 1 if a file differs, and show
+                                         the differences
 
 The command refuses to overwrite a released schema with a schema that breaks its users.
 """
@@ -85,7 +86,7 @@ def write_files(root: Path, files: Mapping[Path, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; return the exit code: 0, or 1 if a file differs or a change is refused."""
+    """Run the command; return 1 if a change is refused or, with `--check`, a file differs; otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m mnemon_contracts.export", description=__doc__.partition("\n")[0]
     )

@@ -19,7 +19,7 @@ CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
 
 
 class LoginUnusable(ValueError):
-    """A variable names a file that cannot be used; the message names variable, file and reason."""
+    """A login cannot be used: a variable names an unusable file, or the package `nkeys` is missing."""
 
 
 def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""All events and verbs: the versions of each, the senders and the consumers."""
+"""All events and verbs, with their versions, and the senders and consumers of each event."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -40,7 +40,10 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the oldest version with all fields of a request, so that an older mnemon can answer it."""
+        """Return the oldest version with all fields that a request sets.
+
+        So a deployment that lacks the newest version can answer the request.
+        """
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }

@@ -5,7 +5,8 @@
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
     work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
     work.<consumer>.<log position>                      trigger: users with new messages up to this position
-    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window from this position on
+    work.batches.<tenant>.<user>.<conversation>.<log position>    trigger: a window from this position on
+    work.maintain.<task>, work.batches.tick             trigger that a schedule publishes
     schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
@@ -13,6 +14,8 @@
 Characters of an id that NATS does not accept in a token are percent-encoded (UTF-8, upper-case hex, as in
 RFC 3986). Every id has exactly one spelling. A token with another spelling is refused, so that permissions,
 purges and caches, which match subjects, never miss a user.
+
+Functions that build subjects and filters from ids raise `InvalidId` as `encode_token` does.
 """
 
 import re
@@ -36,7 +39,7 @@ Space = Literal["chat", "memory", "ask"]
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
 _SHOWN = 300
-"""Maximum number of characters of an invalid subject that an error repeats."""
+"""Number of characters to which errors shorten an unknown subject, or a token that cannot be decoded."""
 
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -173,7 +176,7 @@ def user_schedule(kind: str, tenant: str, user: str) -> str:
 def dead_subject(consumer: str, original: str) -> str:
     """Return the subject of the dead letter of a message that came on `original`.
 
-    Characters that have a meaning in a pattern are percent-encoded.
+    `*`, `>`, spaces and control characters of `original` are percent-encoded.
     """
     return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 
@@ -339,7 +342,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
     """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
 
     Raises:
-        InvalidSubject: the subject is neither a notice nor a trigger of a user.
+        InvalidSubject: the subject is neither a notice nor a trigger of a user, or an id is misspelled.
     """
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
@@ -355,7 +358,7 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     The subject of a window has one more token, which is ignored.
 
     Raises:
-        InvalidSubject: the subject lacks the tenant, the user or the conversation.
+        InvalidSubject: the subject lacks the tenant, the user or the conversation, or an id is misspelled.
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:

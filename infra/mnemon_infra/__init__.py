@@ -1,1 +1,1 @@
-"""Connections to the outside: broker, database, settings, telemetry, the embedded stack."""
+"""Connections to the outside: broker, database, vectors, models, storage, telemetry, the embedded stack."""

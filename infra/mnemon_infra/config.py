@@ -126,8 +126,8 @@ class Deployment(BaseSettings):
         le=60,
         description="Maximum time that the gateway's proxy waits for the context of a request, in seconds; "
         "after it, the request is passed on without memory. It limits the check of the API key, too: a key "
-        "that is not checked in time is refused with 503, unless it was accepted before, or the request has "
-        "a key of the provider.",
+        "that is not checked in time is refused with 503, unless it was accepted in the last five minutes, "
+        "or the request has a key of the provider.",
     )
 
     database_dsn: str | None = Field(
@@ -143,14 +143,14 @@ class Deployment(BaseSettings):
     pg_pool_min: int = Field(
         default=1,
         ge=0,
-        description="Number of database connections that each pool keeps open. A process has one pool, and "
-        "further pools for `compact`, `extract` and snapshots.",
+        description="Number of connections that each database pool keeps open. A process has one pool, and "
+        "further pools for `compact` and `extract`. The pools of snapshots keep none open.",
     )
     pg_pool_max: int = Field(
         default=10,
         ge=1,
-        description="Maximum number of connections of a database pool, at least 2. The pools of `compact` "
-        "and of snapshots have limits of their own.",
+        description="Maximum number of connections of a database pool, but not fewer than 2 or than "
+        "`MNEMON_PG_POOL_MIN`. The pools of `compact` and of snapshots have limits of their own.",
     )
 
     persist_batch: int = Field(

@@ -49,7 +49,7 @@ class Delivery(NamedTuple):
         stored_at: the time at which the stream stored the message, in seconds since 1970; for an event that
             was restored or has moved here, the time at which the original log stored it.
         traceparent: the header `traceparent` of the message; None without that header.
-        is_moved: whether the event moved here from another deployment.
+        is_moved: whether the message has the header `MOVED`, as events that moved here do.
     """
 
     subject: str
@@ -115,7 +115,7 @@ def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanosec
 
 
 def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
-    """Return the origin of an event that moved here; None for any other event."""
+    """Return the origin of an event that moved here; None for other events and for a malformed header."""
     if not headers or MOVED not in headers:
         return None
     position, _, rest = headers[MOVED].partition(":")
@@ -126,7 +126,11 @@ def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
 
 
 def read_message_id(headers: Mapping[str, str]) -> str | None:
-    """Return `Nats-Msg-Id` of an event; for an event that moved here, the id that it had before the move."""
+    """Return `Nats-Msg-Id` of an event; for an event that moved here, the id that it had before the move.
+
+    Returns:
+        None if the event has, or had, no such header.
+    """
     moved = parse_moved(headers)
     return headers.get(MESSAGE_ID) if moved is None else moved.event_id
 

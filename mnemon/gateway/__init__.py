@@ -1,1 +1,1 @@
-"""HTTP gateway: events and verbs of the contracts as routes, for programs that do not speak NATS."""
+"""HTTP gateway for programs without NATS: routes for events and verbs, `/mcp`, and the proxy."""

@@ -16,7 +16,7 @@ from mnemon_infra.telemetry.logging import configure_logging
 
 
 async def _serve(number: int) -> None:
-    """Serve the gateway until the parent closes standard input or is killed."""
+    """Serve the gateway until the parent closes standard input or is killed, or SIGTERM arrives."""
     loop = asyncio.get_running_loop()
     given = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(given), sys.stdin)

@@ -39,7 +39,7 @@ def create_application(
     Args:
         connection: connection to NATS, which the caller closes.
         keys: the API keys that the gateway accepts.
-        deployment: the providers to which the proxy passes requests.
+        deployment: the providers to which the proxy passes requests, and how long it waits for memory.
         origins: origins of web pages whose scripts may use the gateway (CORS); none by default.
     """
     callers, memory = Callers(keys), MemoryAccess(connection)
@@ -71,7 +71,10 @@ def create_application(
 
 
 def build_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
-    """Return the application without its connection, for its OpenAPI document."""
+    """Return the application with its routes, but without connection, `/mcp`, key check and limits.
+
+    The OpenAPI document is made from this application.
+    """
     application: FastAPI = FastAPIOffline(
         lifespan=lifespan,
         redoc_url=None,

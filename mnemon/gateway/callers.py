@@ -23,7 +23,7 @@ MAX_OPEN_REQUESTS_OF_TENANT: Final = 64
 """Maximum number of open requests of a tenant in a process; further ones are refused with 429."""
 
 CALLER: Final = "mnemon.caller"
-"""Key of the caller in the scope of a request."""
+"""Name of the entry for the caller in the ASGI scope of a request."""
 
 BEARER: Final = HTTPBearer(
     auto_error=False, scheme_name="key", description="API key, which `mnemon auth key create` prints."
@@ -31,7 +31,12 @@ BEARER: Final = HTTPBearer(
 
 
 class Caller(NamedTuple):
-    """The tenant of a request, and the permissions of its key; `key` is the key as the client sent it."""
+    """The tenant of a request, and the permissions of its key.
+
+    Attributes:
+        user: the only user whose memory the key permits; None if it permits all users of the tenant.
+        key: the key as the client sent it.
+    """
 
     tenant: str
     scopes: tuple[Scope, ...]
@@ -182,7 +187,7 @@ def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials
 async def get_caller(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Caller:
-    """Return the caller whom `KeyCheck` identified; the dependency documents the key."""
+    """Return the caller whom `KeyCheck` identified; the dependency documents `BEARER` in OpenAPI."""
     caller: Caller = request.scope[CALLER]
     return caller
 

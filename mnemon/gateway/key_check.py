@@ -12,7 +12,7 @@ from mnemon.gateway.problems import build_problem
 class KeyCheck:
     """Identifies the callers of an application, and counts their requests as open until they end.
 
-    A client without a valid key gets 401 at once, and a body that it sends slowly takes no place among
+    A request without a valid key is refused before its body is read, so that a slow body takes no place among
     the open requests.
 
     Args:

@@ -42,7 +42,9 @@ async def serve_gateway(
         port: the port; None takes the former port if it is free, then the usual port, then any free port.
 
     Raises:
-        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+        mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
+        BrokerUnreachable: no NATS server answers.
+        ApiKeysNotProvisioned: the bucket of keys is absent.
         nats.errors.Error: the server does not answer.
     """
     with open_gateway_socket(data, port) as listening:
@@ -57,7 +59,7 @@ def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
     """Return the listening socket of the gateway of a folder.
 
     Raises:
-        mnemon.http.saved_port.PortTaken: another process has the chosen port.
+        mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
     """
     return open_saved_port(prepare_key_path(data).with_name("port"), port, USUAL_PORT)
 
@@ -70,7 +72,7 @@ def prepare_key_path(data: Path) -> Path:
 
 
 def has_key(data: Path) -> bool:
-    """Return whether the first key of a folder was created."""
+    """Return whether the first key of a folder was created. Create the gateway's folder if it is absent."""
     return prepare_key_path(data).exists()
 
 

@@ -33,7 +33,7 @@ class MemoryAccess:
 async def get_memory(request: Request) -> MemoryAccess:
     """Return the access to memory that all requests of the application share.
 
-    It is a coroutine, because the framework runs other functions in threads.
+    This function is a coroutine, because the framework runs other functions in threads.
     """
     memory: MemoryAccess = request.app.state.memory
     return memory

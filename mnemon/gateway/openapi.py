@@ -1,7 +1,8 @@
 """The OpenAPI document of the gateway, from routes, contracts and their examples.
 
 python -m mnemon.gateway.openapi            write mnemon/gateway/openapi.json
-python -m mnemon.gateway.openapi --check    write nothing; show differences, and exit with code 1
+python -m mnemon.gateway.openapi --check    write nothing; if the file differs, show the differences and exit
+                                            with code 1
 """
 
 import argparse
@@ -120,7 +121,7 @@ def _list_references(schema: object) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; return the exit code: 0, or 1 if the file differs."""
+    """Run the command; return the exit code: 1 if the file differs and `--check` is given, otherwise 0."""
     from mnemon.gateway.application import build_application
 
     parser = argparse.ArgumentParser(

@@ -38,7 +38,7 @@ def annotate_body(contract: type[Contract]) -> Any:
 
 
 def _restore_integers(value: Any) -> Any:
-    """Return a value with integers in the place of floats such as 30.0: JSON has only numbers."""
+    """Return a value with integers in the place of floats such as 30.0: JSON has one type for both."""
     match value:
         case float() if value.is_integer() and abs(value) < _EXACT:
             return int(value)

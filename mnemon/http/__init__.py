@@ -1,1 +1,1 @@
-"""HTTP in a process of mnemon: socket, server, and waits after failed logins."""
+"""Parts of HTTP services: server, sockets, processes that start on demand, and waits after failed logins."""

@@ -1,4 +1,4 @@
-"""Failed logins, counted by address: after `FREE_ATTEMPTS` of them, further attempts have to wait."""
+"""Failed logins, counted by address: each failure beyond `FREE_ATTEMPTS` makes the address wait."""
 
 import time
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from cachetools import TTLCache
 
 FREE_ATTEMPTS: Final = 5
-"""Number of failed attempts before the first wait."""
+"""Number of failed attempts that cause no wait."""
 
 LONGEST_WAIT: Final = 60.0
 """Upper limit of a wait, in seconds."""
@@ -16,7 +16,7 @@ _REMEMBERED_SECONDS: Final = 3600
 
 
 class LoginAttempts:
-    """Failed attempts by address, remembered for an hour after the last one.
+    """Failed attempts of up to 10,000 addresses, remembered for an hour after the last one.
 
     Each wait is twice as long as the previous one, up to `LONGEST_WAIT` seconds.
     """

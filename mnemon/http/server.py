@@ -24,10 +24,10 @@ IDLE_SECONDS = 30.0
 
 
 class SlowClientProtocol(H11Protocol):
-    """HTTP protocol that ends connections whose clients neither read nor send a request.
+    """HTTP protocol that ends a connection whose client reads too slowly, or is idle for `IDLE_SECONDS`.
 
-    uvicorn waits for both without a limit: a client that does not read would keep its request open, even
-    after its key was revoked.
+    uvicorn waits for a slow reader, and for the first request of a connection, without a limit: a client that
+    does not read would keep its request open, even after its key was revoked.
     """
 
     _unread: asyncio.TimerHandle | None = None
@@ -124,7 +124,7 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that accepts connections.
 
     Raises:
-        OSError: another process has the port, or the host is not an address of this machine.
+        OSError: the port is in use or may not be used, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family)

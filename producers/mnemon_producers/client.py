@@ -50,12 +50,13 @@ class MemoryClient(MemoryTools):
     conversation, which was started last, by `start` or by its first message.
 
     The client retries a publish with the same event id, so an event is stored once even if an answer was
-    lost. A publish returns the event's log position. The answer to a request with this position as `min_seq`
-    reflects the event.
+    lost. A publish returns the event's log position. A request with this position as `min_seq` waits for the
+    event; `seen_seq` of the reply shows whether the reply reflects it.
 
     A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
-    before anything is sent. A request or publish without an answer raises `AskFailed` or `PublishFailed`.
-    `context` raises none of these errors: it returns an empty context, and a bot can answer without memory.
+    before anything is sent. A request without a result raises `AskFailed`; a publish without a confirmation
+    raises `PublishFailed`. `context` raises none of these errors: it returns an empty context, and a bot can
+    answer without memory.
 
     Args:
         connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
@@ -87,7 +88,9 @@ class MemoryClient(MemoryTools):
                 come to an inbox of the tenant, the only inbox that `mnemon auth tenant` permits.
 
         Raises:
-            NotConnected: no server answered, or no server accepted the credentials.
+            InvalidId: the tenant cannot be an id.
+            NotConnected: no server answered or accepted the credentials, or the login that the environment
+                names cannot be used.
         """
         check_id("tenant", tenant)
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
@@ -118,7 +121,7 @@ class MemoryClient(MemoryTools):
         Args:
             user: the user whose conversation it is.
             role: the speaker: `user`, `assistant`, `tool` or `system`.
-            content: the text of the message; may be empty if `tool_calls` is given.
+            content: the text of the message; may be empty, for example if `tool_calls` is given.
             conversation: None means the user's current conversation.
             sent_at: the time of the message, UTC unless it has an offset. Default: the time at which the log
                 stores it.
@@ -225,7 +228,10 @@ class MemoryClient(MemoryTools):
         *,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Remove all messages of a conversation so far, and keep the conversation. Return the log position.
+        """Remove all messages and summaries of a conversation so far, and keep the conversation.
+
+        Returns:
+            The log position.
 
         Raises:
             PublishFailed: the event is not known to be stored.
@@ -252,9 +258,9 @@ class MemoryClient(MemoryTools):
 
         Args:
             user: the user whose context it is.
-            query: the user's message, for which relevant memory is searched.
+            query: the user's message, for which relevant memory is searched. Default: the last message.
             format: the form in which the context is rendered.
-            budget: the maximum number of tokens.
+            budget: the maximum number of tokens. Default: the tenant's setting.
             min_seq: reflect the log up to this position, which a publish returned.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
                 needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
@@ -302,7 +308,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return counts of the user's stored items, and the lag of these counts behind the log.
+        """Return counts of the user's messages, their lag behind the log, and the latest rejected events.
 
         Raises:
             AskFailed: the request got no result.
@@ -332,6 +338,7 @@ class MemoryClient(MemoryTools):
         `SearchReplyV2`.
 
         Raises:
+            InvalidBody: no verb has this name, or a field is unknown, missing or wrong.
             AskFailed: the request got no result.
         """
         contract = VERBS.get(verb)

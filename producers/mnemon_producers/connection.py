@@ -23,7 +23,7 @@ async def connect(url: str, **options: Any) -> Client:
         options: arguments of `nats.connect`, which override the arguments that this function sets.
 
     Raises:
-        NotConnected: no server answered, or no server accepted the credentials.
+        NotConnected: no server answered or accepted the credentials, or the login cannot be used.
     """
     try:
         login = login_options(url, os.environ)

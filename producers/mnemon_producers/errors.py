@@ -1,10 +1,10 @@
-"""Errors that a bot can get from its memory, each with the next step."""
+"""Errors that a bot can get from its memory."""
 
 from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
-    """No NATS server answered, or no server accepted the credentials."""
+    """No NATS server answered or accepted the credentials, or the login in the environment cannot be used."""
 
 
 class PublishFailed(Exception):

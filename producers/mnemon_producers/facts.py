@@ -58,18 +58,19 @@ class FactTools:
             user: the user whose fact it is.
             text: the fact, one sentence that is clear on its own.
             kind: the kind of the fact; None classifies the fact by its words.
-            tier: `profile` is always shown to the model, `working` until its date, `archive` if a search
-                finds it; None classifies the fact by its words.
-            importance: a number from 1 to 10, or `high`, `normal` or `low`.
-            expires_at: the time from which the fact is not shown; then the fact is removed.
+            tier: `profile` is for every context, `working` for every context until the fact's date, `archive`
+                for contexts whose query finds the fact; None classifies the fact by its words.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`; None follows from the words.
+            expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
+                working fact the end that its words name, else that of the setting `limits.working_days`.
 
         Returns:
             The decision, with the `id` of the saved fact or of the known fact that says the same; or with the
             `reason` for a rejection, such as a secret in the text.
 
         Raises:
-            AskFailed: no decision is known. With the code `unavailable`, the fact may still be decided on.
-                Saving the same fact again is harmless.
+            AskFailed: no decision is known. With the code `unavailable` or `timeout`, the fact may still be
+                decided on. Saving the same fact again is harmless.
         """
         request = SaveV1.create_strict(
             text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
@@ -156,7 +157,8 @@ class FactTools:
                 on them, such as `and when was that?`, is searched with their words too.
 
         Returns:
-            The hits; `degraded` names the scopes that could not be searched.
+            The hits; `degraded` names the scopes that could not be searched, and `embedding` or `reranker` if
+            this part of the search failed.
         """
         asked = {
             "limit": limit,
@@ -199,7 +201,7 @@ class FactTools:
             min_seq: reflect the log up to this position.
 
         Returns:
-            A `fact` with its former `versions`, at most 100, newest first; or a `message`, a `document` or a
+            A `fact` with its former `versions`, at most 99, newest first; or a `message`, a `document` or a
             `summary`.
         """
         request = GetV2.create_strict(id=id, min_seq=min_seq, scope=scope, offset=offset)
@@ -220,7 +222,8 @@ class FactTools:
     ) -> UpdateReplyV2:
         """Change a fact, by its id or by a query that clearly means one fact.
 
-        Omitted arguments do not change the fact. The former content is kept as a former version.
+        Omitted arguments do not change the fact, except that a new text or tier may change its date. The
+        former content is kept as a former version.
 
         Args:
             user: the user whose fact it is.
@@ -237,8 +240,9 @@ class FactTools:
             `fact` but at most five `candidates`, best first: change one of them by its id.
 
         Raises:
-            AskFailed: the fact does not exist (`not_found`); or the policy refuses the text, another fact
-                says the same, or the tier is full (`refused`).
+            AskFailed: no fact has the id, or the query means no fact (`not_found`); or the policy refuses the
+                text, another fact says the same, or the tier is full (`refused`); or both or none of `id` and
+                `query` are given, or the date is in the past (`bad_request`).
         """
         changes: dict[str, Any] = {
             "text": text,
@@ -278,7 +282,8 @@ class FactTools:
             by its id.
 
         Raises:
-            AskFailed: no fact has the id, or the query means no fact (`not_found`).
+            AskFailed: no fact has the id, or the query means no fact (`not_found`); or both or none of `id`
+                and `query` are given (`bad_request`).
         """
         request = ForgetV1.create_strict(id=id, query=query)
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)

@@ -1,7 +1,8 @@
 """Conversations of LoCoMo (Maharana et al., 2024) as chat events.
 
-Each sample becomes one user with one conversation, both named as the sample. `speaker_a` is the user and
-`speaker_b` the assistant; `name` holds the speaker. Sessions without turns are left out.
+Each sample becomes one conversation, named as the sample, of a user of the same name unless another user is
+given. `speaker_a` is the user and `speaker_b` the assistant; `name` holds the speaker. Sessions without turns
+are left out.
 """
 
 import re

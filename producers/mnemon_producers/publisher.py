@@ -51,7 +51,8 @@ class Published:
 
     Args:
         count: events that are in the log.
-        duplicates: number of these events that were in the log before.
+        duplicates: number of these events that were not stored again, because the log had received their ids
+            within the last two minutes.
         last_seq: the highest of their log positions; 0 before the first event.
     """
 
@@ -97,7 +98,7 @@ class Publisher:
         return (await self.store(event)).last_seq
 
     async def store(self, event: ChatEvent) -> Published:
-        """Publish one event; the result tells whether the log had it before.
+        """Publish one event; the result tells whether it is a duplicate, see `Published`.
 
         Raises:
             InvalidId, InvalidBody: the event cannot be sent.
@@ -112,7 +113,9 @@ class Publisher:
         Two or three batches are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
-        committed after the previous batch, so the log has the events in order even after retries.
+        committed after the previous batch, so the log has the batches in order even after retries. If the
+        server refuses a batch, its events are published one by one, and a retried event may come after later
+        events of the batch.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.

@@ -77,7 +77,7 @@ class Questioner:
 
 
 def _encode_request(request: Contract) -> bytes:
-    """Return the JSON of a request without defaults, because settings decide on fields that are left out.
+    """Return the JSON of a request without fields that were not set: settings may decide on their values.
 
     Raises:
         InvalidBody: the JSON is larger than `BODY_LIMIT`.

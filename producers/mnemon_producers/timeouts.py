@@ -11,8 +11,8 @@ class Timeouts:
         publish: timeout of one attempt at publishing.
         retry: time for further attempts at publishing, from the first failure on.
         ask: timeout of a reply.
-        save: timeout of a change of a fact and of an erasure. For a change, `retrieve` waits up to 5 s for
-            the decision.
+        save: timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the
+            decision on a saved fact, and for the stores of an erasure.
     """
 
     publish: float = 5.0

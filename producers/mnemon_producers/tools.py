@@ -26,7 +26,7 @@ class MemoryTools(FactTools):
 
     Each method raises `AskFailed` if its request gets no result; the error's `code` gives the cause:
     `not_found`, `refused`, `unavailable` and so on. The reply to a change has a `seen_seq`; a request with
-    this position as `min_seq` reflects the change.
+    this position as `min_seq` waits for the change, for a limited time.
     """
 
     async def call(

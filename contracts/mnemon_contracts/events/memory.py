@@ -49,9 +49,12 @@ class Lineage(Contract):
         default=None, description="Origin of the text: `tool`, `import`, or the name of the extractor."
     )
     prompt_version: Text | None = Field(
-        default=None, description="Version of the prompt, if a language model was called."
+        default=None, description="Version of the prompt, if a model or the rules of `offline` were asked."
     )
-    model: Text | None = Field(default=None, description="Language model that was called.")
+    model: Text | None = Field(
+        default=None,
+        description="Provider and model that were asked, such as `openai/gpt-5-mini` or `offline/rules`.",
+    )
     batch_id: Identifier | None = Field(default=None, description="Id of the batch with the model's answer.")
     answer: Identifier | None = Field(
         default=None,
@@ -167,7 +170,7 @@ class FactUpdatedV1(FactEvent):
     fact: Fact = Field(description="The fact after the change.")
     former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
-        default=None, description="Reasons for the decision; absent if the fact was edited by hand."
+        default=None, description="Reasons for the decision; absent if the verb `update` changed the fact."
     )
     lineage: Lineage = Field(default=Lineage(), description="Lineage of the new text.")
 
@@ -206,7 +209,7 @@ class FactExpiredV1(Event):
 
 
 class FactEvictedV1(Event):
-    """A fact is evicted because the user's limit was reached."""
+    """A fact is evicted because a limit on the user's facts was reached."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
     tier: Tier = Field(description="Tier of the fact.")

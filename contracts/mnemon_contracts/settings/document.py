@@ -56,7 +56,7 @@ def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
 
     Raises:
         InvalidBody: a value is invalid or contradicts another value, or `own` sets one of `SHARED_GROUPS`;
-            `field` is its name.
+            `field` of the error names the value or the group.
     """
     for name in own:
         if name in SHARED_GROUPS:

@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 def list_groups() -> list[Group]:
-    """Return all settings by group, in the order of their definition."""
+    """Return all settings by group: first those without a group, then the groups as they are defined."""
     alone = Group("", "", tuple(_fields(SettingsV1, "", deep=False)))
     return [alone] + [
         Group(name, field.description or "", tuple(_fields(type(field.default), f"{name}.")))

@@ -18,7 +18,7 @@ _TENANT_KEY = "tenant."
 
 
 def settings_key(tenant: str | None) -> str:
-    """Return the key of a tenant's settings; None is the key of the settings for every tenant.
+    """Return the key of a tenant's settings; for None, the key of the settings for every tenant.
 
     Raises:
         mnemon_contracts.subjects.InvalidId: the tenant is not a valid id.
@@ -73,8 +73,8 @@ class TimeStamps(Settings):
     )
     zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
         default="UTC",
-        description="Time zone of the timestamp, and of the days that a query names, such as "
-        "`Europe/Moscow`.",
+        description="Time zone of timestamps, of the current time in a context, and of the days that a query "
+        "or a fact names, such as `Europe/Moscow`.",
     )
 
 
@@ -144,7 +144,8 @@ class Dedupe(Settings):
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
         description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
-        "text, or the older text if it says all that the newer one says; `confirm` keeps the older text.",
+        "text, or the older text if it says all that the newer one says; `confirm` keeps the older text. If "
+        "only the older fact has a date, both keep the newer text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -205,8 +206,9 @@ class Retention(Settings):
         default=30,
         ge=1,
         le=36_500,
-        description="Days until the row of an answered window is removed. The log keeps the answer, and "
-        "the newest row of each conversation stays, so nothing is lost. `null`: rows stay.",
+        description="Days until the row of an answered window is removed, counted from the creation of the "
+        "row. The log keeps the answer, and the newest row of each conversation stays, so nothing is lost. "
+        "`null`: rows stay.",
     )
     model_call_days: int | None = Field(
         default=None,
@@ -238,8 +240,8 @@ class Rates(Settings):
         default=32,
         ge=1,
         le=512,
-        description="Maximum number of requests of one user that a `retrieve` process handles at "
-        "the same time.",
+        description="Maximum number of unanswered requests of one user in a `retrieve` process; eight of "
+        "them are in work at the same time, and further requests are refused.",
     )
     events_per_second: float | None = Field(
         default=None,
@@ -269,9 +271,13 @@ class Retrieval(Settings):
         default=60,
         gt=0,
         le=100_000,
-        description="Days after which the score of an archived fact has decayed to 1/e.",
+        description="Days after which the score of an archived fact of less than high importance has decayed "
+        "to 1/e.",
     )
-    decay: bool = Field(default=True, description="Lower the score of archived facts as they age.")
+    decay: bool = Field(
+        default=True,
+        description="Lower the score of archived facts of less than high importance (below 8) as they age.",
+    )
     reranker: Text | None = Field(
         default=None,
         description="Model at `MNEMON_RERANKER_URL` that orders the best hits again. It reads the query and "
@@ -293,7 +299,7 @@ class Retrieval(Settings):
 
 
 class Sections(Settings):
-    """Maximum tokens of each section of `context`."""
+    """Maximum tokens of each section of `context`; `recent` also takes the tokens that others leave."""
 
     facts: int = Field(
         default=250,
@@ -308,7 +314,13 @@ class Sections(Settings):
     summaries: int = Field(
         default=400, ge=0, le=100_000, description="Maximum tokens of summaries of earlier messages."
     )
-    recent: int = Field(default=1000, ge=0, le=100_000, description="Maximum tokens of the newest messages.")
+    recent: int = Field(
+        default=1000,
+        ge=0,
+        le=100_000,
+        description="Tokens of the newest messages, which also take the tokens that other sections leave; "
+        "0: no newest messages.",
+    )
     relevant: int = Field(
         default=500, ge=0, le=100_000, description="Maximum tokens of facts found for the query."
     )
@@ -419,14 +431,14 @@ class Embedding(Settings):
 
 
 class SettingsV1(Settings):
-    """All settings that can change while processes run."""
+    """All run-time settings. Processes follow changes at once, but read `embedding` only when they start."""
 
     recent_messages: int = Field(
         default=10,
         ge=1,
         le=1000,
-        description="Minimum number of newest messages that `context` shows. `context` also shows "
-        "messages that no summary covers, as far as the budget allows.",
+        description="Number of newest messages that `context` shows even if a summary covers them. `context` "
+        "also shows messages that no summary covers. The budget and `context.recent_limit` limit both.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Timestamps on users' messages.")
     wait_for_log_ms: int = Field(

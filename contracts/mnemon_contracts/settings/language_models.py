@@ -83,10 +83,14 @@ class Extraction(Settings):
         ge=1,
         le=1000,
         description="Number of new messages after which a conversation is read without waiting for "
-        "`idle_seconds`.",
+        "`idle_seconds`. Messages that are not read, such as results of tools, do not count.",
     )
     window_messages: int = Field(
-        default=40, ge=1, le=1000, description="Maximum number of messages of one window."
+        default=40,
+        ge=1,
+        le=1000,
+        description="Maximum number of messages of one window. Messages that are not read, such as results "
+        "of tools, do not count.",
     )
     pairs: int = Field(
         default=10,
@@ -99,19 +103,21 @@ class Extraction(Settings):
         default=300,
         ge=0,
         le=86_400,
-        description="Seconds that a batch waits for more requests before it is submitted.",
+        description="Seconds that a batch waits for more requests before it is submitted, unless it is full.",
     )
     deadline_hours: float = Field(
         default=20,
         gt=0,
         le=8760,
-        description="Hours after which an unfinished batch is cancelled and its requests are sent online.",
+        description="Hours after which an unfinished batch is cancelled and its unanswered requests are sent "
+        "online. If a batch has requests of several tenants, their lowest value counts.",
     )
     attempts: int = Field(
         default=3,
         ge=1,
         le=100,
-        description="Number of failed attempts after which a window is given up and becomes a dead letter.",
+        description="Number of failed attempts after which a window is given up and becomes a dead letter. A "
+        "window that the model refuses is given up earlier.",
     )
     known_facts: int = Field(
         default=50, ge=0, le=1000, description="Maximum number of known facts that one request lists."

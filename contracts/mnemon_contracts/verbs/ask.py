@@ -92,7 +92,8 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched. Default: the last message of the user.",
+        description="User's message, for which memory is searched; its first 1,200 characters count. "
+        "Default: the last message of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
@@ -189,8 +190,8 @@ class ContextReplyV1(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Parts that are missing because a server failed or did not answer in time, or because a "
-        "snapshot has no vectors; `embedding` if the search used words only, and `reranker` if no reranker "
-        "ordered the hits.",
+        "snapshot has no vectors; `embedding` if the search used words only, and `reranker` if the "
+        "configured reranker did not order the hits.",
     )
     metadata: JsonObject = Field(
         default={},
@@ -202,7 +203,12 @@ class ContextReplyV1(Reply):
 class HistoryV1(Contract):
     """Return the last messages of a conversation."""
 
-    limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="Maximum number of messages.")
+    limit: int = Field(
+        default=30,
+        ge=1,
+        le=MAX_HISTORY,
+        description="Maximum number of entries of `messages`, those of the role `system` included.",
+    )
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
     )
@@ -222,7 +228,11 @@ class HistoryReplyV1(Reply):
     """The messages, oldest first."""
 
     conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
-    messages: tuple[StoredMessage, ...] = Field(default=(), description="Messages, oldest first.")
+    messages: tuple[StoredMessage, ...] = Field(
+        default=(),
+        description="Messages, oldest first. After an answer that called tools, an entry of the role "
+        "`system` names these tools.",
+    )
 
 
 class ProfileV1(Contract):

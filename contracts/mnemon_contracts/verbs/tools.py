@@ -30,7 +30,7 @@ class StoredFact(Fact):
     saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
     score: float | None = Field(
         default=None,
-        description="Relevance to a query; absent in a reply without a query, such as that of `read`.",
+        description="Relevance to a query. No verb sets this field; hits of `search` have their own `score`.",
     )
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
@@ -42,7 +42,7 @@ class StoredFact(Fact):
 class SearchRequest(Contract):
     """Search memory for a query."""
 
-    query: Text = Field(description="Query, in any language.")
+    query: Text = Field(description="Query, in any language; its first 10,000 characters count.")
     limit: int = Field(
         default=5,
         ge=1,
@@ -157,7 +157,7 @@ class SearchReplyV2(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Scopes that could not be searched; `embedding` if the search used words only, and "
-        "`reranker` if a reranker did not order the hits.",
+        "`reranker` if the configured reranker did not order the hits.",
     )
 
 
@@ -222,7 +222,9 @@ class ReadV1(Contract):
 
 
 class GetV2(Contract):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+    document in parts.
+    """
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
     min_seq: Sequence | None = Field(
@@ -241,7 +243,9 @@ class GetV2(Contract):
 
 
 class GetV1(GetV2):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`."""
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+    document in parts.
+    """
 
     scope: Scope | None = Field(
         default=None,
@@ -294,7 +298,7 @@ class DocumentInfo(Contract):
 
 
 class ConversationMessage(StoredMessage):
-    """A stored message, with its conversation."""
+    """A stored message, with its conversation; `task_id` is never set."""
 
     conversation: Identifier = Field(description="Conversation of the message.")
 
@@ -336,7 +340,7 @@ class GetReplyV1(FactReplyV1):
 
 
 class FactChanges(Contract):
-    """Changes of a fact; omitted fields do not change."""
+    """Changes of a fact; omitted fields stay, except `expires_at`, which a new text or tier may change."""
 
     text: Text | None = Field(default=None, description="Text of the fact, one sentence.")
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
@@ -350,25 +354,30 @@ class FactChanges(Contract):
         default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
     )
     expires_at: MomentOrDay | None = Field(
-        default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
+        default=None,
+        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: the former "
+        "date. A new text drops it if the former text names an end, and sets the end that the new text of a "
+        "working fact names. A new tier changes the date as described at `tier`.",
     )
 
 
 class UpdateV1(FactChanges):
-    """Change a fact; omitted fields do not change."""
+    """Change a fact; omitted fields stay, except `expires_at`, which a new text or tier may change."""
 
     id: Identifier = Field(description="Id of the fact.")
 
 
 class UpdateV2(FactChanges):
-    """Change the fact with an id, or the fact that a query clearly means; omitted fields do not change."""
+    """Change the fact with an id, or the fact that a query clearly means; omitted fields stay, except
+    `expires_at`, which a new text or tier may change.
+    """
 
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is changed if it "
-        "contains all the words and no other fact fits nearly as well; otherwise "
-        "nothing is changed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is changed only if it contains "
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
+        "is changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
@@ -378,9 +387,9 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is removed if it "
-        "contains all the words and no other fact fits nearly as well; otherwise "
-        "nothing is removed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. The fact is removed only if it contains "
+        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
+        "is removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
     )
 
 
@@ -513,7 +522,8 @@ class EraseV1(Contract):
     )
     verify: bool = Field(
         default=False,
-        description="Erase nothing; count the items of the user that each store still has.",
+        description="Erase nothing; count the items of the user, or of `conversation`, that each store still "
+        "has.",
     )
     text: Text | None = Field(
         default=None,

@@ -45,7 +45,10 @@ def build_account_arguments(account: Account | None) -> dict[str, Any]:
 
 
 def find_service_account() -> Account | None:
-    """Return the account for servers that refuse to run as root; None if this process does not run as root.
+    """Return the account for servers that refuse to run as root, and create it if it is absent.
+
+    Returns:
+        None if this process does not run as root.
 
     Raises:
         NoAccount: the account is absent and cannot be created.

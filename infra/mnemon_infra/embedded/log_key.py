@@ -40,7 +40,8 @@ def check_log_key(home: Path, key: str | None) -> None:
         key: the key to start with; None leaves the log unencrypted.
 
     Raises:
-        LogKeyRefused: the key does not match the streams, or the record of their key is missing.
+        LogKeyRefused: the streams are encrypted with another key, or are encrypted although `key` is None,
+            or are not encrypted although a key is given; or the record of their key is missing.
     """
     record = _read_record(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))

@@ -54,7 +54,12 @@ class FolderLogins:
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
-        """Issue logins for mnemon's own processes that lack a login, and yield all logins for a change."""
+        """Issue logins for mnemon's own processes that lack a login, and yield all logins for a change.
+
+        Raises:
+            NotOurs: the file of logins was not written by `mnemon auth`.
+            OSError: a file cannot be written.
+        """
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):
@@ -63,7 +68,11 @@ class FolderLogins:
             yield authorization
 
     def login(self, role: LoginRole) -> Login:
-        """Return the login of one of mnemon's own processes."""
+        """Return the login of one of mnemon's own processes.
+
+        Raises:
+            FileNotFoundError: the login was not issued.
+        """
         return Login(role, (self._folder / role).read_text("utf-8"))
 
     def at(self, url: str, role: LoginRole) -> str:

@@ -48,9 +48,8 @@ _ENCRYPTION = f"""\
 class NatsServer(ServerProcess):
     """The broker. Without a fixed port, the broker keeps its former port while that port is free.
 
-    With a key, the broker encrypts everything that it writes to the disk. A folder keeps its key, or stays
-    without a key: otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only
-    these.
+    With a key, the broker encrypts its streams on the disk. A folder keeps its key, or stays without a key:
+    otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only these.
     """
 
     part = "broker"
@@ -123,7 +122,7 @@ class NatsServer(ServerProcess):
     async def reload(self) -> bool:
         """Reload the logins of the server that runs in the folder. Return False if no server runs there.
 
-        Connections stay, except those whose login was removed.
+        Connections stay, except those whose login was removed or issued again.
 
         Raises:
             ServerFailed: the server does not load the logins.

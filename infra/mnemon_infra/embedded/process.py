@@ -51,7 +51,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """The server's address."""
+        """The server's address, which is complete once `start` has returned."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def mark(self) -> str:
-        """The argument of the command that identifies the server: a path in this folder."""
+        """The argument of the command that identifies the server: a path in its data folder."""
 
     @abstractmethod
     async def prepare(self) -> None:
@@ -80,7 +80,8 @@ class ServerProcess(ABC):
         """End a server that a killed run left, then start the server. Return when it answers.
 
         Raises:
-            ServerFailed: the server ended, or did not answer within `START_TIMEOUT` seconds.
+            ServerFailed: `prepare` failed, or the server ended, or the server did not answer within
+                `START_TIMEOUT` seconds.
         """
         for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)

@@ -1,4 +1,4 @@
-"""Stack: starts the servers that are not configured, migrates them, and restarts servers that end."""
+"""Stack: starts the servers that are not configured, migrates the schema, and restarts servers that end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -45,13 +45,13 @@ _NOTICED = 1.0
 Started = TypeVar("Started")
 
 _RELEASE = 5.0
-"""Seconds for which a start is retried: a killed server's resources may not be free yet."""
+"""Minimum seconds for which a failed start is retried: a killed server's resources may not be free yet."""
 
 
 class Stack:
     """A running stack: `deployment` has the addresses of all servers, `servers` are those that run in `data`.
 
-    If the broker needs logins, the deployment has the worker's login; the announced endpoints have no login.
+    If the broker of the stack requires logins, `deployment` has the worker's login, and `endpoints` has none.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Stack:
 
     @contextmanager
     def announce_endpoints(self, http: str | None = None, gateway: str | None = None) -> Iterator[None]:
-        """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
+        """Until the end of the block, keep `endpoints.json` in the folder while all servers of the stack run.
 
         Args:
             http: address of the admin page for a browser.
@@ -102,7 +102,9 @@ class Stack:
     async def survive_restarts(
         self, start: Callable[[], AbstractAsyncContextManager[Started]]
     ) -> AsyncIterator[Started]:
-        """Enter a context that needs the servers; enter it again if a server ended meanwhile.
+        """Enter a context that needs the servers.
+
+        If the entry fails because a server ended, enter the context again once all servers run.
 
         Args:
             start: returns the context to enter.
@@ -181,9 +183,11 @@ async def run_stack(
         FolderTooNew: a newer version has written the folder.
         ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
+        NotOurs: the file of logins in the folder was not written by `mnemon auth`.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         TooFewServers: the deployment has more `replicas` than the broker has servers.
+        nats.errors.Error: the broker refuses a change of the streams, or stops answering.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
         LogTooNew: a newer version has marked the log.

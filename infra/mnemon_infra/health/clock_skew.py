@@ -53,7 +53,7 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
     """Compare the clocks of broker and database with the clock of this process.
 
     Raises:
-        nats.errors.Error: the broker does not answer.
+        nats.errors.Error: the broker does not answer, or has no log.
         DatabaseUnavailable: the database does not answer.
     """
     begun = time.time()

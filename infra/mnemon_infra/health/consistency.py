@@ -65,7 +65,7 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
     """Return the first recent log position whose row is missing; None if no row is missing.
 
     Recent positions are those after the newest row, and the last `LOOKED_BACK` before the applied position.
-    An audit checks all positions.
+    Events that became dead letters of `persist` do not count as missing. An audit checks all positions.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -88,7 +88,9 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
 
 
 async def replay_missing_rows(connection: Client, database: Database) -> None:
-    """Reset `persist` to the start of the log if rows are missing. Existing rows do not change.
+    """Reset `persist` to the start of the log if `find_first_missing` finds a row missing.
+
+    Existing rows do not change.
 
     Raises:
         DatabaseUnavailable: the database does not answer.

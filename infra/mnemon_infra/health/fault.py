@@ -37,7 +37,8 @@ class Fault(NamedTuple):
     """A reason for which a process or a durable does not work.
 
     Attributes:
-        kind: the value of the label `fault` of the metric `mnemon_faults`.
+        kind: the value of the label `fault` of the metric `mnemon_faults`. `mnemon status` alone reports
+            `unread`.
         problem: description of the fault.
         next_step: action that ends the fault.
         consumer: the durable concerned; empty for a fault of the process or of a server.
@@ -158,7 +159,7 @@ def describe_refusal(model: str, error: str, setting: str) -> Fault:
 
 
 async def measure_storage(stream_context: JetStreamContext) -> float | None:
-    """Return the used share of JetStream's storage for the account; None without a limit.
+    """Return the largest used share of the account's limits on JetStream's storage; None without a limit.
 
     Raises:
         nats.errors.Error: the server does not answer, or the login may not ask.

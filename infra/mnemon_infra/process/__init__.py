@@ -1,1 +1,1 @@
-"""Process-wide parts: cancellation, faults, gates, the data folder, and the priority of requests."""
+"""Process-wide parts: cancellation, faults, gates, disk space, the data folder, the priority of requests."""

@@ -1,4 +1,4 @@
-"""Data folder of a stack: its lock, and the endpoints of the running servers."""
+"""Data folder of a stack: its lock, its version, and the endpoints of the running servers."""
 
 import fcntl
 import json
@@ -25,7 +25,7 @@ class FolderInUse(Exception):
 
     Attributes:
         pid: id of that process; None if it has just taken the lock.
-        since: time at which it took the lock, with the offset of its time zone; None with `pid`.
+        since: time at which it took the lock, with the offset of its time zone; None if `pid` is None.
     """
 
     def __init__(self, data: Path, pid: int | None, since: str | None) -> None:
@@ -56,7 +56,7 @@ class FolderVersion(BaseModel):
 
     @classmethod
     def read(cls, data: Path) -> "FolderVersion | None":
-        """Read the version of a folder; None without the file, or for a file that a kill cut short."""
+        """Read the version of a folder; None if the file is absent or invalid."""
         try:
             return cls.model_validate_json((data / "version.json").read_bytes())
         except (FileNotFoundError, ValidationError):
@@ -76,7 +76,10 @@ class Endpoints(BaseModel):
 
     @classmethod
     def read(cls, data: Path) -> "Endpoints | None":
-        """Read the endpoints of the stack in this folder; None if no stack is ready in the folder."""
+        """Read the endpoints of the stack in this folder; None if the file is absent or invalid.
+
+        The file of a killed run stays until the next run.
+        """
         try:
             return cls.model_validate_json((data / "endpoints.json").read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -97,7 +100,7 @@ class Endpoints(BaseModel):
         )
 
     def write(self, data: Path) -> None:
-        """Write `endpoints.json`, whose presence means that every server answers."""
+        """Write `endpoints.json`; while a stack runs, its presence means that all its servers answer."""
         replace_file(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod
@@ -141,7 +144,7 @@ def find_holder(data: Path) -> str | None:
 
 @contextmanager
 def lock_folder(data: Path) -> Iterator[None]:
-    """Lock the folder, which is created if absent. The kernel releases the lock when the process ends.
+    """Lock the folder, which is created if absent, until the end of the block or of the process.
 
     Raises:
         FolderInUse: another process holds the lock.

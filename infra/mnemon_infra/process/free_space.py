@@ -8,7 +8,7 @@ LEAST: Final = 32 * 1024 * 1024
 """Free bytes below which a disk counts as full: work in progress needs this room to end."""
 
 NEARLY_FULL_SHARE: Final = 0.05
-"""Free share of a disk below which the disk counts as nearly full.
+"""Free share of a disk below which the disk counts as nearly full, within the bounds of `DiskSpace.needed`.
 
 Elasticsearch blocks writes at this share: its `disk.watermark.flood_stage` is 95 % by default.
 """
@@ -39,7 +39,11 @@ def format_megabytes(count: int) -> str:
 
 
 def read_free_bytes(folder: Path) -> int:
-    """Return the free bytes of the disk of a folder, without the space that is reserved for root."""
+    """Return the free bytes of the disk of a folder, without the space that is reserved for root.
+
+    Raises:
+        OSError: the folder does not exist.
+    """
     return read_disk_space(folder).free
 
 

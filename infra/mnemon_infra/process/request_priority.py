@@ -62,10 +62,10 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait for a turn, then until no request is being answered, for at most `LONGEST_WAIT` seconds.
+    """Wait until no request has been in work for `REST` seconds, for at most `LONGEST_WAIT` seconds.
 
-    Call this before each piece of background work. Pieces begin one after another, so that a request that
-    arrives meanwhile does not have to wait for all of them.
+    Call this before each piece of background work. Pieces wait one after another, each for at most
+    `LONGEST_WAIT`, so that a request that arrives meanwhile does not have to wait for all of them.
     """
     front = _front()
     async with front.turn:

@@ -1,1 +1,1 @@
-"""Telemetry: metrics, traces, logs and health checks."""
+"""Telemetry: metrics, traces, logs, and the HTTP endpoint of metrics and health probes."""

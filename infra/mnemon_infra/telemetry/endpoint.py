@@ -1,7 +1,7 @@
 """HTTP endpoint of a process: `/metrics` for Prometheus, `/healthz` and `/readyz` for its supervisor.
 
 The endpoint runs in a thread of its own, so that it answers and reports the fault while the event loop hangs:
-`/healthz` and `/readyz` then answer 503 within `PROBE_TIMEOUT`, and `mnemon_ready` is 0.
+`/healthz` and `/readyz` then answer 503 after `PROBE_TIMEOUT` seconds, and `mnemon_ready` is 0.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
 
 
 class MetricsPortTaken(Exception):
-    """The address is in use or may not be used; the message has the next step."""
+    """The endpoint cannot listen at its address, for example because the port is in use."""
 
 
 @asynccontextmanager
@@ -68,7 +68,8 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
     except OSError as error:
         raise MetricsPortTaken(
             f"the metrics endpoint cannot listen on {host}:{port}: {error.strerror}. "
-            "Choose another port: --metrics-port, or MNEMON_METRICS_PORT"
+            "Choose another port (--metrics-port or MNEMON_METRICS_PORT), or another address "
+            "(MNEMON_METRICS_HOST)"
         ) from error
     Thread(target=server.serve_forever, args=(_POLL,), name="metrics", daemon=True).start()
     try:

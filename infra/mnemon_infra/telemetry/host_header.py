@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 
 def parse_host_name(host: str) -> str:
-    """Return the host without its port; "" if the header has no host."""
+    """Return the host in lower case, without its port; "" if the header has no host or is invalid."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

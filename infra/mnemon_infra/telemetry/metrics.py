@@ -208,7 +208,8 @@ def count_batch(
     Args:
         consumer: the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
-        done: deliveries that will not be retried, in the order of the log; their ages are counted.
+        done: deliveries that will not be retried, in the order of their stream. Their ages are counted,
+            except those of events that moved here from another deployment.
         seconds: duration of the batch.
         now: seconds since 1970.
     """

@@ -71,7 +71,7 @@ class SpanFactory:
         """Record how a consumer handled an event, as a span of the event's trace.
 
         Args:
-            traceparent: the trace of the event.
+            traceparent: the trace of the event; nothing is recorded unless its flag `sampled` is set.
             consumer: the durable.
             delivery: the delivery of the event.
             end: outcome of the delivery, in the words of `mnemon_infra.telemetry.metrics`.

@@ -49,7 +49,10 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 @asynccontextmanager
 async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
-    """Trace this process until the end of the block, if the environment configures a collector."""
+    """Trace this process until the end of the block, if the environment configures a collector.
+
+    If OpenTelemetry is not installed, log a warning and run the block untraced.
+    """
     global _spans
     if not is_configured(os.environ):
         yield
@@ -90,14 +93,20 @@ def build_log_fields() -> dict[str, str]:
 
 
 def build_event_log_fields(delivery: "Delivery") -> dict[str, str]:
-    """Return the id of the trace of an event as a field of a log line; empty if tracing is off."""
+    """Return the id of the trace of an event as a field of a log line.
+
+    The result is empty if tracing is off, and for a trigger without a trace.
+    """
     traceparent = derive_traceparent(delivery)
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
 @contextmanager
 def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
-    """Run the block as a span of the trace that `traceparent` names; without one, run it untraced."""
+    """Run the block as a span of the trace that `traceparent` names.
+
+    Without a `traceparent`, or if tracing is off, run the block untraced.
+    """
     if _spans is None or traceparent is None:
         yield
         return
@@ -106,7 +115,7 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
 
 
 def derive_traceparent(delivery: "Delivery") -> str | None:
-    """Return the `traceparent` of an event: the one in its headers, else one derived from its position.
+    """Return the `traceparent` of an event: a valid one of its headers, else one derived from its position.
 
     Return None if tracing is off, and for a trigger without a trace, which may be about many events.
     """
@@ -174,7 +183,10 @@ _UNTRACED: Final = _Untraced()
 
 
 def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
-    """Begin to trace a request: in the trace that its headers name, else in a new one."""
+    """Begin to trace a request: in the trace that its headers name, else in a new one.
+
+    If tracing is off, the result does nothing.
+    """
     if _spans is None:
         return _UNTRACED
     traceparent = (received or {}).get(TRACEPARENT, "")

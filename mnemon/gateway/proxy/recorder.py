@@ -25,9 +25,9 @@ REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
-"""Maximum number of requests and answers that wait to be published; each may hold a whole history.
+"""Number of publishing tasks at which further requests are not recorded: a task may hold a whole history.
 
-Further requests are not recorded: the history of the next request has their messages.
+The history of the next request has the messages that were not recorded.
 """
 
 STOP_SECONDS: Final = 4.0
@@ -90,7 +90,7 @@ class ConversationRecorder:
     ) -> None:
         """Publish an answer after the messages of its request, and the tokens of the call.
 
-        The tokens are not published while half of `MAX_TASKS` tasks are running.
+        The tokens are not published while at least half of `MAX_TASKS` tasks are running.
 
         Args:
             thread: the conversation.

@@ -101,9 +101,10 @@ class Relay(Response):
         self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the response on until it ends or the client disconnects; then call `finish` in both cases.
+        """Pass the response on until it ends or the client disconnects; then call `finish`.
 
-        A client may disconnect when it has a whole answer, but before the stream ends.
+        Without a reader, `finish` is not called. A client may disconnect when it has a whole answer, but
+        before the stream ends.
         """
         try:
             with self._ends:

@@ -35,7 +35,7 @@ from mnemon_producers.events import check_id
 log = structlog.get_logger("proxy")
 
 ACCEPTED_SECONDS: Final = 300.0
-"""Seconds after its last check for which a key is accepted while it cannot be checked."""
+"""Seconds for which a key is accepted after its last successful check, if it cannot be checked again."""
 
 _PRECEDING_CHARACTERS: Final = 400
 _CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64, keepalive_expiry=60.0)
@@ -82,7 +82,7 @@ class Proxy:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Close the connections at the end of the block, after the last messages are published."""
+        """At the end of the block, wait until the recorder has stopped, then close the connections."""
         async with self.client, self.recorder.run():
             yield
 
@@ -90,7 +90,8 @@ class Proxy:
         """Return the caller; None if the key cannot be checked and the client has the provider's key.
 
         Raises:
-            Problem: the key is missing or wrong, lacks a scope, or cannot be checked.
+            Problem: the key is missing or wrong, lacks a scope or cannot be checked, or the address of the
+                client has to wait after several wrong keys.
         """
         try:
             caller = await self._check_key(request, keys.key)
@@ -110,7 +111,8 @@ class Proxy:
         """Return the caller of a key.
 
         Raises:
-            Problem: the key is missing or wrong, lacks a scope, or cannot be checked (status 503).
+            Problem: the key is missing or wrong, lacks a scope or cannot be checked (status 503), or the
+                address of the client has to wait after several wrong keys.
         """
         credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key) if key else None
         try:
@@ -270,7 +272,8 @@ def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thr
     """Return user and conversation of a request.
 
     Raises:
-        Problem: the request names no user, or the key does not permit the user.
+        Problem: the request names no user, the key does not permit the user, or a header is not UTF-8.
+        InvalidBody, InvalidId: the user or the conversation cannot be an id.
     """
     user = _read_id(request, "mnemon-user") or named or caller.user
     if not user:

@@ -54,7 +54,7 @@ class Upstreams(NamedTuple):
 
     @classmethod
     def from_deployment(cls, deployment: "Deployment") -> Self:
-        """Return the providers that the environment names."""
+        """Return the providers of a deployment, at their own addresses unless the deployment names others."""
         openai, anthropic = deployment.model_api_key, deployment.anthropic_api_key
         return cls(
             Upstream(

@@ -30,7 +30,11 @@ class WireFormat(Protocol):
         """
 
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
-        """Return a copy of a body with the context in the system prompt and the user's last message."""
+        """Return a copy of a body with the context in the system prompt and the user's last message.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
+        """
 
     def parse_answer(self, body: Mapping[str, Any]) -> Answer:
         """Return the answer of a response that is not streamed.

@@ -34,7 +34,7 @@ class ChangeV1(Contract):
         description="Conversation of a chat event; absent for the current conversation and for other events.",
     )
     at: Moment = Field(description="Time at which the log stored the event.")
-    data: Any = Field(description="Body of the event, by its contract.")
+    data: Any = Field(description="Body of the event, as it was published; it may violate the contract.")
 
 
 def create_change_routes() -> APIRouter:
@@ -89,7 +89,7 @@ async def _stream_changes(
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them, until the key is revoked or changed. The `id` of each event is its
-    log position. Invalid messages are left out.
+    log position. Messages with an invalid subject, or whose body is not JSON, are left out.
     """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
@@ -129,7 +129,10 @@ class _StreamPermission:
 async def _take_while(
     tail: AsyncGenerator[list[Delivery], None], is_permitted: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[list[Delivery]]:
-    """Yield pages while they are permitted, which is checked while none comes."""
+    """Yield the pages of a tail, until `is_permitted` returns False.
+
+    While no page comes, call `is_permitted` every `CACHE_SECONDS` seconds.
+    """
     while True:
         coming = asyncio.ensure_future(anext(tail))
         try:
@@ -145,7 +148,10 @@ async def _take_while(
 
 
 def _describe(delivery: Delivery) -> ChangeV1 | None:
-    """Return the event of a delivery; None for an invalid message, of which `persist` makes a dead letter."""
+    """Return the event of a delivery; None if the subject is invalid or the body is not JSON.
+
+    Bodies are not checked against their contracts.
+    """
     try:
         address = parse_subject(delivery.subject)
         data = from_json(delivery.body)

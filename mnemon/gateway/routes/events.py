@@ -181,7 +181,7 @@ def _identify(event: ChatBody, key: str | None) -> ChatBody:
     """Return an event with the id `key` of the header `Idempotency-Key`; unchanged if `key` is None.
 
     Raises:
-        InvalidBody: the event has another id.
+        InvalidBody: the event has another id, or the key cannot be an id.
     """
     if key is None:
         return event
