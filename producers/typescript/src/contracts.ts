@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the search used words only, and `reranker` if no reranker ordered the hits.
+   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
   /**
@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which memory is searched. Default: the last message of the user.
+   * User's message, for which memory is searched; its first 1,200 characters count. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -403,7 +403,7 @@ export interface EraseV1 {
    */
   conversation?: string | null;
   /**
-   * Erase nothing; count the items of the user that each store still has.
+   * Erase nothing; count the items of the user, or of `conversation`, that each store still has.
    */
   verify?: boolean;
   /**
@@ -496,7 +496,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id. The fact is removed if it contains all the words and no other fact fits nearly as well; otherwise nothing is removed, and the reply has `candidates`.
+   * Words that name the fact, instead of its id. The fact is removed only if it contains all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact fits.
    */
   query?: string | null;
 }
@@ -576,7 +576,7 @@ export interface StoredFact {
    */
   saved_at?: string;
   /**
-   * Relevance to a query; absent in a reply without a query, such as that of `read`.
+   * Relevance to a query. No verb sets this field; hits of `search` have their own `score`.
    */
   score?: number;
   /**
@@ -616,7 +616,7 @@ export interface Fact {
   names?: string[];
 }
 /**
- * A stored message, with its conversation.
+ * A stored message, with its conversation; `task_id` is never set.
  */
 export interface ConversationMessage {
   /**
@@ -727,7 +727,8 @@ export interface SummaryText {
   at: string;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+ * document in parts.
  */
 export interface GetV1 {
   /**
@@ -748,7 +749,8 @@ export interface GetV1 {
   offset?: number;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
+ * document in parts.
  */
 export interface GetV2 {
   /**
@@ -789,7 +791,7 @@ export interface HistoryReplyV1 {
    */
   conversation?: string;
   /**
-   * Messages, oldest first.
+   * Messages, oldest first. After an answer that called tools, an entry of the role `system` names these tools.
    */
   messages: StoredMessage[];
 }
@@ -831,7 +833,7 @@ export interface StoredMessage {
  */
 export interface HistoryV1 {
   /**
-   * Maximum number of messages.
+   * Maximum number of entries of `messages`, those of the role `system` included.
    */
   limit?: number;
   /**
@@ -1001,7 +1003,7 @@ export interface SearchReplyV1 {
    */
   hits: SearchHit[];
   /**
-   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if a reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1070,7 +1072,7 @@ export interface DocumentPassage {
  */
 export interface SearchV1 {
   /**
-   * Query, in any language.
+   * Query, in any language; its first 10,000 characters count.
    */
   query: string;
   /**
@@ -1127,7 +1129,7 @@ export interface SearchReplyV2 {
    */
   hits: SearchHitV2[];
   /**
-   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if a reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1172,7 +1174,7 @@ export interface SearchHitV2 {
  */
 export interface SearchV2 {
   /**
-   * Query, in any language.
+   * Query, in any language; its first 10,000 characters count.
    */
   query: string;
   /**
@@ -1417,7 +1419,7 @@ export interface FactReplyV1 {
   versions: Fact[];
 }
 /**
- * Change a fact; omitted fields do not change.
+ * Change a fact; omitted fields stay, except `expires_at`, which a new text or tier may change.
  */
 export interface UpdateV1 {
   /**
@@ -1437,7 +1439,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former date. A new text drops it if the former text names an end, and sets the end that the new text of a working fact names. A new tier changes the date as described at `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1476,7 +1478,8 @@ export interface UpdateReplyV2 {
   candidates: FactCandidate[];
 }
 /**
- * Change the fact with an id, or the fact that a query clearly means; omitted fields do not change.
+ * Change the fact with an id, or the fact that a query clearly means; omitted fields stay, except
+ * `expires_at`, which a new text or tier may change.
  */
 export interface UpdateV2 {
   /**
@@ -1496,7 +1499,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former date. A new text drops it if the former text names an end, and sets the end that the new text of a working fact names. A new tier changes the date as described at `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1504,7 +1507,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id. The fact is changed if it contains all the words and no other fact fits nearly as well; otherwise nothing is changed, and the reply has `candidates`.
+   * Words that name the fact, instead of its id. The fact is changed only if it contains all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact fits.
    */
   query?: string | null;
 }
@@ -1765,11 +1768,11 @@ export interface Lineage {
    */
   extractor?: string | null;
   /**
-   * Version of the prompt, if a language model was called.
+   * Version of the prompt, if a model or the rules of `offline` were asked.
    */
   prompt_version?: string | null;
   /**
-   * Language model that was called.
+   * Provider and model that were asked, such as `openai/gpt-5-mini` or `offline/rules`.
    */
   model?: string | null;
   /**
@@ -1856,7 +1859,7 @@ export interface Decision {
   undecided?: string[];
 }
 /**
- * A fact is evicted because the user's limit was reached.
+ * A fact is evicted because a limit on the user's facts was reached.
  */
 export interface FactEvictedV1 {
   /**
@@ -2117,7 +2120,7 @@ export interface FactUpdatedV1 {
    */
   former: Fact;
   /**
-   * Reasons for the decision; absent if the fact was edited by hand.
+   * Reasons for the decision; absent if the verb `update` changed the fact.
    */
   decision?: Decision | null;
   /**
