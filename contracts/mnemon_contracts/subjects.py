@@ -219,7 +219,10 @@ def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
 
 
 def conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
-    """Return the filter of a conversation's events; None is the user's current conversation."""
+    """Return the filter of the chat events whose subjects name a conversation.
+
+    None matches all events without a conversation, whichever conversation was the current one then.
+    """
     return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
 
 

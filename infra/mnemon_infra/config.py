@@ -217,8 +217,9 @@ class Deployment(BaseSettings):
     admin_token: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="Token for the login to the admin page, at least 16 characters. Default: a token that "
-        "is stored in the data folder.",
+        description="Token for the login to the admin page, at least 16 characters. Default: the token "
+        "that is stored in the data folder; without a folder, a new one on each run, which `mnemon admin` "
+        "prints.",
     )
     metrics_port: int | None = Field(
         default=None,

@@ -1,1 +1,1 @@
-"""The `mnemon` command: one module per command, registered in `app`."""
+"""The `mnemon` command: packages hold the subcommands by domain, and `mnemon.cli.app` registers them."""

@@ -36,7 +36,7 @@ class ChatEvent(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An event encoded for the wire."""
+    """An event encoded for the wire; `id` is its own id, `message_id` the value of `Nats-Msg-Id`."""
 
     subject: str
     id: str

@@ -77,7 +77,7 @@ class Questioner:
 
 
 def _encode_request(request: Contract) -> bytes:
-    """Return the JSON of a request without fields that were not set: settings may decide on their values.
+    """Return the JSON of a request without fields that are not set or None: settings may decide on them.
 
     Raises:
         InvalidBody: the JSON is larger than `BODY_LIMIT`.

@@ -15,9 +15,9 @@ from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
 FLAT = 1.2
-"""Maximum ratio of resident memory after ten times the events, for a replay into rows."""
+"""Maximum ratio of resident memory after all events to that after a tenth of them, for rows."""
 VECTORS_FLAT = 1.6
-"""Maximum ratio of anonymous memory after ten times the events, for a replay into rows and vectors.
+"""Maximum ratio of anonymous memory after all events to that after a tenth of them, for rows and vectors.
 
 The embedded engine keeps about 0.33 kB in memory for each point that it has optimised and 1 kB for any other
 point. While it optimises points, it keeps both.

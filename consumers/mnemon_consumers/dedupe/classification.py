@@ -116,7 +116,8 @@ _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 def classify_proposal(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact that a proposal would become.
 
-    Each attribute comes from the proposal, else from its words, else from the default.
+    An attribute that the proposal lacks comes from its words, else from the default. A missing tier also
+    depends on the expiry and the kind. Names come only from the proposal.
 
     Args:
         proposed: the proposal.

@@ -123,7 +123,9 @@ class FactProposedV1(Event):
         default=None, description="Kind of the fact. Default: derived from the words of the text."
     )
     tier: Tier | None = Field(
-        default=None, description="Tier of the fact. Default: derived from the words of the text."
+        default=None,
+        description="Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the "
+        "text; otherwise derived from the kind and the words of the text.",
     )
     importance: int | None = Field(
         default=None,

@@ -227,7 +227,7 @@ class Retention(Settings):
 
 
 class Rates(Settings):
-    """Limits on the rates of requests and events. A refused request can be repeated later."""
+    """Limits on requests, and the rate of events for a warning. A refused request can be repeated later."""
 
     requests_per_second: float | None = Field(
         default=None,
@@ -460,7 +460,11 @@ class SettingsV1(Settings):
     retention: Retention = Field(
         default=Retention(), description="Days after which finished work is removed."
     )
-    rates: Rates = Field(default=Rates(), description="Limits on the rates of requests and events.")
+    rates: Rates = Field(
+        default=Rates(),
+        description="Limits on the requests of a tenant and of a user, and the rate of events above which "
+        "`mnemon status` warns.",
+    )
     retrieval: Retrieval = Field(default=Retrieval(), description="Number and score of the hits of a search.")
     context: ContextSettings = Field(
         default=ContextSettings(), description="Contents and format of a context."

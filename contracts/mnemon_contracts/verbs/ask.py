@@ -1,4 +1,4 @@
-"""Requests of bots, `ask.<tenant>.<user>.<verb>.v<N>`, and their replies."""
+"""Requests for memory as a whole, `ask.<tenant>.<user>.<verb>.v<N>`, and their replies; see also `tools`."""
 
 from typing import Annotated, Literal
 
@@ -190,8 +190,8 @@ class ContextReplyV1(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Parts that are missing because a server failed or did not answer in time, or because a "
-        "snapshot has no vectors; `embedding` if the search used words only, and `reranker` if the "
-        "configured reranker did not order the hits.",
+        "snapshot has no vectors; `embedding` if the query could not be embedded, so that words alone "
+        "were searched; and `reranker` if the configured reranker did not order the hits.",
     )
     metadata: JsonObject = Field(
         default={},

@@ -156,8 +156,9 @@ class SearchReplyV2(Reply):
     hits: tuple[SearchHitV2, ...] = Field(default=(), description="Hits, best first.")
     degraded: tuple[Text, ...] = Field(
         default=(),
-        description="Scopes that could not be searched; `embedding` if the search used words only, and "
-        "`reranker` if the configured reranker did not order the hits.",
+        description="Scopes that could not be searched; `embedding` if the query could not be "
+        "embedded, so that words alone were searched; and `reranker` if the configured reranker did not "
+        "order the hits.",
     )
 
 
@@ -175,7 +176,9 @@ class SaveV1(Contract):
         default=None, description="Kind of the fact. Default: derived from the words of the text."
     )
     tier: Tier | None = Field(
-        default=None, description="Tier of the fact. Default: derived from the words of the text."
+        default=None,
+        description="Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the "
+        "text; otherwise derived from the kind and the words of the text.",
     )
     importance: Weight | None = Field(
         default=None,
@@ -258,7 +261,7 @@ class FactsReplyV1(Reply):
     """One page of facts."""
 
     facts: tuple[StoredFact, ...] = Field(
-        default=(), description="Facts by tier: `profile`, `working`, `archive`."
+        default=(), description="Facts in the order of the tiers `profile`, `working`, `archive`."
     )
     total: int | None = Field(
         default=None,

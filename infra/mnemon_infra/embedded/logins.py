@@ -27,7 +27,10 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
 
 
 class FolderLogins:
-    """The logins in the folder `auth` of a stack. If there are any, the broker requires logins."""
+    """The logins in the folder `auth` of a stack.
+
+    If there are any, the broker requires logins from its next start on.
+    """
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "auth"

@@ -69,7 +69,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_suspended(self) -> bool:
-        """True while no consumer here may decide or derive anything for the tenant."""
+        """True while nothing may be decided, extracted or summarised here for the tenant."""
         return self.state in _SUSPENDED
 
     @property

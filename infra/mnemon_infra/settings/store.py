@@ -90,7 +90,10 @@ class LiveSettings:
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:
-        """Return whether a move suspends a tenant: consumers here then derive nothing for the tenant."""
+        """Return whether a move suspends a tenant: nothing is then decided, extracted or summarised for it.
+
+        `persist` and `index` still handle its events.
+        """
         residence = self._residences.get(tenant)
         return residence is not None and residence.is_suspended
 

@@ -1,4 +1,4 @@
-"""Dead letters: list, redrive and removal of messages that no consumer could handle."""
+"""Dead letters: list, redrive and removal of messages that a consumer could not handle."""
 
 import json
 from collections.abc import Mapping, Sequence

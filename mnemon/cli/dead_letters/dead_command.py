@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, show, redrive and drop dead letters: messages that no consumer could handle.",
+    help="List, show, redrive and drop dead letters: messages that a consumer could not handle.",
 )
 
 LetterArgument = Annotated[

@@ -340,7 +340,7 @@ def _show_trends(trends: dict[str, dict[str, float]]) -> None:
 
 
 def _show_growth(stages: list[dict[str, int]]) -> None:
-    """Show messages, context tokens and summaries of a conversation at each stage of its growth."""
+    """Show messages, context tokens, summaries and uncompacted messages of a conversation as it grows."""
     columns = "messages", "context_tokens", "summaries", "uncompacted"
     rows = [tuple(str(stage[column]) for column in columns) for stage in stages]
     show_table(tuple(column.replace("_", " ") for column in columns), rows)

@@ -218,7 +218,7 @@ class TenantMove:
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
             await self._source.write_residence(live)
         if not live.is_returning:
-            raise MoveRefused(f"the move of {self._tenant} has not ended: run `mnemon tenant move` first")
+            raise MoveRefused(f"the move of {self._tenant} has not switched: run `mnemon tenant abandon`")
         return await self._resume(live, former)
 
     async def _resume(self, source: Residence, target: Residence | None) -> Residence:

@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
+   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
   /**
@@ -458,7 +458,7 @@ export interface SaveV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: derived from the words of the text.
+   * Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the text; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -904,7 +904,7 @@ export interface FactsReplyV1 {
    */
   warnings?: string[];
   /**
-   * Facts by tier: `profile`, `working`, `archive`.
+   * Facts in the order of the tiers `profile`, `working`, `archive`.
    */
   facts: StoredFact[];
   /**
@@ -1003,7 +1003,7 @@ export interface SearchReplyV1 {
    */
   hits: SearchHit[];
   /**
-   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1129,7 +1129,7 @@ export interface SearchReplyV2 {
    */
   hits: SearchHitV2[];
   /**
-   * Scopes that could not be searched; `embedding` if the search used words only, and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1995,7 +1995,7 @@ export interface FactProposedV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: derived from the words of the text.
+   * Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the text; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**

@@ -552,10 +552,11 @@ class _Comparison:
         )
 
     def _find_clause_end(self) -> int:
-        """Return the place of the word after the clause that ends a state: "sold the car and bought a bike".
+        """Return the place of "and" after the clause that ends a state: "sold the car and bought a bike".
 
         Returns:
-            The number of words if no clause follows.
+            The number of words of the newer fact if it ends no state, if the older fact has ended already, or
+            if no clause follows.
         """
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:

@@ -132,7 +132,9 @@ class Authorization:
         try:
             authorization = cls.parse(said)
         except ValueError as error:
-            raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
+            raise NotOurs(
+                f"{path} does not have the form that `mnemon auth` writes: restore it or move it away"
+            ) from error
 
         for user in authorization._main["users"]:
             if user["user"] in _PERMISSIONS:  # earlier versions gave workers more permissions
