@@ -143,10 +143,13 @@ class InProcessSearch:
         return fuse_rankings(*hits, breadth.candidates)
 
     def gather_features(
-        self, user: str, intent: QueryIntent, breadth: Breadth
+        self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None
     ) -> list[tuple[VisibleMessage, MessageFeatures]]:
-        """Return features of the found messages and of messages around them, in the order of the log."""
-        found = self._find_messages(user, intent, breadth)
+        """Return features of the found messages and of messages around them, in the order of the log.
+
+        The arguments are those of `score_messages`.
+        """
+        found = self._find_messages(user, intent, breadth, thresholds)
         return extract_features(found.candidates, found.around, intent, self.statistics, found.matches)
 
     def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:

@@ -26,8 +26,9 @@ from mnemon_bench.quality.recall import ADVERSARIAL, Data, load_data, recall, tu
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
 from mnemon_consumers.retrieve.search.messages import rerank
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
+from mnemon_infra.models.wordllama import THRESHOLDS
 
-PENALTY: Final = 5.0
+PENALTY: Final = 3.0
 """Factor of the L2 penalty in the loss. Between the values 1 and 20, recall changes by less than 0.01."""
 
 SET_WEIGHT: Final = 400.0
@@ -70,7 +71,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
     for question in data.questions:
         if question.category != ADVERSARIAL:
             intent = search.build_intent(question.user, question.text)
-            rows = search.gather_features(question.user, intent, breadth)
+            rows = search.gather_features(question.user, intent, breadth, THRESHOLDS)
             turns = [turn_id(message.event_id) for message, _ in rows]
             yield Labelled(
                 name,

@@ -35,6 +35,7 @@ class MessageFeatures(NamedTuple):
     Attributes:
         terms: score by words, relative to the other candidates, 0 to 1.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
+        fused: score by words and meaning together, 0 to 1.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
@@ -45,6 +46,10 @@ class MessageFeatures(NamedTuple):
         time: 1 for messages that name a time, if the query asks for one.
         date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
         tokens: how well its tokens match the tokens of the query, 0 to 1; 0 if token vectors are missing.
+        token_rank: 1 for the message with the highest `tokens`, 1/2 for the second, 1/3 for the third, and so
+            on; 0 if token vectors are missing.
+        passage: mean of `tokens` of the message, the two messages before it, and the message after it, within
+            a session: the words of a query are often spread over a few messages.
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
         names: 1 for messages that name a person, place or thing, other than the speakers; 0 in a chat with an
             assistant.
@@ -52,6 +57,7 @@ class MessageFeatures(NamedTuple):
 
     terms: float
     cosine: float
+    fused: float
     coverage: float
     neighbours: float
     answer: float
@@ -61,6 +67,8 @@ class MessageFeatures(NamedTuple):
     time: float
     date: float
     tokens: float
+    token_rank: float
+    passage: float
     length: float
     names: float
 
@@ -89,6 +97,9 @@ def extract_features(
     own = {seq: each.score if each else 0.0 for seq, each in found.items()}
     session_of = _map_sessions(messages)
     near, answers = _score_neighbours(own, texts, around.following, session_of)
+    ranked = sorted(matches, key=matches.__getitem__, reverse=True)
+    token_ranks = {seq: 1 / rank for rank, seq in enumerate(ranked, 1)}
+    passages = _average_matches(matches, around.following, session_of)
     has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
@@ -110,6 +121,7 @@ def extract_features(
         return MessageFeatures(
             terms=candidate.words if candidate else 0.0,
             cosine=(candidate.similarity or lowest) if candidate else lowest,
+            fused=own[seq],
             coverage=sum(map(rarity.__getitem__, terms & text.terms)) / total,
             neighbours=near[seq],
             answer=answers[seq],
@@ -119,6 +131,8 @@ def extract_features(
             time=float(for_time and text.tells_time),
             date=max(each.measure_closeness(message.sent_at) for each in periods) if periods else 0.0,
             tokens=matches.get(seq, 0.0),
+            token_rank=token_ranks.get(seq, 0.0),
+            passage=passages[seq],
             length=0.0 if has_assistant else math.log1p(len(message.content)),
             names=0.0 if has_assistant else float(not text.name_words <= speakers),
         )
@@ -163,6 +177,25 @@ def _score_neighbours(
             near[seq] += share * own[other]
             other, share = following.get(other), share * FADING
     return near, answers
+
+
+def _average_matches(
+    matches: Mapping[int, float], following: Mapping[int, int], session_of: Mapping[int, int]
+) -> dict[int, float]:
+    """Return the mean match of each message, the two before it and the one after it in its session."""
+    after = {
+        seq: later
+        for seq, later in following.items()
+        if seq in session_of and session_of[seq] == session_of[later]
+    }
+    before = {later: seq for seq, later in after.items()}
+
+    def average(seq: int) -> float:
+        passage = [seq, before.get(seq), before.get(before.get(seq, 0)), after.get(seq)]
+        found = [matches.get(each, 0.0) for each in passage if each is not None]
+        return sum(found) / len(found)
+
+    return {seq: average(seq) for seq in session_of}
 
 
 def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:

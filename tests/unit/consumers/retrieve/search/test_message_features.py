@@ -179,6 +179,25 @@ def test_match_of_tokens_is_taken_over_for_neighbours_too() -> None:
     assert [each.tokens for _, each in rows] == [0.2, 0.8, 0.0]
 
 
+def test_rank_by_tokens_halves_for_the_second_best() -> None:
+    messages = around(*map(said, range(1, 4)))
+    matches = {1: 0.2, 2: 0.8, 3: 0.4}
+    rows = extract_features({"e2": found(0.9)}, messages, QueryIntent("?"), NO_STATISTICS, matches)
+    assert [each.token_rank for _, each in rows] == [pytest.approx(1 / 3), 1.0, 0.5]
+
+
+def test_passage_is_the_mean_match_of_messages_before_and_after_within_the_session() -> None:
+    messages = [said(seq, minutes=seq if seq < 5 else 600) for seq in range(1, 6)]
+    matches = {1: 0.1, 2: 0.2, 3: 0.6, 4: 0.9, 5: 1.0}
+    rows = extract_features({"e3": found(0.9)}, around(*messages), QueryIntent("?"), NO_STATISTICS, matches)
+    assert {message.seq: round(each.passage, 3) for message, each in rows} == {
+        1: 0.15,
+        2: 0.3,
+        3: 0.45,
+        4: 0.567,
+    }
+
+
 def test_statistics_of_texts_count_each_text_once() -> None:
     statistics = TermStatistics.of_texts(["dog dog dog", "dogs", "cat"])
     (dog,) = QueryIntent("dog").terms
