@@ -19,7 +19,10 @@ CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
 
 
 class LoginUnusable(ValueError):
-    """A login cannot be used: a variable names an unusable file, or the package `nkeys` is missing."""
+    """A login cannot be used.
+
+    A variable names an unusable file, a private key has no certificate, or the package `nkeys` is missing.
+    """
 
 
 def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
@@ -30,7 +33,8 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
         environment: the variables of this module; an empty variable counts as not set.
 
     Raises:
-        LoginUnusable: a file cannot be read or has the wrong contents, or the package `nkeys` is missing.
+        LoginUnusable: a file cannot be read or has the wrong contents, a private key has no certificate, or
+            the package `nkeys` is missing.
     """
     options: dict[str, Any] = {}
     if not re.search(r"//[^/,]*@", url):
@@ -42,6 +46,11 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
             raise LoginUnusable("a login with keys needs the package nkeys: pip install 'mnemon[nkeys]'")
     authority = _file(environment, AUTHORITY)
     certificate, key = _file(environment, CERTIFICATE), _file(environment, CERTIFICATE_KEY)
+    if key and not certificate:
+        raise LoginUnusable(
+            f"{CERTIFICATE_KEY} names a private key without a certificate; set {CERTIFICATE} to the file "
+            f"with the certificate, or unset {CERTIFICATE_KEY}"
+        )
     if authority or certificate:
         options["tls"] = _context(authority, certificate, key)
     return options

@@ -71,6 +71,8 @@ class Deployment(BaseSettings):
     embedding_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
+        description="API key of the embedding endpoint. Default: none, which only an endpoint in "
+        "MNEMON_EMBEDDING_URL may accept.",
     )
     reranker_url: str | None = Field(
         default=None,
@@ -89,6 +91,8 @@ class Deployment(BaseSettings):
     model_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
+        description="API key of the provider `openai`. Default: none, which only an endpoint in "
+        "MNEMON_MODEL_URL may accept.",
     )
     anthropic_url: str | None = Field(
         default=None,
@@ -96,7 +100,10 @@ class Deployment(BaseSettings):
         "Default: Anthropic itself.",
     )
     anthropic_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
+        default=None,
+        validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),
+        description="API key of the provider `anthropic`. Default: none, which only an endpoint in "
+        "MNEMON_ANTHROPIC_URL may accept.",
     )
     google_url: str | None = Field(
         default=None,
@@ -104,7 +111,10 @@ class Deployment(BaseSettings):
         "https://llm.example.com. Default: Google itself.",
     )
     google_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
+        default=None,
+        validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key"),
+        description="API key of the provider `google`. Default: none, which only an endpoint in "
+        "MNEMON_GOOGLE_URL may accept.",
     )
     model_timeout: float = Field(
         default=60,
@@ -131,15 +141,44 @@ class Deployment(BaseSettings):
     )
 
     database_dsn: str | None = Field(
-        default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL", "database_dsn"),
+        description="Address of the PostgreSQL database, such as postgresql://user:password@host:5432/name; "
+        "it takes precedence over the `PG_*` variables. Default: the address that these give; without any of "
+        "them, the embedded server of `mnemon up`.",
     )
-    pg_host: str | None = Field(default=None, validation_alias=AliasChoices("PG_HOST", "pg_host"))
-    pg_port: int | None = Field(default=None, validation_alias=AliasChoices("PG_PORT", "pg_port"))
-    pg_db: str | None = Field(default=None, validation_alias=AliasChoices("PG_DB", "pg_db"))
-    pg_user: str | None = Field(default=None, validation_alias=AliasChoices("PG_USER", "pg_user"))
-    pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
+    pg_host: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("PG_HOST", "pg_host"),
+        description="Host of PostgreSQL, or the folder of its socket. Default: localhost if another `PG_*` "
+        "variable is set.",
+    )
+    pg_port: int | None = Field(
+        default=None,
+        validation_alias=AliasChoices("PG_PORT", "pg_port"),
+        description="Port of PostgreSQL. Default: 5432 if another `PG_*` variable is set.",
+    )
+    pg_db: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("PG_DB", "pg_db"),
+        description="Name of the PostgreSQL database. Default: mnemon if another `PG_*` variable is set.",
+    )
+    pg_user: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("PG_USER", "pg_user"),
+        description="User of PostgreSQL. Default: postgres if another `PG_*` variable is set.",
+    )
+    pg_password: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("PG_PASSWORD", "pg_password"),
+        description="Password of the PostgreSQL user. Default: none.",
+    )
 
-    database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
+    database_schema: str = Field(
+        default="mnemon",
+        pattern=r"^[a-z_][a-z0-9_]{0,62}$",
+        description="Schema of all tables, and first part of the names of collections on a Qdrant server.",
+    )
     pg_pool_min: int = Field(
         default=1,
         ge=0,

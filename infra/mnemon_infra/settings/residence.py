@@ -12,6 +12,7 @@ import structlog
 from nats.aio.client import Client
 from nats.js.errors import KeyNotFoundError
 
+from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import decode_token, encode_token
 from mnemon_infra.settings.bucket import open_bucket, put_entry, read_entries
 
@@ -83,6 +84,17 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.is_suspended or self.state == "draining"
 
 
+class ResidenceInvalid(ValueError):
+    """The newest entry of a tenant's residence cannot be parsed; the message names the next step."""
+
+    def __init__(self, tenant: str, key: str) -> None:
+        super().__init__(
+            f"the residence of the tenant {tenant} is invalid or of a newer version of mnemon, so processes"
+            " follow the former one: run one version of mnemon everywhere; if it is damaged, restore a former"
+            f" revision: nats kv history {SETTINGS} {key}; nats kv revert {SETTINGS} {key} REVISION"
+        )
+
+
 class StoredResidence(NamedTuple):
     """A residence, None without an entry; and the revision of the newest entry, 0 if there never was one."""
 
@@ -143,15 +155,19 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
-        ValueError: the entry is not a residence, or has a state of a newer version.
+        ResidenceInvalid: the entry is not a residence, or has a state of a newer version.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
+    key = residence_key(tenant)
     try:
-        entry = await bucket.get(residence_key(tenant), validate_keys=False)
+        entry = await bucket.get(key, validate_keys=False)
     except KeyNotFoundError as error:
         return StoredResidence(None, (error.entry and error.entry.revision) or 0)
-    return StoredResidence(parse_residence(entry.value), entry.revision or 0)
+    try:
+        return StoredResidence(parse_residence(entry.value), entry.revision or 0)
+    except ValueError as error:
+        raise ResidenceInvalid(tenant, key) from error
 
 
 async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:

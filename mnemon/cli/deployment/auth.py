@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -36,6 +36,7 @@ FileOption = Annotated[
         help="Instead of --data: file of logins that the configuration of your own nats-server includes.",
     ),
 ]
+_RELOAD: Final = "run this twice: nats-server --signal reload"
 Tenant = Annotated[str, typer.Argument(metavar="NAME", help="Id of the tenant, as its bots use it.")]
 
 
@@ -143,6 +144,8 @@ def limit(
             f"the tenant {name!r} has no login",
             f"Create a login: mnemon auth tenant {name}",
         )
+    if file:
+        typer.echo(f"The file is changed. To apply the change, {_RELOAD}")
     perform_command(_reload_logins(data))
 
 
@@ -162,6 +165,8 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
         refuse(
             ExitCode.NEGATIVE_RESULT, f"the tenant {name!r} has no login", "List the logins: mnemon auth list"
         )
+    if file:
+        typer.echo(f"The file is changed. To apply the change, {_RELOAD}")
     perform_command(_reload_logins(data))
 
 
@@ -252,7 +257,7 @@ async def _show_login(
         typer.echo(f'In the bot: MemoryClient.connect("{url}", tenant={json.dumps(of_bot["tenant"])})')
     if file:
         typer.echo(f'In nats-server.conf: include "{file}", and remove its own `authorization` block')
-        typer.echo("Then, and after each change, run this twice: nats-server --signal reload")
+        typer.echo(f"Then, and after each change, {_RELOAD}")
     return ExitCode.DONE
 
 

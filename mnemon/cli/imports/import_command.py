@@ -296,7 +296,8 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
 def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
     """Return the owner of each file.
 
-    End the command if no tenant is given, a file has one tier only or names no user, or a backup exists.
+    End the command if no tenant is given, a file is standard input, has one tier only or names no user, or a
+    backup exists.
     """
     from mnemon.operations.imports.markdown import parse_path
     from mnemon.operations.imports.normalised_files import get_backup_path
@@ -305,6 +306,11 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
         refuse(ExitCode.USAGE_ERROR, "--rewrite needs a tenant; give it with --tenant")
     owners: dict[Path, Owner] = {}
     for path in files:
+        if path == Path("-"):
+            refuse(
+                ExitCode.USAGE_ERROR,
+                "standard input cannot be rewritten; name a file, or leave out --rewrite",
+            )
         tier, named = parse_path(path)
         if tier is not None:
             refuse(

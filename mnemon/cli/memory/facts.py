@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 NO_CANDIDATE: Final = 0
 """Number that rejects all candidates."""
 
+_MISSING_MODELS: Final = {
+    "embedding": "searched by words only: the embedding model did not answer",
+    "reranker": "hits not reranked: the reranker gave no usable answer",
+}
+"""Values of `degraded` that are no scopes, with what the reply lacks."""
+
 
 @expand_options
 def save(
@@ -328,8 +334,11 @@ def _show_hits(reply: "SearchReplyV2") -> None:
 
 
 def _end_search(reply: "SearchReplyV2") -> ExitCode:
-    if reply.degraded:
-        typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
+    if scopes := [part for part in reply.degraded if part not in _MISSING_MODELS]:
+        typer.secho(f"could not be searched: {', '.join(scopes)}", fg="red", err=True)
+    for part, effect in _MISSING_MODELS.items():
+        if part in reply.degraded:
+            typer.secho(effect, fg="red", err=True)
     return ExitCode.DONE
 
 

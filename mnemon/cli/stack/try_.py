@@ -10,7 +10,7 @@ import typer
 from mnemon.cli.imports.progress import ImportFiles
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.cli.terminal.text import make_printable
@@ -78,6 +78,7 @@ class TrialStep(NamedTuple):
 async def _run_trial(
     user: str, tenant: str, text: str, query: str, files: ImportFiles | None, data: Path | None, as_json: bool
 ) -> ExitCode:
+    from mnemon_contracts.base import InvalidBody
     from mnemon_producers.errors import AskFailed
 
     def say(line: str) -> None:
@@ -90,6 +91,8 @@ async def _run_trial(
         try:
             steps = [await _import_file(deployment, files, tenant)] if files else []
             steps += await _perform_steps(memory, user, text, query)
+        except InvalidBody as error:
+            refuse(ExitCode.USAGE_ERROR, str(error))
         except AskFailed as failed:
             typer.echo(f"mnemon: {failed}", err=True)
             return ExitCode.NEGATIVE_RESULT

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mnemon.cli.backup.options import show_positions
+from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
@@ -23,8 +24,16 @@ app = typer.Typer(
     help="Move a tenant to another deployment, and confirm, revert or abandon the move.",
 )
 
+
+def _check_tenant(tenant: str) -> str:
+    """Return the id of a tenant; end the command if it cannot be an id."""
+    check_owner(tenant, None)
+    return tenant
+
+
 TenantArgument = Annotated[
-    str, typer.Argument(metavar="TENANT", help="Id of the tenant, as its bots use it.")
+    str,
+    typer.Argument(metavar="TENANT", help="Id of the tenant, as its bots use it.", callback=_check_tenant),
 ]
 TargetOption = Annotated[
     str,

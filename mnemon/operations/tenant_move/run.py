@@ -32,6 +32,7 @@ from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, 
 from mnemon.operations.tenant_move.proposals import repeat_undecided
 from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
+from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.groups import settings_key
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import find_origin, owner_filter
@@ -144,10 +145,10 @@ class TenantMove:
         """Move the tenant, or continue the move; after the switch, forward events that arrived late.
 
         Raises:
-            MoveRefused: the move cannot begin or continue.
+            MoveRefused: the move cannot begin or continue, for example because the tenant's settings do not
+                fit the target's general settings.
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
-            mnemon_contracts.base.InvalidBody: the tenant's settings do not fit the target's general settings.
             SettingsNotProvisioned: a deployment has no bucket of settings.
             DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
         """
@@ -505,14 +506,22 @@ class TenantMove:
         """Give the target the tenant's own settings.
 
         Raises:
-            mnemon_contracts.base.InvalidBody: the settings do not fit the target's general settings.
+            MoveRefused: the settings do not fit the target's general settings.
         """
         key = settings_key(self._tenant)
         bucket = await open_bucket(self._source.connection)
         own = (await read_newest_of_tenant(bucket, key)).document
         other = await open_bucket(self._target.connection)
         if own != (await read_newest_of_tenant(other, key)).document:
-            await change_settings(self._target.connection, lambda _: own, self._tenant)
+            try:
+                await change_settings(self._target.connection, lambda _: own, self._tenant)
+            except InvalidBody as error:
+                raise MoveRefused(
+                    f"the settings of the tenant {self._tenant} do not fit the general settings at"
+                    f" {self._target_address}: {error}. Change those of the tenant at"
+                    f" {self._source_address} (mnemon settings set --tenant {self._tenant}), or the general"
+                    f" ones at {self._target_address}, then run the same command again"
+                ) from error
 
 
 async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bool = False) -> None:

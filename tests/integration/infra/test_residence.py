@@ -6,7 +6,10 @@ from typing import Final
 import pytest
 from nats.aio.client import Client
 from structlog.testing import capture_logs
+from typer.testing import CliRunner
 
+from mnemon.cli.app import app
+from mnemon_infra.config import Deployment
 from mnemon_infra.settings.bucket import put_entry
 from mnemon_infra.settings.residence import (
     Residence,
@@ -74,3 +77,17 @@ async def test_process_that_starts_after_an_unreadable_residence_has_the_former_
     async with live.watched(connection):
         assert live.get_residence("globex") == MOVED
     assert await is_move_known(connection, "globex", MOVED.move_id)
+
+
+@UNREADABLE
+async def test_command_names_an_unreadable_residence_and_the_next_step(
+    deployment: Deployment, connection: Client, body: bytes
+) -> None:
+    last = await write_residence(connection, "globex", MOVED, 0)
+    await put_entry(connection, residence_key("globex"), body, last)
+    environment = {"MNEMON_NATS_URL": str(deployment.nats_url)}
+    arguments = ["tenant", "status", "globex"]
+    shown = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))
+    assert shown.exit_code == 3, repr(shown.exception)
+    assert "the residence of the tenant globex is invalid" in shown.stderr
+    assert "nats kv revert settings residence.globex REVISION" in shown.stderr

@@ -94,3 +94,7 @@ def test_omitted_part_of_a_database_address_has_a_default(
     for deployment in (Deployment(), Deployment.from_json(Deployment().to_json())):
         url = deployment.database_url
         assert (url.render_as_string(hide_password=False) if url else None) == address
+
+
+def test_every_field_is_described() -> None:
+    assert [name for name, field in Deployment.model_fields.items() if not field.description] == []

@@ -47,7 +47,8 @@ class QueryMatches:
 
     Attributes:
         named: the id of the one fact that the query clearly means; None if it means no fact or several.
-        ranked: the facts that have at least one of the query's content words, best first.
+        ranked: the facts that have at least one of the query's content words, or exactly its words, best
+            first.
     """
 
     named: str | None
@@ -63,8 +64,8 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     """
     asked = parse_words(query[:LONGEST])
     known = {fact_id: parse_words(text) for fact_id, text in facts}
-    fits = {fact_id: _fit(asked, words) for fact_id, words in known.items()}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
+    fits = {fact_id: 1.0 if fact_id in same else _fit(asked, words) for fact_id, words in known.items()}
     named = same[0] if len(same) == 1 else _named(asked, known, fits)
     ranked = sorted(fits, key=lambda each: (each != named, -fits[each]))
     return QueryMatches(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))

@@ -36,6 +36,12 @@ async def test_try_with_refused_text_exits_with_1(shared: Up) -> None:
     assert (tried.code, "rejected" in tried.out) == (1, True)
 
 
+async def test_try_with_text_that_cannot_be_sent_exits_with_2(shared: Up) -> None:
+    tried = await mnemon("try", "--text", "\udcff", "--data", str(shared.data))
+
+    assert (tried.code, tried.err.startswith("mnemon: text: contains a lone surrogate")) == (2, True), tried
+
+
 @pytest.mark.long
 async def test_try_starts_a_stack_where_none_runs(up: Up) -> None:
     tried = await mnemon("try", "--data", str(up.data))

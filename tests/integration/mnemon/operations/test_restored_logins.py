@@ -1,11 +1,14 @@
 """A restored deployment is as closed as the one of the backup."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from mnemon.cli.app import app
 from mnemon.operations.backup.deployment_record import DeploymentRecord
 from mnemon.operations.backup.encryption import NoCipher
 from mnemon.operations.backup.manifest import Manifest
@@ -109,6 +112,27 @@ async def test_logins_of_a_folder_with_streams_stay(tmp_path: Path) -> None:
         await provision(connection)
     assert not restore_folder_logins(existing, backup_of("x")).is_closed
     assert not FolderLogins(existing).exist
+
+
+def test_file_that_is_not_of_mnemon_auth_is_refused(tmp_path: Path) -> None:
+    place = BackupRepository(LocalStore(tmp_path / "backup"), NoCipher())
+
+    async def write_backup() -> None:
+        record = await place.write_file("deployment/1.json", DeploymentRecord().encode())
+        manifest = backup_of(None).manifest
+        await place.write_manifest(manifest.model_copy(update={"deployment": record}))
+
+    asyncio.run(write_backup())
+    foreign = FolderLogins(tmp_path / "restored").path
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("authorization { user: me }")
+
+    arguments = ["restore", str(tmp_path / "backup"), "--data", str(tmp_path / "restored")]
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 2, repr(result.exception)
+    assert f"{foreign} does not have the form that `mnemon auth` writes" in result.stderr
+    assert foreign.read_text() == "authorization { user: me }"
 
 
 async def test_an_open_server_is_refused(tmp_path: Path) -> None:

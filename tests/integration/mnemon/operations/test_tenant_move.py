@@ -449,6 +449,21 @@ async def test_deployment_without_consumers_is_refused(
             await pair.move()
 
 
+async def test_settings_that_do_not_fit_the_target_refuse_the_move_until_they_are_changed(
+    pair: Pair,
+) -> None:
+    old = Stock(pair.old)
+    await old.say("before", f"{TENANT}.u1.-")
+    await change_settings(pair.old, lambda _: {"policy": {"max_length": 100}}, TENANT)
+    await change_settings(pair.new, lambda _: {"policy": {"min_length": 150}})
+    with pytest.raises(MoveRefused, match=r"policy\.max_length: .*mnemon settings set --tenant acme"):
+        await pair.move()
+    await answers_again(old)
+    await change_settings(pair.old, lambda _: {"policy": {"max_length": 200}}, TENANT)
+    await pair.move()
+    assert (await read_documents(pair.new, TENANT))[1] == {"policy": {"max_length": 200}}
+
+
 async def test_unknown_tenant_is_refused(pair: Pair) -> None:
     with pytest.raises(MoveRefused, match="has no events here"):
         await pair.move()

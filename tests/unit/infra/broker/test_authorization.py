@@ -107,5 +107,5 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
 
 def test_foreign_logins_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nats.conf").write_text("accounts: {A: {}}")
-    with pytest.raises(NotOurs, match="name another file"):
+    with pytest.raises(NotOurs, match="restore it or move it away"):
         empty(tmp_path)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from mnemon.cli.app import app
 from mnemon.cli.imports.progress import ImportFiles, ImportOptions
 from mnemon.operations.imports.jsonl import JsonLinesReader
 from mnemon.operations.imports.markdown import MarkdownReader
@@ -43,3 +45,9 @@ def test_dry_run_names_the_policy_that_judged_facts(
         ImportOptions(dry_run=True).run_import(files.read_records(), "acme", files)
     said = "2 proposed facts were judged by the default policy; an import uses the policy of the tenant."
     assert said in capsys.readouterr().out
+
+
+def test_standard_input_cannot_be_rewritten() -> None:
+    whose = ("--tenant", "acme", "--user", "u1")
+    refused = CliRunner().invoke(app, ["import", "markdown", "-", "--rewrite", *whose], input="- A fact\n")
+    assert (refused.exit_code, "standard input cannot be rewritten" in refused.stderr) == (2, True)

@@ -204,3 +204,10 @@ def test_a_word_that_many_facts_have_names_none(query: str) -> None:
 def test_a_long_query_is_no_burden() -> None:
     many = [(str(place), f"Has been to city number {place}") for place in range(300)]
     assert choose_fact("city " * 5000, many).named is None
+
+
+def test_fact_with_exactly_the_words_of_a_query_fits_without_content_words() -> None:
+    one = choose_fact("user name is", [("ar_001", "Likes tea"), ("ar_002", "User name is")])
+    assert (one.named, one.ranked) == ("ar_002", (("ar_002", 1.0),))
+    two = choose_fact("user name is", [("ar_001", "User name is"), ("ar_002", "User name is.")])
+    assert (two.named, [each.id for each in two.ranked]) == (None, ["ar_001", "ar_002"])

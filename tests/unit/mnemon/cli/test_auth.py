@@ -1,0 +1,22 @@
+"""Changes of a file of logins, which a nats-server of one's own has to load."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mnemon.cli.app import app
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("tenant", "acme"), ("worker",), ("limit", "acme", "--payload", "4096"), ("revoke", "acme")],
+)
+def test_each_change_of_a_file_names_the_reload_of_the_server(
+    change: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = ("--file", str(tmp_path / "mnemon.conf"))
+    assert CliRunner().invoke(app, ["auth", "tenant", "acme", *file]).exit_code == 0
+    changed = CliRunner().invoke(app, ["auth", *change, *file])
+    assert changed.exit_code == 0
+    assert changed.stdout.splitlines()[-1].endswith("run this twice: nats-server --signal reload")
