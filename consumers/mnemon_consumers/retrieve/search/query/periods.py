@@ -326,10 +326,24 @@ def _read_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
     return _read_distance(match, 1)
 
 
-def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
-    day = _shift_day(match.today, WordKind.MONTH_UNIT, -6)
+def _read_one_unit_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
+    """Read "in a week", which means a rate after "how many" and "three times"."""
+    before = match.sentence.roles[: match.found.start()]
+    return None if WordKind.FREQUENCY.value in before else _read_ahead(match)
+
+
+def _read_half_year(match: _Match, direction: int) -> tuple[int, list[_Span]]:
+    day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
     around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
     return match.found.end(), [_Span(day - around, day + around + timedelta(days=1))]
+
+
+def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
+    return _read_half_year(match, -1)
+
+
+def _read_half_year_ahead(match: _Match) -> tuple[int, list[_Span]]:
+    return _read_half_year(match, 1)
 
 
 def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
@@ -632,7 +646,15 @@ _CALENDAR: Final = _build_rules(
     ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", _read_half_year_ago),
     ("COUNTED UNIT FROM NOW", _read_ahead),
     ("AFTER_TIME COUNTED? UNIT", _read_ahead),
-    ("(?<= IN) (?P<count> [NUMBER NUMERAL]) (?! TIME_UNIT ) UNIT (?! AGO )", _read_ahead),
+    ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", _read_half_year_ahead),
+    (
+        (
+            "(?<= IN) (?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL]) )"
+            "(?! TIME_UNIT ) UNIT (?! AGO )"
+        ),
+        _read_ahead,
+    ),
+    ("(?<= IN) ARTICLE (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT]) (?! AGO )", _read_one_unit_ahead),
     ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling),
     ("(?P<shift> PAST) UNIT", _read_rolling),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
