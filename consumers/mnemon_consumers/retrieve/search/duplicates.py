@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
+from mnemon_consumers.domain.alignment.morphology import grammemes, stem
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -42,6 +43,7 @@ class WordingFeatures(NamedTuple):
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
+        past_terms: the terms of words in the past tense, which stemming removes: "love", "loved".
         numbers: the numbers, in order.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
@@ -49,6 +51,7 @@ class WordingFeatures(NamedTuple):
     """
 
     words: frozenset[str]
+    past_terms: frozenset[int]
     numbers: tuple[str, ...]
     symbols: frozenset[str]
     name_words: frozenset[str]
@@ -89,8 +92,8 @@ def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
     They say the same if they differ only in letter case, punctuation other than question marks, white space,
-    contractions, `_LIGHT_WORDS`, endings that stemming removes, and the order of their words. Of a text
-    longer than `LOOKED_AT`, only an exact copy does.
+    contractions, `_LIGHT_WORDS`, endings that stemming removes other than those of the past tense, and the
+    order of their words. Of a text longer than `LOOKED_AT`, only an exact copy does.
     """
     if text == other:
         return True
@@ -112,11 +115,17 @@ def _describe_wording(text: str) -> WordingFeatures:
     words = frozenset(_TOKEN.findall(plain)) - _LIGHT_WORDS
     return WordingFeatures(
         frozenset(each for each in words if not bm25.weigh_document(each).indices),
+        frozenset(term for each in words if _is_past(each) for term in bm25.weigh_document(each).indices),
         tuple(_NUMBER.findall(plain)),
         frozenset(filter(_is_symbol, plain)),
         properties.name_words,
         properties.is_question,
     )
+
+
+def _is_past(word: str) -> bool:
+    """Return whether a lower-case word is a Russian past tense, or ends like a regular English one."""
+    return "past" in grammemes(word) or (word.endswith("ed") and stem(word) != word)
 
 
 def _simplify(text: str) -> str:
