@@ -18,6 +18,7 @@ from nicknames import name_triplets
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from mnemon_consumers.domain.alignment.morphology import (
+    grammemes,
     is_cyrillic,
     is_known_word,
     is_proper_name,
@@ -180,12 +181,15 @@ class NameIndex:
 
 @dataclass(frozen=True, slots=True)
 class GivenNames:
-    """Given names and their short forms, by sound.
+    """Given names and their short forms.
 
     Attributes:
-        relatives: maps a name or a short form to the names and forms that may mean the same person.
+        relatives: maps a name or a short form to the names and forms that may mean the same person, by sound.
         spellings: these names and forms as they are written, in Latin letters.
+        russian: the Russian ones of them, in Cyrillic letters.
+        transliterations: the longer of the Russian ones, by sound.
         words: English names that are also ordinary words.
+        names_foremost: those of them that mean a person at the beginning of several capitalised words.
         function_words: those of them that are not a name even at the beginning of a sentence.
         sound_alikes: ordinary words that only sound like a name.
         times: months and seasons.
@@ -194,7 +198,10 @@ class GivenNames:
 
     relatives: Mapping[str, AbstractSet[str]]
     spellings: frozenset[str]
+    russian: frozenset[str]
+    transliterations: frozenset[str]
     words: frozenset[str]
+    names_foremost: frozenset[str]
     function_words: frozenset[str]
     sound_alikes: frozenset[str]
     times: frozenset[str]
@@ -257,9 +264,17 @@ def list_capitalised_names(text: str) -> list[str]:
 
 
 def is_given_name(word: str) -> bool:
-    """Return whether a word in lower case is or sounds like a known given name, or a short form of one."""
+    """Return whether a capitalised word, here in lower case, is a known given name or a short form of one.
+
+    Sound does not decide, because many words sound like a name: "wall" like Val, «дом» like Dom. It decides
+    only for transliterations of longer Russian names, which have many spellings.
+    """
     given = _load_given_names()
-    return word in given.words or spell_by_sound(word) in given.relatives
+    if is_cyrillic(word):
+        return "Name" in grammemes(word) or not given.russian.isdisjoint(name_lemmas(word) | {word})
+    if word in given.words:
+        return word in given.names_foremost
+    return word in given.spellings or spell_by_sound(word) in given.transliterations
 
 
 @lru_cache(maxsize=10_000)
@@ -448,7 +463,8 @@ def _load_given_names() -> GivenNames:
     fulls: set[str] = set()
     for language in ("english", "russian"):
         for line in data[language].strip().splitlines():
-            spellings.update(anyascii(line).casefold().replace("|", " ").split())
+            # anyascii writes the soft sign as an apostrophe.
+            spellings.update(anyascii(line).casefold().replace("|", " ").replace("'", "").split())
             full, short = ([spell_by_sound(each) for each in part.split()] for part in line.split("|"))
             _relate_names(relatives, full, short, is_russian=language == "russian")
             fulls.update(full)
@@ -459,8 +475,17 @@ def _load_given_names() -> GivenNames:
         if a not in own and b not in fulls and a[:1] == b[:1]:
             _relate(relatives, a, b)
             spellings.update((name, short_form))
-    keys = ("words", "function_words", "sound_alikes", "times", "particles")
-    return GivenNames(relatives, frozenset(spellings), *(frozenset(data[key].split()) for key in keys))
+    russian = frozenset(data["russian"].replace("|", " ").split())
+    sounds = map(spell_by_sound, russian)
+    transliterations = frozenset(sound for sound in sounds if len(sound) >= _SHORTEST_SIMILAR)
+    keys = ("words", "names_foremost", "function_words", "sound_alikes", "times", "particles")
+    return GivenNames(
+        relatives,
+        frozenset(spellings),
+        russian,
+        transliterations,
+        *(frozenset(data[key].split()) for key in keys),
+    )
 
 
 def _relate_names(

@@ -77,6 +77,34 @@ def test_all_words_of_a_place_have_to_match() -> None:
     assert link("Where do I live?", texts) == {"New York is too loud"}
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Works on Wall Street", "Wall Street is noisy", "Wall paint has to be bought"),
+        ("Runs over the Golden Gate", "The Golden Gate is red", "Golden is the colour of the car"),
+        ("Uses the App Store", "The App Store refused the game", "App development is the hobby"),
+        ("Часто ходит в Дом Книги", "В Дом Книги привезли атлас", "Дом у озера продан"),
+    ],
+)
+def test_ordinary_word_that_sounds_like_a_name_does_not_stand_for_a_place(texts: Sequence[str]) -> None:
+    assert link("Where do I go?", texts) == {texts[1]}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("The boss is Bobby Miller", "Bobby likes tea"),
+        ("The boss is Ruby Miller", "Ruby likes tea"),
+        ("The boss is Dmitry Petrov", "Dmitry likes tea"),
+        ("Начальника зовут Саша Петров", "Саша любит чай"),
+        ("Работает с Анной Петровой", "Анна любит чай"),
+        ("Начальника зовут Джон Смит", "Джон любит чай"),
+    ],
+)
+def test_given_name_stands_for_a_full_name(texts: Sequence[str]) -> None:
+    assert link("What about work?", texts) == {texts[1]}
+
+
 def test_months_and_weekdays_link_nothing() -> None:
     texts = "Moved house on Monday, the second of March", "In March the roof leaked", "Plays chess on Monday"
     assert link("When did I move?", texts) == set()

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mnemon_consumers.domain.alignment.morphology import normalize
-from mnemon_consumers.retrieve.search.query.names import find_named, is_same_name
+from mnemon_consumers.retrieve.search.query.names import find_named, is_given_name, is_same_name
 from tests.support.call_counter import count_calls
 
 SAME_ENGLISH = """
@@ -76,6 +76,15 @@ DIFFERENT_IN_ALPHABETS = """
 Джон Joan | Лена Lana | Антон Anna | Дима Dina
 """
 
+GIVEN_NAMES = """
+kate katherine katelyn bob bobby grace ruby mark will sasha dmitry sergei olga yulia
+саша сашей анна анны лев вера джон
+"""
+
+OTHER_WORDS = """
+week wall golden bay silver west green new san app pink street smith
+мост дом лес дома петров москва
+"""
 
 FIRST_NAMES = ("Anna", "Kate", "Boris", "Саша", "Евгений")
 LAST_NAMES = ("Smith", "Jones", "Brown", "Miller", "Davis", "Wilson", "Moore", "Taylor", "Clark", "Hall")
@@ -225,6 +234,16 @@ def test_word_of_a_full_name_is_enough() -> None:
     assert find_named("What does Petrova like?", ["Anna Petrova", "Bob"]) == {"Anna Petrova"}
     assert find_named("Что сказала Петрова?", ["Анна Петрова", "Bob"]) == {"Анна Петрова"}
     assert find_named("What does the user of this like?", ["Tom of Finland", "The Boss"]) == frozenset()
+
+
+@pytest.mark.parametrize("word", GIVEN_NAMES.split())
+def test_names_and_short_forms_are_given_names(word: str) -> None:
+    assert is_given_name(word)
+
+
+@pytest.mark.parametrize("word", OTHER_WORDS.split())
+def test_words_that_sound_like_names_are_no_given_names(word: str) -> None:
+    assert not is_given_name(word)
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=20), max_size=5))
