@@ -37,6 +37,7 @@ REQUEST_WAITS = (
     (query_batcher, "ANSWER_WAIT"),
     (service, "EMBEDDING_WAIT"),
     (service, "VECTORS_WAIT"),
+    (service, "LINKS_WAIT"),
     (context, "SEARCH_TIMEOUT"),
     (context, "READ_SECONDS"),
     (context, "ANSWER_SECONDS"),

@@ -63,6 +63,9 @@ log = structlog.get_logger("search")
 VECTORS_WAIT: Final = 2.0
 """Maximum wait for the candidates of one scope, in seconds; bots wait three seconds for the reply."""
 
+LINKS_WAIT: Final = 0.5
+"""Maximum wait for the facts that share a name with facts found, in seconds, after `VECTORS_WAIT`."""
+
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
 
@@ -343,22 +346,27 @@ class Search:
         """Return the ids of facts with words of the names of leading facts.
 
         A name of one word in more than `MOST_FACTS_PER_NAME` facts leads nowhere, so its facts are left out.
-
-        Raises:
-            VectorsUnavailable: the vector store does not answer.
+        Without an answer of the vector store in time, the result is empty.
         """
         assert self._vectors is not None
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)
         queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
-        found = await self._vectors.search(
-            Collection.MEMORIES,
-            question.owner,
-            queries,
-            MOST_FACTS_PER_NAME + 1,
-            ids=ids,
-            # Of a name of one word all facts are found, or none counts, so that no rarity has to order them.
-            has_tenant_rarity=any(len(name.words) > 1 for name in names),
-        )
+        try:
+            async with asyncio.timeout(LINKS_WAIT):
+                found = await self._vectors.search(
+                    Collection.MEMORIES,
+                    question.owner,
+                    queries,
+                    MOST_FACTS_PER_NAME + 1,
+                    ids=ids,
+                    # Of a name of one word all facts are found, or none counts, so that no rarity has to
+                    # order them.
+                    has_tenant_rarity=any(len(name.words) > 1 for name in names),
+                )
+        except (VectorsUnavailable, TimeoutError) as error:
+            problem = str(error) or f"the vector store did not answer within {LINKS_WAIT:g} s"
+            log.warning("name search failed, leaving out links", tenant=question.owner[0], error=problem)
+            return []
         return list(
             dict.fromkeys(
                 str(hit.payload["fact_id"])

@@ -5,14 +5,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.search import service
 from mnemon_consumers.retrieve.search.messages.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
+from mnemon_infra.vectors.edge.engine import Edge
+from mnemon_infra.vectors.port import VectorsUnavailable
+from mnemon_infra.vectors.server import QdrantServer
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
 
@@ -142,6 +147,32 @@ async def test_search_follows_a_name_from_fact_to_fact(
     linked = {hit["id"] for hit in hits if "link" in hit["parts"]}
     assert "ar_002" in linked
     assert "ar_003" not in linked
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+async def test_facts_are_found_without_links_if_the_search_of_names_fails(
+    stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch, is_slow: bool
+) -> None:
+    await saved(stock, "ar_001", "My sister has a dog named Rex")
+    await indexed(stock, await saved(stock, "ar_002", "Rex is a Labrador"))
+    assert await found(stock, "my sister") == ["ar_001", "ar_002"]
+    engine = QdrantServer if mnemon_with_vectors.qdrant_url else Edge
+    search = engine.search
+
+    async def search_all_but_names(self: Any, *args: Any, **options: Any) -> Any:
+        if "has_tenant_rarity" not in options:
+            return await search(self, *args, **options)
+        if is_slow:
+            await asyncio.Event().wait()
+        raise VectorsUnavailable("the store is gone")
+
+    monkeypatch.setattr(engine, "search", search_all_but_names)
+    monkeypatch.setattr(service, "LINKS_WAIT", 0.1)
+    with capture_logs() as logs:
+        assert await found(stock, "my sister") == ["ar_001"]
+
+    (warning,) = [each for each in logs if each["event"] == "name search failed, leaving out links"]
+    assert ("within 0.1 s" if is_slow else "gone") in warning["error"]
 
 
 async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_vectors: Deployment) -> None:
