@@ -97,6 +97,14 @@ class TestGoogle(BatchesSuite):
         await ended(model.batches, provider_id)
         assert await outcomes(model.batches, provider_id) == {}
 
+    async def test_unreadable_lines_are_skipped(self, server: ProviderServer, model: GoogleModel) -> None:
+        batch_id = new_id()
+        provider_id = await model.batches.submit(batch_id, lines(batch_id, 1))
+        await ended(model.batches, provider_id)
+        line = json.dumps({"key": f"{batch_id}-0"}).encode()
+        server.state.faults.requests.append(HttpFault(body=b"[" * 100_000 + b"\n" + line, path=":download"))
+        assert list(await outcomes(model.batches, provider_id)) == [f"{batch_id}-0"]
+
 
 async def test_google_address_comes_from_the_deployment(
     monkeypatch: pytest.MonkeyPatch,

@@ -217,7 +217,7 @@ def _parse_line(line: bytes) -> BatchResult | None:
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     if not isinstance(line_id, str):
         return None
