@@ -109,6 +109,10 @@ class TestOpenAI(BatchesSuite):
             ("<think>\nIs it tea?\n</think>\n\nThey drink tea.", "They drink tea."),
             ("<thin air> is no thought", "<thin air> is no thought"),
             ("<think> to no end", ""),
+            ("<think>", ""),
+            ("<", "<"),
+            ("\n<thin", "<thin"),
+            ("<think>Is it less?</think>\n<", "<"),
         ],
     )
     async def test_an_answer_comes_piece_by_piece(
