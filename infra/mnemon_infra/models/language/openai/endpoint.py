@@ -141,8 +141,11 @@ class OpenAIEndpoint:
         return True
 
     def use_form(self, form: Form) -> None:
-        """Ask for answers with a schema in this form from now on."""
-        if form != self.form:
+        """Ask for answers with a schema in this form from now on, unless a weaker one is in use.
+
+        Another request may have fallen back further meanwhile.
+        """
+        if ANSWER_FORMS.index(form) > ANSWER_FORMS.index(self.form):
             log.warning("schema form refused by the server, falling back", model=self.model, form=form)
             self.form = form
 
