@@ -10,6 +10,7 @@ the expiry is a day. Parsing a written line and writing it again gives the same 
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple, get_args
 
@@ -191,8 +192,10 @@ def _parse_importance(written: str) -> int:
     for word, number in IMPORTANCE.items():
         if written.lower() == word:
             return number
-    if written.isdecimal() and 1 <= int(written) <= 10:
-        return int(written)
+    if written.isdecimal():
+        with suppress(ValueError):  # Python converts 4,300 digits at most
+            if 1 <= (number := int(written)) <= 10:
+                return number
     raise WrongMark("imp", f"{written!r} is not high, normal, low, or 1 to 10")
 
 

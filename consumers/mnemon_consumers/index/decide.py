@@ -23,6 +23,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject
 from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
+from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import get_event_id
 from mnemon_infra.delivery import Delivery
@@ -97,6 +98,8 @@ def plan_batch(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
 
 
 def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
+    if delivery.subject == FILLER_SUBJECT:
+        return NOTHING
     address = parse_subject(delivery.subject)
     owner = address.owner
     if delivery.deliveries > 1 or delivery.sequence <= seen:

@@ -176,7 +176,8 @@ class Broker:
         durable whose readers have stalled.
 
         Raises:
-            LogTooNew, RestoreUnfinished, nats.errors.Error: as `recreate_durables` raises them.
+            LogTooNew, RestoreUnfinished, TooFewServers: as `recreate_durables` raises them.
+            nats.errors.Error: likewise.
         """
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()

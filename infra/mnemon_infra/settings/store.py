@@ -39,6 +39,7 @@ from mnemon_infra.settings.residence import (
     apply_residence,
     list_residences,
     log_invalid_residence,
+    parse_residence_tenant,
 )
 
 log = structlog.get_logger("settings")
@@ -210,32 +211,36 @@ class LiveSettings:
         return _Watch(watcher, created)
 
     def _take(self, entry: KeyValue.Entry) -> None:
+        if self._apply(entry):
+            log.info("settings changed", key=entry.key, revision=entry.revision)
+
+    def _apply(self, entry: KeyValue.Entry) -> bool:
+        """Apply an entry; return False if it is invalid, or neither settings nor a residence."""
         if entry.key == DEFAULT_KEY:
             try:
                 default = parse_default(entry.value)
             except InvalidBody as error:
                 log_invalid(entry.key, entry.revision, error)
-                return
+                return False
             self._put_in_force(default)
-        elif (tenant := _parse_tenant(entry)) is not None:
+            return True
+        if (tenant := _parse_tenant(entry)) is not None:
             self._bodies[tenant] = entry.value or b""
-            self._renew(tenant)
-        else:
-            self._take_residence(entry)
-        log.info("settings changed", key=entry.key, revision=entry.revision)
-
-    def _take_residence(self, entry: KeyValue.Entry) -> None:
+            return self._renew(tenant)
         try:
             apply_residence(self._residences, entry.key, entry.value)
         except ValueError as error:
             log_invalid_residence(entry.key, error)
+            return False
+        return parse_residence_tenant(entry.key) is not None
 
     def _put_in_force(self, default: Document) -> None:
         self._default, self.value = default, resolve_settings(default)
         for tenant in self._bodies:
             self._renew(tenant)
 
-    def _renew(self, tenant: str) -> None:
+    def _renew(self, tenant: str) -> bool:
+        """Put a tenant's own settings in force; return False if they are invalid."""
         self._of.pop(tenant, None)
         try:
             own = parse_document(self._bodies[tenant])
@@ -247,6 +252,8 @@ class LiveSettings:
                 tenant=tenant,
                 error=str(error),
             )
+            return False
+        return True
 
 
 class _Watch(NamedTuple):

@@ -241,6 +241,7 @@ def _show_result(
                     {"tenant": each.tenant, "user": each.user, "conversation": each.event.conversation}
                     for each in result.erasures
                 ],
+                "repeated": result.is_repeated,
                 "replayed": replayed,
                 "settings": len(backup.record.settings),
                 "requires_login": logins.is_closed,
@@ -255,10 +256,7 @@ def _show_result(
         f" {format_count(replayed, 'event', 'is')} replayed into the database."
     )
     if result.erasures:
-        typer.echo(
-            f"{format_count(len(result.erasures), 'erasure')} after the backup applied again:"
-            f" {format_count(result.left_out, 'event', 'was')} left out."
-        )
+        typer.echo(_describe_erasures(result))
     for line in _describe_logins(request, logins):
         typer.echo(line)
     where = f" --data {request.data}" if request.data else ""
@@ -269,6 +267,18 @@ def _show_result(
     )
     typer.echo(f"Next: {start}. Searches find everything once `index` has caught up: mnemon status{where}")
     typer.echo(f"Then compare log and stores: mnemon audit{where}")
+
+
+def _describe_erasures(result: "RestoreResult") -> str:
+    erasures = format_count(len(result.erasures), "erasure")
+    left_out = f"{format_count(result.left_out, 'event', 'was')} left out"
+    if not result.is_repeated:
+        return f"{erasures} after the backup applied again: {left_out}."
+    return (
+        f"This run applied no erasures: an earlier run had finished the log, and {left_out} then."
+        f" The register has {erasures} after the backup."
+        " Repeat those that are newer than that run: mnemon erase TENANT USER"
+    )
 
 
 def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequence[str]:

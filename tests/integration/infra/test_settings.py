@@ -214,6 +214,21 @@ async def test_foreign_keys_are_ignored(
     await until(lambda: live.value == SettingsV1(recent_messages=3, wait_for_log_ms=9))
 
 
+async def test_only_entries_that_take_effect_are_logged_as_changes(
+    connection: Client, live: LiveSettings, bucket: KeyValue
+) -> None:
+    with capture_logs() as lines:
+        for key in ("default", "tenant.acme", "tenant.a.b", "residence.acme", "something"):
+            await bucket.put(key, b"many")
+        await change_settings(connection, setting(recent_messages=4), "last")
+        await until(lambda: live.get_settings("last").recent_messages == 4)
+        await bucket.delete("tenant.acme")
+        await change_settings(connection, setting(recent_messages=5))
+        await until(lambda: live.value.recent_messages == 5)
+    changed = [line["key"] for line in lines if line["event"] == "settings changed"]
+    assert changed == ["tenant.last", "tenant.acme", "default"]
+
+
 async def test_deleted_setting_returns_to_the_default(
     connection: Client, live: LiveSettings, bucket: KeyValue
 ) -> None:

@@ -181,10 +181,13 @@ class LanguageSuite:
         assert (answer.text, answer.problem) == ("", "the answer is broken JSON")
         assert server.state.asked == {"I like tea": 1}
 
-    async def test_a_page_in_place_of_an_answer_is_none(
-        self, server: ProviderServer, model: LanguageModel
+    @pytest.mark.parametrize(
+        "body", [b"<html>I like tea</html>", b"[" * 100_000], ids=["a page", "nested deeply"]
+    )
+    async def test_an_unreadable_answer_is_none(
+        self, body: bytes, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.extend([HttpFault(body=b"<html>I like tea</html>")] * 10)
+        server.state.faults.requests.extend([HttpFault(body=body)] * 10)
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
         assert "tea" not in str(raised.value)

@@ -131,14 +131,14 @@ class Authorization:
             return cls({ACCOUNT: _main_account()})
         try:
             authorization = cls.parse(said)
-        except ValueError as error:
+            roles = [user for user in authorization._main["users"] if user["user"] in _PERMISSIONS]
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
             raise NotOurs(
                 f"{path} does not have the form that `mnemon auth` writes: restore it or move it away"
             ) from error
 
-        for user in authorization._main["users"]:
-            if user["user"] in _PERMISSIONS:  # earlier versions gave workers more permissions
-                user["permissions"] = _PERMISSIONS[user["user"]]
+        for user in roles:  # earlier versions gave workers more permissions
+            user["permissions"] = _PERMISSIONS[user["user"]]
         return authorization
 
     @classmethod

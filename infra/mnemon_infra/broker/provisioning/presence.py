@@ -17,8 +17,8 @@ from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.durable_progress import DurableProgress
-from mnemon_infra.broker.provisioning.topology import STREAMS, provision
-from mnemon_infra.broker.streams.log_format import require_known_log
+from mnemon_infra.broker.provisioning.topology import STREAMS, TooFewServers, provision
+from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_log
 from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.fault import end_process
@@ -125,7 +125,7 @@ async def watch_durables(
                 progress.observe(infos)
                 await _repair_stalled(durables, progress, resubscribe)
             former, is_gone = now or former, now is None
-        except (nats.errors.Error, OSError) as error:
+        except (nats.errors.Error, OSError, LogTooNew, RestoreUnfinished, TooFewServers) as error:
             log.warning("stream check failed, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
@@ -268,7 +268,8 @@ async def recreate_durables(connection: Client, durables: Sequence[DurableConsum
     limits.
 
     Raises:
-        LogTooNew, RestoreUnfinished: a consumer is absent, and `provision` cannot create it now.
+        LogTooNew, RestoreUnfinished, TooFewServers: a consumer is absent, and `provision` cannot create it
+            now.
         nats.errors.Error: the server does not answer, or refuses a consumer.
     """
     stream_context = connection.jetstream()

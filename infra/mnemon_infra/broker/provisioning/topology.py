@@ -120,9 +120,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
         nats.errors.Error: the server does not answer.
     """
-    await require_known_log(connection.jetstream())
-    if await is_restore_unfinished(connection.jetstream()):
-        raise RestoreUnfinished
+    await _require_provisionable_log(connection)
     try:
         return await _reconcile(connection, replicas, change=True)
     except APIError as error:
@@ -157,15 +155,22 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     """Reset a consumer to the start of its stream. Return the number of messages that it will read.
 
     Raises:
-        LogTooNew: a newer version has marked the log; the consumer is deleted.
-        RestoreUnfinished: a restore into the log has not ended; the consumer is deleted.
-        nats.errors.Error: the server does not answer, or refuses the reset.
+        LogTooNew: a newer version has marked the log; nothing was changed.
+        RestoreUnfinished: a restore into the log has not ended; nothing was changed.
+        nats.errors.Error: the server does not answer, or refuses the reset; the consumer may be deleted.
     """
     stream_context = connection.jetstream()
+    await _require_provisionable_log(connection)
     with suppress(NotFoundError):
         await stream_context.delete_consumer(stream, name)
     await provision(connection)
     return (await stream_context.consumer_info(stream, name)).num_pending or 0
+
+
+async def _require_provisionable_log(connection: Client) -> None:
+    await require_known_log(connection.jetstream())
+    if await is_restore_unfinished(connection.jetstream()):
+        raise RestoreUnfinished
 
 
 async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[ProvisionedChange]:

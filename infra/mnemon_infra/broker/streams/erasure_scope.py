@@ -30,6 +30,11 @@ EVERYWHERE: Final = 2**63 - 1
 """A position beyond every log position."""
 
 
+def escape_words(words: str) -> str:
+    """Return a text as it stands inside a JSON string, by which a text is found in JSON."""
+    return json.dumps(words, ensure_ascii=False)[1:-1]
+
+
 class LogRange(NamedTuple):
     """A range of log positions on a subject pattern: from `begin`, below `end`."""
 

@@ -29,7 +29,13 @@ from mnemon_infra.broker.dead_letters.listing import (
     remove_message,
 )
 from mnemon_infra.broker.dead_letters.redrive import find_original
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, ErasureScope, LogRange
+from mnemon_infra.broker.streams.erasure_scope import (
+    ErasedConversation,
+    Erasures,
+    ErasureScope,
+    LogRange,
+    escape_words,
+)
 from mnemon_infra.broker.streams.log_reader import parse_delivery, read_last_position, read_pages, read_stored
 from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
@@ -178,12 +184,12 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
 
 
 def _contains_words(body: bytes, words: str) -> bool:
-    """Return whether a body contains the text `words`; JSON is compared without its escapes."""
+    """Return whether a body contains the text `words`, whichever characters of JSON are escaped."""
     try:
-        plain = json.dumps(json.loads(body), ensure_ascii=False)
+        plain = json.dumps(json.loads(body), ensure_ascii=False).lower()
     except (ValueError, RecursionError):
-        plain = body.decode(errors="replace")
-    return words.lower() in plain.lower()
+        plain = body.decode(errors="replace").lower()
+    return words.lower() in plain or escape_words(words).lower() in plain
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:

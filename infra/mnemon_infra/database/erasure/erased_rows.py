@@ -18,13 +18,14 @@ from sqlalchemy import (
     delete,
     func,
     literal_column,
+    or_,
     select,
     text,
     tuple_,
     update,
 )
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, escape_words
 from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,
@@ -44,12 +45,18 @@ def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
 
 
 def _contains_words(table: Table) -> ColumnElement[bool]:
-    """Return the condition that the text of a row contains the parameter `words`, ignoring letter case.
+    """Return the condition that a row contains the parameter `words`, ignoring letter case.
 
-    PostgreSQL escapes quotes and backslashes in the text of a row, so words with these are not found.
+    PostgreSQL escapes quotes and backslashes in the text of a row. So words that JSON escapes are also looked
+    for as `escaped` in the row as JSON; other words are not, because it has the names of the columns.
     """
+    words, escaped = parameter("words", str), parameter("escaped", str)
     row = func.lower(literal_column(f"{table.name}::text"))
-    return func.strpos(row, func.lower(parameter("words", str))) > 0
+    as_json = func.lower(literal_column(f"row_to_json({table.name})::text"))
+    return or_(
+        func.strpos(row, func.lower(words)) > 0,
+        and_(escaped != words, func.strpos(as_json, func.lower(escaped)) > 0),
+    )
 
 
 def _select_providers(is_covered: ColumnElement[bool]) -> Select[Any]:
@@ -155,11 +162,8 @@ async def mark_settled(database: Database, erased: Erased) -> None:
 
 @query
 async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
-    """Count the rows of a user that contain the text `words`, ignoring letter case.
-
-    A text with a quote or a backslash is not found, because PostgreSQL escapes these in the text of a row.
-    """
-    parameters = bind_owner(tenant, user) | {"words": words}
+    """Count the rows of a user that contain the text `words`, ignoring letter case."""
+    parameters = _bind_search(tenant, user, words)
     return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
 
 
@@ -191,7 +195,11 @@ async def search_inactive_generations(
 
     The text is looked for as by `count_rows_with`.
     """
-    return await _count_in_schemas(connection, _SEARCHES, bind_owner(tenant, user) | {"words": words})
+    return await _count_in_schemas(connection, _SEARCHES, _bind_search(tenant, user, words))
+
+
+def _bind_search(tenant: str, user: str, words: str) -> dict[str, Any]:
+    return bind_owner(tenant, user) | {"words": words, "escaped": escape_words(words)}
 
 
 async def _count_in_schemas(

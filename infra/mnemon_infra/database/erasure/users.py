@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from mnemon_infra.broker.streams.erasure_scope import escape_words
 from mnemon_infra.database.engine import (
     Connection,
     Lookup,
@@ -132,10 +133,13 @@ _DELETIONS: Final = tuple(Statement(_delete_below(table)) for table in PROJECTED
 _COUNT_STATISTICS: Final = """
     SELECT count(*) FROM pg_stats
     WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
-      AND strpos(
-          lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)),
-          lower(%(words)s)
-      ) > 0
+      AND EXISTS (
+          SELECT FROM unnest(%(texts)s::text[]) AS looked_for
+          WHERE strpos(
+              lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)),
+              lower(looked_for)
+          ) > 0
+      )
 """
 _ERASURE: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
@@ -215,8 +219,14 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
     PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
     created the generation.
     """
-    cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
+    texts = [words, *map(_escape_in_array, (words, escape_words(words)))]
+    cursor = await connection.execute(_COUNT_STATISTICS, {"texts": texts})
     return sum([row[0] async for row in cursor])
+
+
+def _escape_in_array(value: str) -> str:
+    """Return a text as it stands inside a quoted value in the text of an array."""
+    return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
 @query

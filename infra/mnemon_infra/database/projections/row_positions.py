@@ -10,8 +10,9 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
-from mnemon_infra.database.projections.rows import build_row, get_table
-from mnemon_infra.database.tables import KEY, memory_events, messages, metadata
+from mnemon_infra.database.erasure.users import load_erasure
+from mnemon_infra.database.projections.rows import EventRow, build_row, get_table
+from mnemon_infra.database.tables import KEY, erasures, memory_events, messages, metadata
 from mnemon_infra.delivery import Delivery
 
 PAGES: Final = 16
@@ -44,7 +45,8 @@ async def find_newest_position(connection: Connection) -> int:
 async def is_applied(database: Database, delivery: Delivery) -> bool | None:
     """Return whether an event has a row with its log position; None if such events have no rows.
 
-    An event that cannot be decoded has no row.
+    An event that cannot be decoded has no row. An erasure of a user is applied if the user's row covers it:
+    all erasures of a user share one row.
     """
     try:
         row = build_row(delivery)
@@ -52,6 +54,9 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
         return False
     if row is None:
         return None
+    if isinstance(row, EventRow) and row.table == erasures.name:
+        erasure = await database.run_query(load_erasure(*row.key[:2]))
+        return erasure is not None and erasure.seq >= row.values["up_to"]
     parameters = dict(zip(KEY, row.key, strict=True))
     statement = _select_position(get_table(row))
     position = await database.run_query(lambda connection: statement.fetch_value(connection, parameters))

@@ -23,5 +23,8 @@ async def strip_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None
         if answer := waiting.lstrip():
             yield answer
             break
+    else:
+        if (answer := waiting.lstrip()) and not answer.startswith(BEGIN):  # the tag has not been completed
+            yield answer
     async for piece in pieces:
         yield piece

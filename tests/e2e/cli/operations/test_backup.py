@@ -7,9 +7,11 @@ from uuid import uuid4
 import pyrage
 import pytest
 
+from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
 from tests.support.processes.stack import CommandResult, Up, mnemon
 from tests.support.stock_client import Stock
 
@@ -130,8 +132,8 @@ async def test_restore_fills_configured_servers(
         "MNEMON_DATABASE_SCHEMA": f"test_{uuid4().hex[:12]}",
     }
 
-    async def restore() -> CommandResult:
-        return await mnemon("restore", tmp_path / "b", **servers)
+    async def restore(*arguments: str | Path) -> CommandResult:
+        return await mnemon("restore", tmp_path / "b", *arguments, **servers)
 
     result = await restore()
     assert result.code == 0, result.err
@@ -142,7 +144,16 @@ async def test_restore_fills_configured_servers(
         assert await read_log_end(connection.jetstream()) == backup["position"]
         assert {each.action for each in await provision(connection)} == {"unchanged"}
     assert (await mnemon("audit", **servers)).code == 0
-    assert (await restore()).code == 0  # a run that was killed during the replay continues like this
+    again = await restore()  # a run that was killed during the replay continues like this
+    assert (again.code, "erasure" in again.out) == (0, False)
+
+    event = UserErasedV1(up_to_seq=2**53 - 1)
+    entry = RegisterEntry(tenant=tenant, user="u1", event_id="e", position=9**9, at=2**62, event=event)
+    await ErasureRegister.open(tmp_path / "register").add(entry)
+    later = await restore("--register", tmp_path / "register")
+    assert later.code == 0, later.err
+    assert "applied again" not in later.out
+    assert "This run applied no erasures: an earlier run had finished the log" in later.out
 
     async with await connect(shared.endpoints.nats, name="test") as connection:
         await Stock(connection).say("more", f"{tenant}.u1.-")

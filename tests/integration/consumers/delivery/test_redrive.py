@@ -277,6 +277,32 @@ async def test_event_applied_meanwhile_is_not_redriven(
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 3
 
 
+async def test_erasure_of_a_user_is_redriven_unless_it_is_applied(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 1})
+    first = await bury_next(connection)
+    end = await given_back(connection, first, is_applied)
+    second = await bury_next(connection)
+    assert second.sequence == end
+    await written_anew(connection, deployment, end)
+    assert await redrive_letter(connection, second, is_applied) == AlreadyApplied()
+    assert await kept(connection) == []
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_dropped_erasure_of_a_user_stays_in_the_log_only_if_it_is_applied(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied, applied: bool
+) -> None:
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 1})
+    dead = await bury_next(connection)
+    if applied:
+        await written_anew(connection, deployment, dead.sequence)
+    await drop_letter(connection, dead, is_applied)
+    assert await kept(connection) == []
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == int(applied)
+
+
 async def delivery(connection: Client, dead: Letter) -> Delivery:
     original = await find_original(connection, dead)
     assert original is not None

@@ -84,6 +84,25 @@ async def test_user_erasure_clears_all_stores_and_counts_them(
         assert (await stock.ask("erase", verify=True))["left"] == NOTHING
 
 
+@pytest.mark.parametrize("words", ['"Hi"', "C:\\new", "one\ntwo", 'tab\tand\rbell\a and "\\', "plain words"])
+async def test_verification_finds_a_text_that_stores_escape(
+    stock: Stock, connection: Client, deployment: Deployment, words: str
+) -> None:
+    said = f"They said {words.upper()} and left."
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await stock.say(said)
+        await stock.say("nothing", metadata={"about": [{"text": said}]})
+        await stock.say("nothing", metadata={said: 1})
+        await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"motto": said}})
+        await stock.publish("memory.acme.u1.task.added.v1", {"task_id": "t", "text": said})
+        await stock.publish("chat.acme.u1.-.message.v1", {"role": said})
+        await stock.contents(min_seq=await stock.say("nothing, and the content of a name"))
+        found = (await stock.ask("erase", verify=True, text=words))["found"]
+        assert found == {"log": 6, "dead_letters": 1, "database": 5, "statistics": 0}
+        found = (await stock.ask("erase", verify=True, text=f"{words}."))["found"]
+        assert not any(found.values())
+
+
 async def test_redelivery_after_user_erasure_stores_nothing(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:

@@ -224,6 +224,15 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
     assert await stock.contents(as_of=later) == ["a new life"]
 
 
+async def test_verification_finds_an_escaped_text_in_a_snapshot(site: Site, stock: Stock) -> None:
+    said = await stock.say('They said "Hi".')
+    await stock.ask("history", min_seq=said)
+    await kept(site, said)
+    for words, count in (('"hi"', 1), ('"ho"', 0)):
+        found = (await stock.ask("erase", verify=True, text=words))["found"]
+        assert (found["database"], found["generations"]) == (count, count)
+
+
 @pytest.mark.long
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")

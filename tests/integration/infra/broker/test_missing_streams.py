@@ -15,6 +15,8 @@ from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
+from mnemon_infra.broker.streams.log_format import FORMAT
+from mnemon_infra.broker.streams.restored_log import UNFINISHED
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.consistency import LogLost
@@ -140,6 +142,28 @@ async def test_deleted_work_and_dead_letter_streams_are_recreated(
         async with Database(deployment) as database:
             assert await contents_of(database) == set()
     assert not terminated.is_set()
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("mark", [FORMAT, UNFINISHED])
+async def test_durables_are_watched_while_the_log_forbids_provisioning(
+    stock: Stock, connection: Client, deployment: Deployment, mark: str
+) -> None:
+    jetstream = connection.jetstream()
+    config = (await jetstream.stream_info(LOG)).config
+    async with run_consumers(["persist"], deployment):
+        await persisted(stock)
+        await jetstream.update_stream(config.evolve(metadata={**(config.metadata or {}), mark: "99"}))
+        with capture_logs() as lines:
+            await jetstream.delete_consumer(LOG, "persist")
+            async with asyncio.timeout(TIMEOUT):
+                while [line["event"] for line in lines].count("stream check failed, retrying") < 2:
+                    await asyncio.sleep(0.02)
+        assert [change.what for change in await absent(connection)] == ["consumer persist of LOG"]
+        await jetstream.update_stream(config)
+        async with asyncio.timeout(TIMEOUT):
+            while await absent(connection):
+                await asyncio.sleep(0.02)
 
 
 async def absent(connection: Client) -> list[ProvisionedChange]:

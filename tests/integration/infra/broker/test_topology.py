@@ -4,7 +4,16 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_config, list_drift, provision
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.provisioning.topology import (
+    TooFewServers,
+    consumer_config,
+    list_drift,
+    provision,
+    reset_consumer,
+)
+from mnemon_infra.broker.streams.log_format import FORMAT, LogTooNew
+from mnemon_infra.broker.streams.restored_log import UNFINISHED, RestoreUnfinished
 from mnemon_infra.durables import DURABLES
 
 
@@ -55,6 +64,20 @@ async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(con
     await stream_context.publish("memory.acme.u1.fact.compared.v1", b"{}")
     (message,) = await reader.fetch(1, 60)
     assert message.subject == "memory.acme.u1.fact.compared.v1"
+
+
+@pytest.mark.parametrize(("mark", "error"), [(FORMAT, LogTooNew), (UNFINISHED, RestoreUnfinished)])
+async def test_reset_of_a_consumer_is_refused_before_it_is_deleted(
+    connection: Client, mark: str, error: type[Exception]
+) -> None:
+    stream_context = connection.jetstream()
+    config = (await stream_context.stream_info(LOG)).config
+    await stream_context.update_stream(config.evolve(metadata={**(config.metadata or {}), mark: "99"}))
+    with pytest.raises(error):
+        await reset_consumer(connection, LOG, "index")
+    assert {change.action for change in await list_drift(connection)} == {"unchanged"}
+    await stream_context.update_stream(config)
+    assert await reset_consumer(connection, LOG, "index") == 0
 
 
 async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:

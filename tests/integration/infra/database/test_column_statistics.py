@@ -63,6 +63,24 @@ async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock
         assert await database.run_query(count_statistics_with("The OTTER")) == 1
 
 
+async def test_sampled_text_is_found_whatever_postgresql_escapes(mnemon: Deployment, stock: Stock) -> None:
+    words = '"Hi" C:\\new\nline'
+    for _ in range(20):
+        said = await stock.say(f"They said {words}!", metadata={"quote": f"They said {words}!"})
+    await stock.contents(min_seq=said)
+    assert mnemon.database_url is not None
+    options = {"options": f"-csearch_path={mnemon.database_schema}"}
+    engine = create_engine(mnemon.database_url, poolclass=NullPool, connect_args=options)
+    with engine.connect() as connection:
+        for column in ("content", "metadata"):
+            connection.exec_driver_sql(f"ALTER TABLE messages ALTER COLUMN {column} SET STATISTICS 100")
+        connection.exec_driver_sql("ANALYZE messages")
+        connection.commit()
+    async with Database(mnemon) as database:
+        assert await database.run_query(count_statistics_with(words)) == 2
+        assert await database.run_query(count_statistics_with(f"{words}?")) == 0
+
+
 def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     schema = f"test_{uuid4().hex[:12]}"

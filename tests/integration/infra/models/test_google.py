@@ -97,6 +97,27 @@ class TestGoogle(BatchesSuite):
         await ended(model.batches, provider_id)
         assert await outcomes(model.batches, provider_id) == {}
 
+    async def test_unreadable_lines_are_skipped(self, server: ProviderServer, model: GoogleModel) -> None:
+        batch_id = new_id()
+        provider_id = await model.batches.submit(batch_id, lines(batch_id, 1))
+        await ended(model.batches, provider_id)
+        line = json.dumps({"key": f"{batch_id}-0"}).encode()
+        server.state.faults.requests.append(HttpFault(body=b"[" * 100_000 + b"\n" + line, path=":download"))
+        assert list(await outcomes(model.batches, provider_id)) == [f"{batch_id}-0"]
+
+    @pytest.mark.parametrize("output", [None, [], "files/1"])
+    async def test_malformed_output_of_a_batch_is_reported_and_read_later(
+        self, output: object, server: ProviderServer, model: GoogleModel
+    ) -> None:
+        batch_id = new_id()
+        provider_id = await model.batches.submit(batch_id, lines(batch_id, 2))
+        await ended(model.batches, provider_id)
+        job = {"metadata": {"state": "BATCH_STATE_SUCCEEDED", "output": output}}
+        server.state.faults.requests.append(HttpFault(body=job, path=f"GET /v1beta/{provider_id}"))
+        with pytest.raises(ModelUnavailable, match="unusable answer"):
+            await outcomes(model.batches, provider_id)
+        assert len(answered(await outcomes(model.batches, provider_id))) == 2
+
 
 async def test_google_address_comes_from_the_deployment(
     monkeypatch: pytest.MonkeyPatch,

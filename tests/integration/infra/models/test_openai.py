@@ -1,5 +1,6 @@
 """OpenAI's models, and those of servers that speak its wire format: the real SDK, and a local server."""
 
+import asyncio
 import json
 import re
 import traceback
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
@@ -78,6 +80,24 @@ class TestOpenAI(BatchesSuite):
         assert facts(await model.complete(AS_JSON)) == ["User likes tea"]
         assert len(server.state.requests) == refused + 2
 
+    async def test_answer_to_an_earlier_request_does_not_undo_a_fallback(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        released = server.state.hold_answers(lambda question: "coffee" in question.text)
+        earlier = asyncio.create_task(model.complete(asking("I like coffee")))
+        async with asyncio.timeout(60):
+            while not server.state.in_flight:
+                await asyncio.sleep(0.01)
+        server.state.formats = frozenset({"json_object"})
+        with capture_logs() as lines:
+            await model.complete(AS_JSON)
+            released.set()
+            assert facts(await earlier) == ["User likes coffee"]
+        assert [line["form"] for line in lines] == ["json_object"]
+        requests = len(server.state.requests)
+        await model.complete(AS_JSON)
+        assert len(server.state.requests) == requests + 1
+
     async def test_a_request_that_is_refused_keeps_no_other_from_its_schema(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
@@ -109,6 +129,10 @@ class TestOpenAI(BatchesSuite):
             ("<think>\nIs it tea?\n</think>\n\nThey drink tea.", "They drink tea."),
             ("<thin air> is no thought", "<thin air> is no thought"),
             ("<think> to no end", ""),
+            ("<think>", ""),
+            ("<", "<"),
+            ("\n<thin", "<thin"),
+            ("<think>Is it less?</think>\n<", "<"),
         ],
     )
     async def test_an_answer_comes_piece_by_piece(

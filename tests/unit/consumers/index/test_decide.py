@@ -2,7 +2,9 @@
 
 import json
 
-from mnemon_consumers.index.decide import plan_batch
+from mnemon_consumers.index.decide import NOTHING, plan_batch
+from mnemon_infra.broker.outcomes import ACK
+from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.delivery import Delivery
 
 
@@ -28,6 +30,12 @@ def test_redelivery_after_server_kill_sweeps_the_user() -> None:
     batch = plan_batch([said(3), said(4)], seen=3)
     assert [each.seq for each in batch.messages] == [3, 4]
     assert batch.sweeps == {("acme", "u1"): 3}
+
+
+def test_filler_has_no_searchable_text_and_no_dead_letter() -> None:
+    batch = plan_batch([Delivery(FILLER_SUBJECT, b"", None, "LOG", 1, 2, 1.0), said(2)])
+    assert batch.outcomes == [NOTHING, ACK]
+    assert batch.sweeps == {}
 
 
 def test_clear_sweeps_the_user() -> None:

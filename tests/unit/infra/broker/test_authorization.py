@@ -105,7 +105,20 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
     assert [admits(again, each) for each in (login, bot)] == [True, True]
 
 
-def test_foreign_logins_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "nats.conf").write_text("accounts: {A: {}}")
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        "{A: {}}",
+        "{}",
+        "[]",
+        '{"MNEMON": {}}',
+        '{"MNEMON": {"users": null}}',
+        '{"MNEMON": {"users": [{"nkey": "U"}]}}',
+        "[" * 100_000,
+    ],
+    ids=["no JSON", "no accounts", "a list", "no users", "null", "no name", "nested deeply"],
+)
+def test_foreign_logins_file_is_refused(tmp_path: Path, accounts: str) -> None:
+    (tmp_path / "nats.conf").write_text(f"accounts: {accounts}")
     with pytest.raises(NotOurs, match="restore it or move it away"):
         empty(tmp_path)

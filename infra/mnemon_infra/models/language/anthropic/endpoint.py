@@ -48,6 +48,9 @@ After a timeout, the next request asks again.
 THINKING = 4000
 """Additional tokens of the answer for a model whose thinking cannot be turned off."""
 
+_UNUSABLE_ANSWER = (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError, RecursionError)
+"""Errors that calls of the SDK raise for an answer that is unreadable."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCapabilities:
@@ -130,7 +133,7 @@ class AnthropicEndpoint:
                 f"{self.at} does not answer: {type(error).__name__}. Check the server, and "
                 "MNEMON_ANTHROPIC_URL"
             ) from None
-        except (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError) as error:
+        except _UNUSABLE_ANSWER as error:
             raise ModelUnavailable(
                 f"{self.at} gave an unusable answer: {type(error).__name__}. Check the server, and "
                 "MNEMON_ANTHROPIC_URL"

@@ -104,8 +104,7 @@ class GoogleBatches:
                 are yielded first.
             ModelRefused: Google refuses the key or the batch.
         """
-        job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
-        name = job.get("output", {}).get("responsesFile")
+        name = await self._ask(partial(self._find_results, provider_batch_id))
         if name is None:
             return
         unreadable = 0
@@ -156,6 +155,11 @@ class GoogleBatches:
                 raise
             return None
         return dict(operation["metadata"])
+
+    async def _find_results(self, provider_batch_id: str) -> object:
+        """Return the name of the file of results; None without such a file."""
+        job = await self._read_job(provider_batch_id) or {}
+        return job.get("output", {}).get("responsesFile")
 
     async def _upload(self, batch_id: str, requests: bytes) -> File:
         config = UploadFileConfig(mime_type="application/jsonl", display_name=batch_id)
@@ -217,7 +221,7 @@ def _parse_line(line: bytes) -> BatchResult | None:
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     if not isinstance(line_id, str):
         return None

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _NO_ANSWER = (httpx2.TransportError, httpx2.InvalidURL)
 """Errors that calls of the SDK raise without an answer of the server."""
 
-_UNUSABLE_ANSWER = (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError)
+_UNUSABLE_ANSWER = (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Errors that calls of the SDK raise for an answer that is unreadable."""
 
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)

@@ -41,6 +41,17 @@ _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 log = structlog.get_logger("language")
 
+_UNUSABLE_ANSWER = (
+    OpenAIError,
+    httpx.HTTPError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+"""Errors that calls of the SDK, and the parsing of its answers, raise for an answer that is unreadable."""
+
 RESPONSE_FORMAT = "response_format"
 _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoning_effort")
 
@@ -130,8 +141,11 @@ class OpenAIEndpoint:
         return True
 
     def use_form(self, form: Form) -> None:
-        """Ask for answers with a schema in this form from now on."""
-        if form != self.form:
+        """Ask for answers with a schema in this form from now on, unless a weaker one is in use.
+
+        Another request may have fallen back further meanwhile.
+        """
+        if ANSWER_FORMS.index(form) > ANSWER_FORMS.index(self.form):
             log.warning("schema form refused by the server, falling back", model=self.model, form=form)
             self.form = form
 
@@ -152,7 +166,7 @@ class OpenAIEndpoint:
             raise ModelUnavailable(
                 f"{self.at} does not answer: {type(error).__name__}. Check the server, and MNEMON_MODEL_URL"
             ) from None
-        except (OpenAIError, httpx.HTTPError, LookupError, AttributeError, TypeError, ValueError) as error:
+        except _UNUSABLE_ANSWER as error:
             raise ModelUnavailable(
                 f"{self.at} gave an unusable answer: {type(error).__name__}. Check the server, and "
                 "MNEMON_MODEL_URL"

@@ -177,6 +177,7 @@ def test_headings_set_the_kind_of_lines() -> None:
     [
         ("- [t:sometime] Has a cat called Biscuit", "t"),
         ("- [imp:11] Has a cat called Biscuit", "imp"),
+        (f"- [imp:{'1' * 5000}] Has a cat called Biscuit", "imp"),
         ("- [exp:2026-02-30] Has a cat called Biscuit", "exp"),
         ("- Has a cat called \0", "text"),
     ],
