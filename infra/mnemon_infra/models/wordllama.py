@@ -4,9 +4,10 @@ A text's vector is the sum of its tokens' vectors. The embedder needs no network
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
@@ -71,6 +72,11 @@ MATCHED_IN_PLACE = 10_000
 TOKENIZED = 8_000
 """Maximum number of texts whose tokens are cached for comparison: 3 MB of short messages, at most 15 MB."""
 
+_NOT_LATIN: Final = re.compile(r"[^\x00-\u024f]+")
+"""Text in scripts other than Latin. `wordllama` does not know its words, so that "Мост" and "мост" would have
+other tokens with nothing in common.
+"""
+
 EmbeddingResult = TypeVar("EmbeddingResult")
 
 
@@ -132,9 +138,9 @@ class WordLlama:
 
         Source: Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized
         Late Interaction over BERT"; here the vectors are static. Only the first 1,500 characters of a text
-        count. Without statistics, the general rarity of tokens applies.
+        count. Without statistics, the general rarity of tokens applies. Letter case counts only in Latin script.
         """
-        begins = [text[:MATCHED] for text in texts]
+        begins = [_fold_case(text[:MATCHED]) for text in texts]
         cached = {text: self._distinct.get(text) for text in begins}
         distinct = {text: tokens for text, tokens in cached.items() if tokens is not None}
         if unknown := [text for text in cached if text not in distinct]:
@@ -142,7 +148,7 @@ class WordLlama:
             self._distinct.update(found)
             distinct |= found
         weights = self._usual if statistics is None else statistics.weights
-        (asked,) = self._tokens([query])
+        (asked,) = self._tokens([_fold_case(query)])
         compute = partial(self._match_tokens, asked, weights[asked], [distinct[text] for text in begins])
         if sum(map(len, distinct.values())) <= MATCHED_IN_PLACE:
             return compute()
@@ -269,3 +275,7 @@ def _estimate_shares(tokens: int) -> NDArray[np.float64]:
     share: NDArray[np.float64] = 1 / rank
     share /= share.sum()
     return share
+
+
+def _fold_case(text: str) -> str:
+    return text if text.isascii() else _NOT_LATIN.sub(lambda found: found[0].lower(), text)

@@ -62,6 +62,11 @@ async def test_a_query_without_statistics_is_much_like_a_text(model: WordLlama) 
     assert 0.9 < similarity(await model.embed_query("Where does Anna work?"), text) < 1
 
 
+async def test_letter_case_of_russian_words_does_not_count_in_a_match(model: WordLlama) -> None:
+    lower, upper = await model.match_tokens("сантехник", ["сантехник пришёл", "Сантехник пришёл"])
+    assert lower == upper == pytest.approx(1.0)
+
+
 async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_query(model: WordLlama) -> None:
     texts = [f"Anna went to place number {number}" for number in range(2000)]
     statistics = await model.statistics(texts)

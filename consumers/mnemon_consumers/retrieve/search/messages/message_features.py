@@ -35,7 +35,6 @@ class MessageFeatures(NamedTuple):
     Attributes:
         terms: score by words, relative to the other candidates, 0 to 1.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
-        fused: score by words and meaning together, 0 to 1.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
@@ -57,7 +56,6 @@ class MessageFeatures(NamedTuple):
 
     terms: float
     cosine: float
-    fused: float
     coverage: float
     neighbours: float
     answer: float
@@ -121,7 +119,6 @@ def extract_features(
         return MessageFeatures(
             terms=candidate.words if candidate else 0.0,
             cosine=(candidate.similarity or lowest) if candidate else lowest,
-            fused=own[seq],
             coverage=sum(map(rarity.__getitem__, terms & text.terms)) / total,
             neighbours=near[seq],
             answer=answers[seq],
@@ -191,7 +188,8 @@ def _average_matches(
     before = {later: seq for seq, later in after.items()}
 
     def average(seq: int) -> float:
-        passage = [seq, before.get(seq), before.get(before.get(seq, 0)), after.get(seq)]
+        previous = before.get(seq)
+        passage = [seq, previous, None if previous is None else before.get(previous), after.get(seq)]
         found = [matches.get(each, 0.0) for each in passage if each is not None]
         return sum(found) / len(found)
 
