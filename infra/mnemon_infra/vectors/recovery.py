@@ -12,6 +12,7 @@ from pathlib import Path
 import nats.errors
 import structlog
 
+from mnemon_infra.broker.provisioning.topology import PROVISION_REFUSALS
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge.engine import reopen_folder
 from mnemon_infra.vectors.port import (
@@ -29,6 +30,9 @@ CHECK_INTERVAL = 1.0
 
 SERVER_CHECK_INTERVAL = 5.0
 """Seconds between two checks of a server, each a request."""
+
+_FAILURES = VectorsUnavailable, VectorsOutdated, nats.errors.Error, OSError, *PROVISION_REFUSALS
+"""Errors of a recovery that is tried again."""
 
 
 @asynccontextmanager
@@ -55,7 +59,7 @@ async def recover_lost_vectors(
             reopen_folder(folder)
             gate.count_exchange()
             log.warning("vectors opened again, indexing the log from its start", events=events)
-        except (VectorsUnavailable, VectorsInUse, VectorsOutdated, nats.errors.Error, OSError) as error:
+        except (*_FAILURES, VectorsInUse) as error:
             log.error("vector folder reopening failed, retrying", error=str(error))
         finally:
             gate.open()
@@ -79,7 +83,7 @@ async def recover_lost_collections(
         log.error("collections lost, creating them again", error=str(lost))
         try:
             await recover()
-        except (VectorsUnavailable, VectorsOutdated, nats.errors.Error, OSError) as error:
+        except _FAILURES as error:
             log.error("creation of lost collections failed, retrying", error=str(error))
 
     async with _recover_losses(vectors, SERVER_CHECK_INTERVAL, try_recovery):

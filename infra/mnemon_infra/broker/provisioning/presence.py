@@ -17,8 +17,8 @@ from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.durable_progress import DurableProgress
-from mnemon_infra.broker.provisioning.topology import STREAMS, TooFewServers, provision
-from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_log
+from mnemon_infra.broker.provisioning.topology import PROVISION_REFUSALS, STREAMS, provision
+from mnemon_infra.broker.streams.log_format import require_known_log
 from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.fault import end_process
@@ -125,7 +125,7 @@ async def watch_durables(
                 progress.observe(infos)
                 await _repair_stalled(durables, progress, resubscribe)
             former, is_gone = now or former, now is None
-        except (nats.errors.Error, OSError, LogTooNew, RestoreUnfinished, TooFewServers) as error:
+        except (nats.errors.Error, OSError, *PROVISION_REFUSALS) as error:
             log.warning("stream check failed, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 

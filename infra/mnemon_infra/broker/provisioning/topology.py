@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext
@@ -20,7 +20,7 @@ from nats.js.api import (
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.streams import API_KEYS, DEAD, LOG, SETTINGS, WORK
-from mnemon_infra.broker.streams.log_format import require_known_log
+from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_log
 from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
@@ -75,6 +75,10 @@ _TOO_FEW = frozenset({10005, 10074})
 
 class TooFewServers(Exception):
     """More copies are configured than there are servers."""
+
+
+PROVISION_REFUSALS: Final = LogTooNew, RestoreUnfinished, TooFewServers
+"""Errors of `provision` that are not errors of NATS; the streams stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
