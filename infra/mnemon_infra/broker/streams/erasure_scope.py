@@ -30,9 +30,13 @@ EVERYWHERE: Final = 2**63 - 1
 """A position beyond every log position."""
 
 
-def escape_words(words: str) -> str:
-    """Return a text as it stands inside a JSON string, by which a text is found in JSON."""
-    return json.dumps(words, ensure_ascii=False)[1:-1]
+def list_escaped(words: str) -> tuple[str, str]:
+    """Return a text as it stands inside a JSON string, and inside JSON that is itself in a JSON string.
+
+    Dead letters have the answers of models, and messages the arguments of tools, as such inner JSON.
+    """
+    once = json.dumps(words, ensure_ascii=False)[1:-1]
+    return once, json.dumps(once, ensure_ascii=False)[1:-1]
 
 
 class LogRange(NamedTuple):

@@ -34,7 +34,7 @@ from mnemon_infra.broker.streams.erasure_scope import (
     Erasures,
     ErasureScope,
     LogRange,
-    escape_words,
+    list_escaped,
 )
 from mnemon_infra.broker.streams.log_reader import parse_delivery, read_last_position, read_pages, read_stored
 from mnemon_infra.broker.streams.triggers import list_waiting
@@ -189,7 +189,7 @@ def _contains_words(body: bytes, words: str) -> bool:
         plain = json.dumps(json.loads(body), ensure_ascii=False).lower()
     except (ValueError, RecursionError):
         plain = body.decode(errors="replace").lower()
-    return words.lower() in plain or escape_words(words).lower() in plain
+    return any(each.lower() in plain for each in (words, *list_escaped(words)))
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:

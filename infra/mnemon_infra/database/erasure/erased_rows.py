@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, escape_words
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, list_escaped
 from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,
@@ -48,14 +48,18 @@ def _contains_words(table: Table) -> ColumnElement[bool]:
     """Return the condition that a row contains the parameter `words`, ignoring letter case.
 
     PostgreSQL escapes quotes and backslashes in the text of a row. So words that JSON escapes are also looked
-    for as `escaped` in the row as JSON; other words are not, because it has the names of the columns.
+    for as `escaped_once` and `escaped_twice` in the row as JSON; other words are not, because it has the
+    names of the columns.
     """
-    words, escaped = parameter("words", str), parameter("escaped", str)
+    words, escaped = (
+        parameter("words", str),
+        [parameter(f"escaped_{each}", str) for each in ("once", "twice")],
+    )
     row = func.lower(literal_column(f"{table.name}::text"))
     as_json = func.lower(literal_column(f"row_to_json({table.name})::text"))
     return or_(
         func.strpos(row, func.lower(words)) > 0,
-        and_(escaped != words, func.strpos(as_json, func.lower(escaped)) > 0),
+        *(and_(each != words, func.strpos(as_json, func.lower(each)) > 0) for each in escaped),
     )
 
 
@@ -199,7 +203,8 @@ async def search_inactive_generations(
 
 
 def _bind_search(tenant: str, user: str, words: str) -> dict[str, Any]:
-    return bind_owner(tenant, user) | {"words": words, "escaped": escape_words(words)}
+    once, twice = list_escaped(words)
+    return bind_owner(tenant, user) | {"words": words, "escaped_once": once, "escaped_twice": twice}
 
 
 async def _count_in_schemas(

@@ -93,12 +93,13 @@ async def test_verification_finds_a_text_that_stores_escape(
         await stock.say(said)
         await stock.say("nothing", metadata={"about": [{"text": said}]})
         await stock.say("nothing", metadata={said: 1})
+        await stock.say("nothing", metadata={"arguments": json.dumps({"text": said})})
         await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"motto": said}})
         await stock.publish("memory.acme.u1.task.added.v1", {"task_id": "t", "text": said})
         await stock.publish("chat.acme.u1.-.message.v1", {"role": said})
         await stock.contents(min_seq=await stock.say("nothing, and the content of a name"))
         found = (await stock.ask("erase", verify=True, text=words))["found"]
-        assert found == {"log": 6, "dead_letters": 1, "database": 5, "statistics": 0}
+        assert found == {"log": 7, "dead_letters": 1, "database": 6, "statistics": 0}
         found = (await stock.ask("erase", verify=True, text=f"{words}."))["found"]
         assert not any(found.values())
 
