@@ -131,14 +131,14 @@ class Authorization:
             return cls({ACCOUNT: _main_account()})
         try:
             authorization = cls.parse(said)
-            roles = [user for user in authorization._main["users"] if user["user"] in _PERMISSIONS]
-        except (LookupError, TypeError, ValueError, RecursionError) as error:
+        except ValueError as error:
             raise NotOurs(
                 f"{path} does not have the form that `mnemon auth` writes: restore it or move it away"
             ) from error
 
-        for user in roles:  # earlier versions gave workers more permissions
-            user["permissions"] = _PERMISSIONS[user["user"]]
+        for user in authorization._main["users"]:
+            if user["user"] in _PERMISSIONS:  # earlier versions gave workers more permissions
+                user["permissions"] = _PERMISSIONS[user["user"]]
         return authorization
 
     @classmethod
@@ -148,7 +148,14 @@ class Authorization:
         Raises:
             ValueError: the text is not one that the method `text` returns.
         """
-        return cls(json.loads(text[text.index(_HEAD) + len(_HEAD) :]))
+        try:
+            accounts = json.loads(text[text.index(_HEAD) + len(_HEAD) :])
+            has_users = all(isinstance(user["user"], str) for user in accounts[ACCOUNT]["users"])
+        except (LookupError, TypeError, RecursionError):
+            has_users = False
+        if not has_users:
+            raise ValueError("the text lacks the account of mnemon, or its users")
+        return cls(accounts)
 
     def add_tenants(self, others: "Authorization") -> list[str]:
         """Add the tenants of `others` that have no login here, with their passwords and limits.
