@@ -63,7 +63,7 @@ log = structlog.get_logger("search")
 VECTORS_WAIT: Final = 2.0
 """Maximum wait for the candidates of one scope, in seconds; bots wait three seconds for the reply."""
 
-LINKS_WAIT: Final = 0.5
+LINKS_WAIT: Final = 0.2
 """Maximum wait for the facts that share a name with facts found, in seconds, after `VECTORS_WAIT`."""
 
 EMBEDDING_WAIT: Final = 0.8

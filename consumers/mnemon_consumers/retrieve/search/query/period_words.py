@@ -79,8 +79,6 @@ class WordKind(StrEnum):
     BETWEEN = "b"
     AND = "k"
     EVERY = "v"
-    FREQUENCY = "z"
-    """`many`, `times`: words after which "in a week" means each week."""
 
 
 Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
@@ -309,7 +307,6 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(_KIND.DURING, 0, "by during since throughout"),
     **_map_words(_KIND.BETWEEN, 0, "between между"),
     **_map_words(_KIND.AND, 0, "and и"),
-    **_map_words(_KIND.FREQUENCY, 0, "many much often times once twice"),
     **_map_words(
         _KIND.EVERY, 0, "every each any black good каждый каждую каждое каждой каждого черная черную"
     ),

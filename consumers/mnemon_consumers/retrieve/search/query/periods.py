@@ -326,12 +326,6 @@ def _read_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
     return _read_distance(match, 1)
 
 
-def _read_one_unit_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
-    """Read "in a week", which means a rate after "how many" and "three times"."""
-    before = match.sentence.roles[: match.found.start()]
-    return None if WordKind.FREQUENCY.value in before else _read_ahead(match)
-
-
 def _read_half_year(match: _Match, direction: int) -> tuple[int, list[_Span]]:
     day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
     around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
@@ -654,7 +648,6 @@ _CALENDAR: Final = _build_rules(
         ),
         _read_ahead,
     ),
-    ("(?<= IN) ARTICLE (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT]) (?! AGO )", _read_one_unit_ahead),
     ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling),
     ("(?P<shift> PAST) UNIT", _read_rolling),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
