@@ -106,7 +106,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(
                 f"{self._at} does not answer: {type(error).__name__}. {_CHECK}"
             ) from None
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise EmbeddingUnavailable(
                 f"{self._at} gave an unusable answer: {type(error).__name__}. {_CHECK}"
             ) from None

@@ -138,7 +138,8 @@ class WordLlama:
 
         Source: Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized
         Late Interaction over BERT"; here the vectors are static. Only the first 1,500 characters of a text
-        count. Without statistics, the general rarity of tokens applies. Letter case counts only in Latin script.
+        count. Without statistics, the general rarity of tokens applies. Letter case counts only in Latin
+        script.
         """
         begins = [_fold_case(text[:MATCHED]) for text in texts]
         cached = {text: self._distinct.get(text) for text in begins}

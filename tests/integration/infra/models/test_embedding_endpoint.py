@@ -225,6 +225,7 @@ def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], Answer]:
         ),
         pytest.param(lambda _: Answer(200, b"<html>", {"Content-Type": "text/html"}), id="a web page"),
         pytest.param(lambda _: Answer(200, b"{"), id="half an answer"),
+        pytest.param(lambda _: Answer(200, b"[" * 100_000), id="too deep"),
     ],
 )
 async def test_malformed_answer_is_not_stored(
