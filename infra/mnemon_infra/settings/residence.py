@@ -129,19 +129,20 @@ def parse_residence(body: bytes | None) -> Residence | None:
     return msgspec.json.decode(body, type=Residence) if body else None
 
 
-def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> None:
-    """Apply an entry of the bucket to the residences by tenant; an entry of other settings changes nothing.
+def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> bool:
+    """Apply an entry of the bucket to the residences by tenant; return False if it is no residence.
 
     Raises:
         ValueError: the entry is not a residence, or has a state of a newer version; nothing is changed.
     """
     if (tenant := parse_residence_tenant(key)) is None:
-        return
+        return False
     residence = parse_residence(body)
     if residence is None:
         residences.pop(tenant, None)
     else:
         residences[tenant] = residence
+    return True
 
 
 def log_invalid_residence(key: str, error: ValueError) -> None:

@@ -39,7 +39,6 @@ from mnemon_infra.settings.residence import (
     apply_residence,
     list_residences,
     log_invalid_residence,
-    parse_residence_tenant,
 )
 
 log = structlog.get_logger("settings")
@@ -228,11 +227,10 @@ class LiveSettings:
             self._bodies[tenant] = entry.value or b""
             return self._renew(tenant)
         try:
-            apply_residence(self._residences, entry.key, entry.value)
+            return apply_residence(self._residences, entry.key, entry.value)
         except ValueError as error:
             log_invalid_residence(entry.key, error)
             return False
-        return parse_residence_tenant(entry.key) is not None
 
     def _put_in_force(self, default: Document) -> None:
         self._default, self.value = default, resolve_settings(default)

@@ -144,9 +144,7 @@ def limit(
             f"the tenant {name!r} has no login",
             f"Create a login: mnemon auth tenant {name}",
         )
-    if file:
-        typer.echo(f"The file is changed. To apply the change, {_RELOAD}")
-    perform_command(_reload_logins(data))
+    perform_command(_apply_change(data, file))
 
 
 @app.command("revoke")
@@ -165,9 +163,7 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
         refuse(
             ExitCode.NEGATIVE_RESULT, f"the tenant {name!r} has no login", "List the logins: mnemon auth list"
         )
-    if file:
-        typer.echo(f"The file is changed. To apply the change, {_RELOAD}")
-    perform_command(_reload_logins(data))
+    perform_command(_apply_change(data, file))
 
 
 @app.command("list")
@@ -259,6 +255,12 @@ async def _show_login(
         typer.echo(f'In nats-server.conf: include "{file}", and remove its own `authorization` block')
         typer.echo(f"Then, and after each change, {_RELOAD}")
     return ExitCode.DONE
+
+
+async def _apply_change(data: Path | None, file: Path | None) -> ExitCode:
+    if file:
+        typer.echo(f"The file is changed. To apply the change, {_RELOAD}")
+    return await _reload_logins(data)
 
 
 async def _reload_logins(data: Path | None) -> ExitCode:

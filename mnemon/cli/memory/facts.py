@@ -43,7 +43,7 @@ NO_CANDIDATE: Final = 0
 """Number that rejects all candidates."""
 
 _MISSING_MODELS: Final = {
-    "embedding": "searched by words only: the embedding model did not answer",
+    "embedding": "searched by words only: the query could not be embedded",
     "reranker": "hits not reranked: the reranker gave no usable answer",
 }
 """Values of `degraded` that are no scopes, with what the reply lacks."""
