@@ -6,7 +6,7 @@ from mnemon.cli.memory import facts
 from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_contracts.verbs.tools import SearchReplyV2
 
-BY_WORDS = "searched by words only: the embedding model did not answer"
+BY_WORDS = "searched by words only: the query could not be embedded"
 NOT_RERANKED = "hits not reranked: the reranker gave no usable answer"
 
 
