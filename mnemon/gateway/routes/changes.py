@@ -154,7 +154,7 @@ def _describe(delivery: Delivery) -> ChangeV1 | None:
     """
     try:
         address = parse_subject(delivery.subject)
-        data = from_json(delivery.body)
+        data = from_json(delivery.body or b"{}")  # as consumers read it
     except (InvalidSubject, ValueError):
         return None
     return ChangeV1(

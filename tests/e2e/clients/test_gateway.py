@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import httpx
 import httpx2
+import nats
 import pytest
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
@@ -128,6 +129,24 @@ async def test_changes_continue_after_the_last_event(shared: Up) -> None:
         rest = asyncio.create_task(read_changes(client, 3, {"Last-Event-ID": str(seen[-1]["seq"])}))
         await client.post("/v1/users/anna/events/message", json=said("Message 5"))
         assert [each["data"]["content"] for each in seen + await rest] == [f"Message {n}" for n in range(6)]
+
+
+async def test_changes_have_events_without_a_body(shared: Up) -> None:
+    issued = await create_key(shared, name := f"http-{uuid4().hex[:8]}")
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    await connection.jetstream().publish(f"chat.{name}.anna.-.started.v1", b"")
+    await connection.close()
+    async with (
+        asyncio.timeout(TIMEOUT),
+        connect(shared, issued["key"]) as client,
+        client.stream("GET", "/v1/changes") as answer,
+    ):
+        lines = answer.aiter_lines()
+        while not (line := await anext(lines)).startswith("data: "):
+            pass
+    change = json.loads(line.removeprefix("data: "))
+    assert (change["event"], change["data"]) == ("started", {})
 
 
 @pytest.mark.parametrize("written", ["+0.0", "1_000", "1e3", "-1", "\u0661", "x", str(2**63)])
