@@ -182,8 +182,9 @@ class Deployment(BaseSettings):
     pg_pool_min: int = Field(
         default=1,
         ge=0,
-        description="Number of connections that each database pool keeps open. A process has one pool, and "
-        "further pools for `compact` and `extract`. The pools of snapshots keep none open.",
+        description="Number of connections that each database pool keeps open. A process with consumers has "
+        "one pool, and one more each for `compact` and `extract`. The pools of snapshots and of the admin "
+        "page keep none open.",
     )
     pg_pool_max: int = Field(
         default=10,

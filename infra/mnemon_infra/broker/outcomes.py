@@ -152,9 +152,9 @@ def _compose_dead_letter(
 ) -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a dead letter.
 
-    A server closes the connection for good if a message exceeds its limit. So the letter of a message that is
-    too large or confidential has neither headers nor body of the original. If the original is an event, the
-    log still has both; a trigger is lost.
+    The letter has neither headers nor body of the original if the outcome is confidential, or if the letter
+    would exceed the limit of the server, which closes the connection for good at a larger message. If the
+    original is an event, the log still has both; a trigger is lost.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

@@ -30,7 +30,7 @@ class _Front:
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:
-        """Wait until no request has been in work for `REST` seconds."""
+        """Wait until the event loop has had no request in work for `REST` seconds."""
         while (left := self.seconds_left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
@@ -62,7 +62,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait until no request has been in work for `REST` seconds, for at most `LONGEST_WAIT` seconds.
+    """Wait, for at most `LONGEST_WAIT` seconds, until no request was in work during `REST` seconds.
 
     Call this before each piece of background work. Pieces wait one after another, each for at most
     `LONGEST_WAIT`, so that a request that arrives meanwhile does not have to wait for all of them.

@@ -383,7 +383,10 @@ def postgres(
     tenant: ImportTenantOption,
     user: Annotated[
         str | None,
-        typer.Option(help="Import all records as this user. Default: the users that the tables name."),
+        typer.Option(
+            help="Import all records as this user. Default: the users that the tables name; in the layout "
+            "`chat-logs`, the session of a row without a user."
+        ),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables in the database.")] = "public",
     zone: ZoneOption = "UTC",

@@ -41,7 +41,9 @@ def context(
     task_id: Annotated[
         str | None,
         typer.Option(
-            "--task", help="Id of the task whose tool results are added to the query. Default: none."
+            "--task",
+            help="Id of the bot's task, the `task_id` of its messages, whose tool results are added to the "
+            "query. Default: none.",
         ),
     ] = None,
     min_seq: MinSeqOption = None,

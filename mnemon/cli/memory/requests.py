@@ -37,7 +37,8 @@ PrecedingOption = Annotated[
     typer.Option(
         metavar="TEXT",
         help="Message before the query. Repeat the option for several, oldest first, at most four. A query "
-        "that depends on them, such as `and when was that?`, is searched with their words too.",
+        "that depends on them, such as `and when was that?`, is searched with their words too. Default: "
+        "none.",
     ),
 ]
 AsOfOption = Annotated[

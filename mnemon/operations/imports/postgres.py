@@ -76,7 +76,10 @@ class RowReader:
             NotReadable: neither the rows nor the reader names a user.
         """
         if self.user is None and not logs.has_users:
-            raise NotReadable("the table chat_logs has no users; name the user of all rows with --user")
+            raise NotReadable(
+                "the table chat_logs has no column for the user or the session; name the user of all rows "
+                "with --user"
+            )
         async with aclosing(logs.stream_questions()) as asked:
             async for row in asked:
                 for found in self.read_exchange(row):

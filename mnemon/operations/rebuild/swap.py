@@ -71,7 +71,7 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
 
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
-            answer; the former vectors are live, and another call can finish the swap.
+            answer; the former or the new vectors are live, and another call finishes the swap.
         Exception: also the other errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     settle_folder_swap(place.deployment)

@@ -454,8 +454,8 @@ class TenantMove:
     async def _is_withheld(self, event: SourceEvent) -> bool:
         """Return whether a late event stays in the source's log alone.
 
-        A removal stays if it would remove messages from after the switch; an erasure stays once the move is
-        confirmed.
+        A `cleared`, or a `started` that discards messages, stays if the target has received a chat event of
+        the user since the switch. An erasure stays once the move is confirmed.
         """
         source, target = self._source.residence, self._target.residence
         origin = find_origin(event.delivery.subject)

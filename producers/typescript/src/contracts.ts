@@ -458,7 +458,7 @@ export interface SaveV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the text; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` for a fact with `expires_at`, or with an end in its text unless the text is about name, language or health; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1995,7 +1995,7 @@ export interface FactProposedV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` for a fact with an end, in `expires_at` or in the text; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` for a fact with `expires_at`, or with an end in its text unless the text is about name, language or health; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**

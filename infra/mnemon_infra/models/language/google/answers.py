@@ -27,7 +27,7 @@ def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
         LookupError, AttributeError, TypeError: the response is not an answer.
     """
     if not ANSWERING & response.keys():
-        raise LookupError("the response has no field of an answer")
+        raise LookupError("the response has none of `candidates`, `promptFeedback` and `usageMetadata`")
     usage = _parse_usage(response.get("usageMetadata"))
     try:
         if (response.get("promptFeedback") or {}).get("blockReason"):
