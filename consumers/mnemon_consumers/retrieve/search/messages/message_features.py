@@ -5,7 +5,7 @@ names the topic. So some features are about the neighbours and the session of a 
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -94,10 +94,15 @@ def extract_features(
     found = {each.seq: candidates.get(each.event_id) for each in messages}
     own = {seq: each.score if each else 0.0 for seq, each in found.items()}
     session_of = _map_sessions(messages)
-    near, answers = _score_neighbours(own, texts, around.following, session_of)
+    following = {
+        seq: later
+        for seq, later in around.following.items()
+        if seq in session_of and session_of[seq] == session_of[later]
+    }
+    near, answers = _score_neighbours(own, texts, following)
     ranked = sorted(matches, key=matches.__getitem__, reverse=True)
     token_ranks = {seq: 1 / rank for rank, seq in enumerate(ranked, 1)}
-    passages = _average_matches(matches, around.following, session_of)
+    passages = _average_matches(own, matches, following)
     has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
@@ -156,19 +161,19 @@ def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
 
 
 def _score_neighbours(
-    own: Mapping[int, float],
-    texts: Mapping[int, TextProperties],
-    following: Mapping[int, int],
-    session_of: Mapping[int, int],
+    own: Mapping[int, float], texts: Mapping[int, TextProperties], following: Mapping[int, int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the scores of each message's neighbours, and of the question that it may answer."""
+    """Return the scores of each message's neighbours, and of the question that it may answer.
+
+    `following` has the next message of a message within its session.
+    """
     near, answers = dict.fromkeys(own, 0.0), dict.fromkeys(own, 0.0)
     for seq in own:
         other, share = following.get(seq), FADING
-        if other is not None and session_of[other] == session_of[seq] and texts[seq].is_question:
+        if other is not None and texts[seq].is_question:
             answers[other] = own[seq]
         for _ in range(REACH):
-            if other is None or session_of[other] != session_of[seq]:
+            if other is None:
                 break
             near[other] += share * own[seq]
             near[seq] += share * own[other]
@@ -177,23 +182,18 @@ def _score_neighbours(
 
 
 def _average_matches(
-    matches: Mapping[int, float], following: Mapping[int, int], session_of: Mapping[int, int]
+    seqs: Iterable[int], matches: Mapping[int, float], following: Mapping[int, int]
 ) -> dict[int, float]:
     """Return the mean match of each message, the two before it and the one after it in its session."""
-    after = {
-        seq: later
-        for seq, later in following.items()
-        if seq in session_of and session_of[seq] == session_of[later]
-    }
-    before = {later: seq for seq, later in after.items()}
+    before = {later: seq for seq, later in following.items()}
 
     def average(seq: int) -> float:
         previous = before.get(seq)
-        passage = [seq, previous, None if previous is None else before.get(previous), after.get(seq)]
+        passage = [seq, previous, None if previous is None else before.get(previous), following.get(seq)]
         found = [matches.get(each, 0.0) for each in passage if each is not None]
         return sum(found) / len(found)
 
-    return {seq: average(seq) for seq in session_of}
+    return {seq: average(seq) for seq in seqs}
 
 
 def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
