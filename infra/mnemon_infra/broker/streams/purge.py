@@ -1,7 +1,7 @@
 """Removal of the messages in an erasure's scope from all streams, for good, and a count of those left."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -169,27 +169,28 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
         nats.errors.Error: the server does not answer.
     """
     counts = {LOG: 0, DEAD: 0}
+    texts = [each.lower() for each in (words, *list_escaped(words))]
     usual = user_filters(*owner)
     for pattern in usual:
         async with aclosing(read_stored(connection, LOG, pattern, 0)) as answers:
             async for page in answers:
-                counts[LOG] += sum(_contains_words(message.data, words) for message in page)
+                counts[LOG] += sum(_contains_any(message.data, texts) for message in page)
     async with aclosing(_read_letters(connection, owner)) as letters:
         async for letter in letters:
-            counts[DEAD] += _contains_words(letter.body, words)
+            counts[DEAD] += _contains_any(letter.body, texts)
             if not letter.subject.startswith(tuple(each.removesuffix(">") for each in usual)):
                 event = await _find_event(connection, letter)
-                counts[LOG] += event is not None and _contains_words(event.data, words)
+                counts[LOG] += event is not None and _contains_any(event.data, texts)
     return {"log": counts[LOG], "dead_letters": counts[DEAD]}
 
 
-def _contains_words(body: bytes, words: str) -> bool:
-    """Return whether a body contains the text `words`, whichever characters of JSON are escaped."""
+def _contains_any(body: bytes, texts: Sequence[str]) -> bool:
+    """Return whether a body contains one of these texts in lower case, however its JSON is escaped."""
     try:
         plain = json.dumps(json.loads(body), ensure_ascii=False).lower()
     except (ValueError, RecursionError):
         plain = body.decode(errors="replace").lower()
-    return any(each.lower() in plain for each in (words, *list_escaped(words)))
+    return any(each in plain for each in texts)
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
