@@ -141,7 +141,7 @@ class WordLlama:
         count. Without statistics, the general rarity of tokens applies. Letter case counts only in Latin
         script.
         """
-        begins = [_fold_case(text[:MATCHED]) for text in texts]
+        begins = [text[:MATCHED] for text in texts]
         cached = {text: self._distinct.get(text) for text in begins}
         distinct = {text: tokens for text, tokens in cached.items() if tokens is not None}
         if unknown := [text for text in cached if text not in distinct]:
@@ -156,7 +156,8 @@ class WordLlama:
         return await asyncio.to_thread(compute)
 
     def _find_distinct_tokens(self, texts: Sequence[str]) -> dict[str, NDArray[np.int32]]:
-        return {text: np.unique(tokens) for text, tokens in zip(texts, self._tokens(texts), strict=True)}
+        found = self._tokens([_fold_case(text) for text in texts])
+        return {text: np.unique(tokens) for text, tokens in zip(texts, found, strict=True)}
 
     def _match_tokens(
         self, asked: NDArray[np.int32], weights: NDArray[np.float32], texts: Sequence[NDArray[np.int32]]
