@@ -1,7 +1,6 @@
 """compose.yaml as it is, started: each consumer in a container of its own, and a bot is answered."""
 
 import asyncio
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from testcontainers.compose import DockerCompose
 from mnemon import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from tests.containers.conftest import require_engine
+from tests.support.servers.ports import free_port
 
 require_engine()
 if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
@@ -23,12 +23,6 @@ if subprocess.run(["docker", "compose", "version"], capture_output=True, check=F
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 900
 """Seconds until all of it answers: images are fetched and one is built."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 @pytest.fixture

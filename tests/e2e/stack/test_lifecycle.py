@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 import nats
@@ -13,6 +12,7 @@ import psycopg
 import pytest
 
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.servers.ports import free_port
 from tests.support.servers.qdrant import URL
 
 
@@ -151,10 +151,9 @@ async def asked_until(url: str, seq: int) -> list[str]:
 
 
 @pytest.mark.long
-async def test_fixed_ports_a_named_consumer_and_a_configured_server(
-    up: Up, unused_tcp_port_factory: Callable[[], int]
-) -> None:
-    nats_port, database_port = unused_tcp_port_factory(), unused_tcp_port_factory()
+async def test_fixed_ports_a_named_consumer_and_a_configured_server(up: Up) -> None:
+    nats_port = free_port(1)
+    database_port = nats_port + 1
     ports = "--nats-port", str(nats_port), "--database-port", str(database_port)
     endpoints = await up.start("--only", "persist", *ports)
     assert endpoints.nats == f"nats://127.0.0.1:{nats_port}"

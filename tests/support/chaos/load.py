@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,6 +27,7 @@ from mnemon_producers.publisher import Published
 from mnemon_producers.timeouts import Timeouts
 from tests.support.processes.runner import Runner, running
 from tests.support.processes.stack import TIMEOUT, Up, until
+from tests.support.servers.ports import free_port
 
 TENANT = "acme"
 TIMEOUTS = Timeouts(publish=2.0, retry=TIMEOUT, ask=30.0)
@@ -135,7 +135,7 @@ class DyingUp:
 
     def __init__(self, up: Up, *arguments: str, **environment: str) -> None:
         self.up = up
-        self._arguments = ("--nats-port", str(_free_port()), *arguments)
+        self._arguments = ("--nats-port", str(free_port()), *arguments)
         self._environment = environment
 
     async def start(self) -> None:
@@ -169,12 +169,6 @@ class DyingUp:
             await self.up.ready()
 
         return death
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 async def up_is_killed(up: Up, talk: Talk, kills: int) -> None:

@@ -1,9 +1,8 @@
 """Three nats-servers that keep three copies of everything, and the death of the one that leads the log."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import nats.errors
@@ -17,6 +16,7 @@ from mnemon_infra.durables import DURABLES
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace_file
 from tests.support.processes.stack import TIMEOUT
+from tests.support.servers.ports import free_port
 
 SERVERS = 3
 
@@ -119,8 +119,8 @@ class Cluster:
 @asynccontextmanager
 async def cluster(folder: Path) -> AsyncIterator[Cluster]:
     """Three servers that know each other, without streams."""
-    ports = _free_ports(2 * SERVERS)
-    routes = ports[SERVERS:]
+    first = free_port(2 * SERVERS - 1)
+    ports, routes = range(first, first + SERVERS), range(first + SERVERS, first + 2 * SERVERS)
     members = [
         Member(folder / f"n{number}", ports[number], routes[number], routes) for number in range(SERVERS)
     ]
@@ -147,9 +147,3 @@ async def _can_keep_streams(connection: Client) -> None:
                 return
             except nats.errors.Error:
                 await asyncio.sleep(0.1)
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        servers = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [server.getsockname()[1] for server in servers]
