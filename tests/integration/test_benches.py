@@ -27,22 +27,26 @@ Run = Callable[[Deployment], Awaitable[dict[str, Any]]]
 SMALL: dict[str, Run] = {
     "compact": lambda stack: compact.run(stack, messages=60, step=10),
     "context": lambda stack: context.run(stack, rounds=1, requests=10),
-    "cost": lambda stack: cost.run(stack, users=4),
-    "extract": lambda stack: extract.run(stack, users=4, rounds=1),
+    "cost": lambda stack: cost.run(stack, users=2),
+    "extract": lambda stack: extract.run(stack, users=2, rounds=1),
     "fairness": lambda stack: fairness.run(stack, messages=100, proposals=20, requests=12),
     "front": lambda stack: foreground.run(stack, users=60, rounds=1, requests=5),
     "gateway": lambda stack: gateway.run(stack, rounds=1, requests=32, chats=3),
     "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
     "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),
     "retrieve": lambda stack: retrieve.run(stack, rounds=1, requests=20, report=lambda line: None),
-    "scale": lambda stack: scale.run(stack, messages=400, conversations=8, rounds=1),
+    "scale": lambda stack: scale.run(stack, messages=200, conversations=4, rounds=1),
     "search": lambda stack: search.run(stack, stages=SEARCHED, rounds=1, requests=5),
     "searchable": lambda stack: searchable.run(stack, messages=100, rounds=1),
 }
 
 
 @pytest.mark.parametrize("name", SMALL)
-async def test_a_bench_measures_its_ratios(name: str, deployment: Deployment, tmp_path: Path) -> None:
+async def test_a_bench_measures_its_ratios(
+    name: str, deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieve, "MESSAGES", 2_000)
+
     measured = await SMALL[name](locate_vectors(deployment, tmp_path / "vectors"))
 
     assert measured["ratios"]

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 TENANT = "acme"
 USERS = [f"u{number}" for number in range(20)]
-THINGS = 25
+THINGS = 10
 WORDINGS = (
     "The user keeps a {} in the garden",
     "There is one {} that belongs to them",
@@ -45,7 +45,7 @@ State = dict[str, list[tuple[str, str, str, int]]]
 
 
 def proposals() -> list[tuple[str, FactProposedV1]]:
-    """500 different facts of 20 users, each proposed four times, all mixed."""
+    """200 different facts of 20 users, each proposed four times, all mixed."""
     mixed = [
         (user, FactProposedV1(id=f"p{number}-{wording}", text=text.format(f"thing-{number}")))
         for place, user in enumerate(USERS)
@@ -144,9 +144,7 @@ class Workers:
         self._processes.clear()
 
 
-async def two_thousand_proposals_and_three_deaths(
-    connection: Client, deployment: Deployment, *sizes: int
-) -> None:
+async def decide_over_three_deaths(connection: Client, deployment: Deployment, *sizes: int) -> None:
     """However many decide, in however many processes: what they come to is what one comes to, in order."""
     mixed = proposals()
     position = AppliedPosition("dedupe")
@@ -185,7 +183,7 @@ async def test_four_killed_workers_in_one_process_keep_each_fact_once(
 ) -> None:
     """As the embedded engine has it, which belongs to one process."""
     embedded = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    await two_thousand_proposals_and_three_deaths(connection, embedded, WORKERS)
+    await decide_over_three_deaths(connection, embedded, WORKERS)
 
 
 @pytest.mark.timeout(600)
@@ -194,4 +192,4 @@ async def test_four_killed_processes_keep_each_fact_once(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     served = locate_vectors(deployment, tmp_path / "vectors")
-    await two_thousand_proposals_and_three_deaths(connection, served, *[1] * WORKERS)
+    await decide_over_three_deaths(connection, served, *[1] * WORKERS)

@@ -34,7 +34,7 @@ TENANT, MODEL = "acme", "a-model-of-our-own"
 MESSAGES, WINDOW = 30, 10
 """Of each user; of those, read together."""
 
-MANY, SOME = 80, 20
+MANY, SOME = 80, 10
 """Users. How much there is does not depend on the wire, so that one of the formats is tried with so many that
 whatever is read, sent or written in parts takes several of them."""
 

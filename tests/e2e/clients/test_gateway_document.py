@@ -15,7 +15,7 @@ from tests.support.processes.stack import Up
 ROOT = Path(__file__).parents[3]
 OPTIONS = ROOT / "tests" / "support" / "schemathesis.toml"
 IS_THOROUGH = "GATEWAY_CASES" in os.environ
-CASES = int(os.environ.get("GATEWAY_CASES", "10"))
+CASES = int(os.environ.get("GATEWAY_CASES", "5"))
 """Drawn requests for each operation, besides those that try each bound of each field."""
 
 SEED = os.environ.get("GATEWAY_SEED", "1")

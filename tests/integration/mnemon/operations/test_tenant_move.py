@@ -54,8 +54,8 @@ from tests.support.stock_client import Stock
 
 TENANT = "acme"
 USERS = 2000
-ROUNDS = int(os.environ.get("MOVE_ROUNDS", "9"))
-"""Messages of each user before the move. With six derived events of each user, there are 30,000 events, or
+ROUNDS = int(os.environ.get("MOVE_ROUNDS", "4"))
+"""Messages of each user before the move. With six derived events of each user, there are 20,000 events, or
 100,000 with 44 rounds."""
 
 ADDRESSES = "nats://old:4222", "nats://new:4222"
