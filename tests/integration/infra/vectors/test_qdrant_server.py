@@ -24,7 +24,7 @@ from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, locate_generation
 from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore, VectorsUnavailable
 from tests.containers.conftest import image, require_engine
-from tests.e2e.chaos.test_dedupe_kills import two_thousand_proposals_and_three_deaths
+from tests.e2e.chaos.test_dedupe_kills import decide_over_three_deaths
 from tests.integration.infra.vectors.test_vectors import MODELS
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.processes.dedupe_workers import WORKERS
@@ -94,7 +94,7 @@ async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
     migrate_schema(whole.database_url, whole.database_schema)
-    await two_thousand_proposals_and_three_deaths(connection, whole, *[1] * WORKERS)
+    await decide_over_three_deaths(connection, whole, *[1] * WORKERS)
 
 
 async def test_a_rebuild_exchanges_collections(
