@@ -84,7 +84,7 @@ async def recover_lost_collections(
         try:
             await recover()
         except _FAILURES as error:
-            log.error("creation of lost collections failed, retrying", error=str(error))
+            log.error("collection creation failed, retrying", error=str(error))
 
     async with _recover_losses(vectors, SERVER_CHECK_INTERVAL, try_recovery):
         yield
