@@ -46,7 +46,10 @@ class Clocks(NamedTuple):
             wrong = f"the database's clock is {_format_lead(self.database)} this machine's"
         else:
             return None
-        return f"{wrong}: no fact expires until the clocks agree. Synchronise the clocks, for example by NTP"
+        return (
+            f"{wrong}: no fact expires and no old work is removed until the clocks agree. Synchronise the"
+            " clocks, for example by NTP"
+        )
 
 
 async def compare_clocks(connection: Client, database: Database) -> Clocks:
