@@ -278,7 +278,9 @@ class TenantMove:
                 " (mnemon tenant confirm)"
             )
         if not await read_last_position(self._source.connection, owner_filter(tenant)):
-            raise MoveRefused(f"the tenant {tenant} has no events here: check the id of the tenant")
+            raise MoveRefused(
+                f"the tenant {tenant} has no events at {self._source_address}: check the id of the tenant"
+            )
 
     async def _require_no_batches(self) -> None:
         """Refuse while a provider's batch has windows of the tenant: the old log would get the answers."""

@@ -465,7 +465,7 @@ async def test_settings_that_do_not_fit_the_target_refuse_the_move_until_they_ar
 
 
 async def test_unknown_tenant_is_refused(pair: Pair) -> None:
-    with pytest.raises(MoveRefused, match="has no events here"):
+    with pytest.raises(MoveRefused, match=f"has no events at {ADDRESSES[0]}"):
         await pair.move()
 
 
