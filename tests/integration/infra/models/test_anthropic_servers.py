@@ -79,14 +79,12 @@ async def test_exhausted_credit_is_not_retried(
 
 
 def test_the_usual_model_is_one_that_the_sdk_names() -> None:
-    from anthropic.resources.messages.messages import DEPRECATED_MODELS
     from anthropic.types import ModelParam
 
     from mnemon_infra.models.language.anthropic.model import USUAL_MODEL
 
     literal, _ = get_args(ModelParam)
     assert USUAL_MODEL in get_args(literal)
-    assert USUAL_MODEL not in DEPRECATED_MODELS
 
 
 async def test_a_key_is_needed_for_anthropic_itself(monkeypatch: pytest.MonkeyPatch) -> None:
