@@ -177,7 +177,7 @@ class Compactor:
         usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
         try:
             with self._budgets.open_reservations() as reservations:
-                if not await reservations.admit(tenant, usd):
+                if not await reservations.reserve_call(tenant, usd):
                     return Retry(BUDGET_DELAY)
                 with tracing.trace_block("compact", await read_trace(connection, step.covers[1])):
                     await self._append_summary(connection, place, step, request, model, settings)

@@ -15,9 +15,9 @@ from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, c
 from mnemon_consumers.dedupe.eviction import Eviction, find_excess, make_room
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
 from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate_facts
-from mnemon_consumers.domain.policy.default_expiry import compute_kept_until, compute_rewritten_until
+from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry, compute_tier_expiry
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.domain.policy.wording import join_lines, split_words
+from mnemon_consumers.domain.policy.wording import join_lines, join_words
 from mnemon_contracts.base import ID_LIMIT, Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -193,8 +193,8 @@ def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
 
 
 def _find_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
-    said = split_words(text)
-    return next((known for known in facts if split_words(known.fact.text) == said), None)
+    said = join_words(text)
+    return next((known for known in facts if join_words(known.fact.text) == said), None)
 
 
 def _supersede_fact(
@@ -354,7 +354,7 @@ def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings:
     user says "away for two weeks" again a week later. The words give no end to a fact that has none.
     """
     tier = proposed.tier or former.tier
-    expires_at = proposed.expires_at or compute_kept_until(former, tier, at, settings.limits)
+    expires_at = proposed.expires_at or compute_tier_expiry(former, tier, at, settings.limits)
     if proposed.expires_at is None and expires_at is not None and tier == "working":
         expires_at = max(expires_at, find_named_end(proposed, at, settings) or expires_at)
     importance = max(former.importance, proposed.importance or former.importance)
@@ -367,11 +367,11 @@ def rewrite_fact(
     """Return the fact with the newer words.
 
     The larger importance counts. Kind and tier change only if the proposal names them. The end comes from the
-    proposal, else see `compute_rewritten_until`.
+    proposal, else see `compute_rewritten_expiry`.
     """
     tier = proposed.tier or former.tier
     end = find_named_end(proposed, at, settings)
-    expires_at = proposed.expires_at or compute_rewritten_until(
+    expires_at = proposed.expires_at or compute_rewritten_expiry(
         former, fact.text, end, tier, at, settings.limits
     )
     return Fact(

@@ -175,7 +175,7 @@ class OnlineRequester:
         try:
             request = question.build_model_request()
             usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
-            if not await reservations.admit(question.window.tenant, usd):
+            if not await reservations.reserve_call(question.window.tenant, usd):
                 return _Response(
                     question, None, ModelUnavailable("requests in progress may take the whole budget")
                 )

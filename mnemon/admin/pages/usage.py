@@ -38,7 +38,7 @@ async def show_usage(visit: Visit) -> Response:
     database = await visit.connections.get_database()
     async with live.watched(await visit.connections.get_broker()):
         period = await load_last_days(database, live, tenant, days)
-    daily = period.by(("day", by))
+    daily = period.sum_by(("day", by))
     return visit.render(
         "usage/page.html",
         tenant=tenant,
@@ -48,8 +48,8 @@ async def show_usage(visit: Visit) -> Response:
         spans=[(str(each), f"{each} days") for each in _SPANS],
         parts=[(part, part) for part in _GROUPINGS],
         period=period,
-        table=period.by(("tenant", "purpose", "model")),
-        by_day=period.by(("day",)),
+        table=period.sum_by(("tenant", "purpose", "model")),
+        by_day=period.sum_by(("day",)),
         cost=_draw_daily_chart(period, {key: total.usd for key, total in daily.items()}, _format_dollars),
         tokens=_draw_daily_chart(
             period, {key: float(_count_tokens(total)) for key, total in daily.items()}, format_tokens

@@ -106,7 +106,8 @@ def _period_to_json(period: "Period", by: "Sequence[UsageGrouping]") -> dict[str
         "until": period.until.isoformat(),
         "by": by,
         "usage": [
-            dict(zip(by, key, strict=True)) | _total_to_json(total) for key, total in period.by(by).items()
+            dict(zip(by, key, strict=True)) | _total_to_json(total)
+            for key, total in period.sum_by(by).items()
         ],
         "total": _total_to_json(period.total),
         "unpriced_models": period.unpriced_models,
@@ -124,7 +125,7 @@ def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | Non
     if not usage.total.calls:
         typer.echo(f"no calls of language models, {period}")
     else:
-        rows = [(*key, *_format_total(total)) for key, total in usage.by(by).items()]
+        rows = [(*key, *_format_total(total)) for key, total in usage.sum_by(by).items()]
         rows.append(("total", *[""] * (len(by) - 1), *_format_total(usage.total)))
         show_table((*by, "calls", "batched", "input", "cached", "output", "US$"), rows)
         typer.echo(f"\nperiod        {period}")

@@ -14,7 +14,14 @@ from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
-from mnemon_consumers.domain.alignment.morphology import WORDS, forms, is_cyrillic, lemmas, normalize, stem
+from mnemon_consumers.domain.alignment.morphology import (
+    WORDS,
+    fold_characters,
+    is_cyrillic,
+    list_forms,
+    list_lemmas,
+    stem_word,
+)
 
 LANGUAGES: Final = ("en", "ru")
 
@@ -42,6 +49,7 @@ MARKS: Final = (
 """Names of tables that are plain lists of words. Every other table maps names to words."""
 
 TABLES: Final = ("dates", "people", "slots")
+"""Names of the tables that map a concept, such as "month 1" or "mother", to the words for it."""
 
 AXES: Final = ("stages", "kinds")
 """Names of the tables of axes beside `opposites`.
@@ -53,8 +61,8 @@ EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "s
 """Tables whose words are matched without stemming, because other words have the same stems."""
 
 _SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that may belong to several words. Phrases are not
-matched by such a stem."""
+"""Maximum length, in letters, of a Russian stem that may belong to several words. A word of a phrase is not
+matched by such a stem if it has a longer form."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -83,8 +91,8 @@ class Entry:
         """
         if len(words) < len(self.words):
             return False
-        for ours, theirs in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):
-            if ours.isdisjoint(theirs):
+        for own, given in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):
+            if own.isdisjoint(given):
                 return False
         return True
 
@@ -115,10 +123,14 @@ class Lexicon:
             for second in entry.words[1]:
                 self.longer.setdefault(form, {}).setdefault(second, []).append(entry)
 
-    def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
-        """Return the entries with which these words begin, the longest first."""
+    def find_entries(self, words: Sequence[frozenset[str]]) -> list[Entry]:
+        """Return the entries that match the first words of a text, the longest first.
+
+        Args:
+            words: the words of the text, each as the set of its forms.
+        """
         if self.longer.keys().isdisjoint(words[0]):
-            return list(word_entries(words[0]))
+            return list(find_word_entries(words[0]))
         found = {
             id(entry): entry
             for form in (words[0] if len(words) > 1 else ())
@@ -128,16 +140,17 @@ class Lexicon:
             if entry.matches(words)
         }
         longest = sorted(found.values(), key=lambda entry: -len(entry.words))
-        return [*longest, *word_entries(words[0])]
+        return [*longest, *find_word_entries(words[0])]
 
-    def number(self, word: frozenset[str]) -> float | None:
-        """Return the number that a word means; None if it is not a number."""
+    def find_number(self, word: frozenset[str]) -> float | None:
+        """Return the number that a word means, given its forms; None if it is not a number."""
         if self.numbers.keys().isdisjoint(word):
             return None
         return next(self.numbers[form] for form in word if form in self.numbers)
 
 
 _LOADING: Final = Lock()
+"""Lock that makes other threads wait while one thread loads the lexicon."""
 
 
 @cache
@@ -154,27 +167,27 @@ def _load_entries() -> Lexicon:
     for language in LANGUAGES:
         document = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
         thesaurus = (folder / f"{language}.txt").read_text(encoding="utf-8")
-        bare = {stem(word) for mark in ("stop", "light") for word in document[mark].split()}
-        for entry in chain(_entries(document), _groups(thesaurus, language, bare)):
+        bare = {stem_word(word) for mark in ("stop", "light") for word in document[mark].split()}
+        for entry in chain(_read_entries(document), _read_thesaurus(thesaurus, language, bare)):
             loaded.add(entry)
         for role, words in document["roles"].items():
             loaded.roles |= dict.fromkeys(words.split(), role)
         for name, words in document["grammar"].items():
-            loaded.grammar[name] = loaded.grammar.get(name, frozenset()).union(normalize(words).split())
+            loaded.grammar[name] = loaded.grammar.get(name, frozenset()).union(fold_characters(words).split())
         for word, number in document["numbers"].items():
-            loaded.numbers |= dict.fromkeys(forms(normalize(word)), float(number))
+            loaded.numbers |= dict.fromkeys(list_forms(fold_characters(word)), float(number))
     return loaded
 
 
 @lru_cache(maxsize=WORDS)
-def lookup(word: str) -> frozenset[str]:
+def list_lookup_forms(word: str) -> frozenset[str]:
     """Return the forms by which a lower-case word is looked up."""
-    return forms(word).union(map(exact, lemmas(word)))
+    return list_forms(word).union(map(build_exact_form, list_lemmas(word)))
 
 
 @lru_cache(maxsize=WORDS)
-def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
-    """Return the entries that consist of this one word."""
+def find_word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
+    """Return the entries that consist of one word, given the word's forms."""
     words = load_lexicon().words
     found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
     return tuple(found.values())
@@ -182,26 +195,28 @@ def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
 
 def is_in_table(word: str, table: str) -> bool:
     """Return whether a lower-case word alone is an entry of a table."""
-    return any(entry.table == table for entry in word_entries(lookup(word)))
+    return any(entry.table == table for entry in find_word_entries(list_lookup_forms(word)))
 
 
-def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
+def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:
     for mark in MARKS:
         separator = "," if "," in document[mark] else None
-        yield from (_entry(each, mark, mark) for each in _split(document[mark], separator))
+        yield from (_build_entry(each, mark, mark) for each in _split_list(document[mark], separator))
     for table in TABLES:
         for concept, listed in document[table].items():
-            yield from (_entry(each, table, concept) for each in _split(listed, ","))
+            yield from (_build_entry(each, table, concept) for each in _split_list(listed, ","))
     for axis, poles in document["opposites"].items():
         for pole, listed in zip("+-", poles.split("|"), strict=True):
-            yield from (_entry(each, "opposites", f"{axis}{pole}") for each in _split(listed, None))
+            yield from (
+                _build_entry(each, "opposites", f"{axis}{pole}") for each in _split_list(listed, None)
+            )
     for table in AXES:
         for axis, poles in document[table].items():
             for pole, listed in zip("+-", poles.split("|"), strict=True):
-                yield from (_entry(each, table, f"{axis}{pole}") for each in _split(listed, ","))
+                yield from (_build_entry(each, table, f"{axis}{pole}") for each in _split_list(listed, ","))
 
 
-def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
+def _read_thesaurus(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
     """Yield an entry for each word of the thesaurus; the words of a line have the same meaning.
 
     The thesaurus has dictionary forms, so adding the stem of each is enough to match other forms.
@@ -212,35 +227,39 @@ def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[E
         bare: stems of words without content.
     """
     for number, line in enumerate(thesaurus.splitlines()):
-        for each in _split(line, ","):
-            parts = normalize(each).casefold().split()
-            words = tuple(frozenset((word, stem(word))) for word in parts)
-            is_compound = sum(stem(word) not in bare for word in parts) > 1
+        for each in _split_list(line, ","):
+            parts = fold_characters(each).casefold().split()
+            words = tuple(frozenset((word, stem_word(word))) for word in parts)
+            is_compound = sum(stem_word(word) not in bare for word in parts) > 1
             yield Entry(words, "same", f"{language}{number}", is_compound)
 
 
-def _split(listed: str, separator: str | None) -> list[str]:
+def _split_list(listed: str, separator: str | None) -> list[str]:
     return [word.strip() for word in listed.split(separator) if word.strip()]
 
 
-def _entry(words: str, table: str, concept: str) -> Entry:
-    parts = normalize(words).casefold().replace("_", " ").split()
+def _build_entry(words: str, table: str, concept: str) -> Entry:
+    parts = fold_characters(words).casefold().replace("_", " ").split()
     exact_tables = _EXACT_IN_RUSSIAN if is_cyrillic(words) else EXACT
     if table in exact_tables and len(parts) == 1:
-        found = lemmas(parts[0])
+        found = list_lemmas(parts[0])
         words_as_they_are = {parts[0]} if parts[0] in found else found
-        return Entry((frozenset(map(exact, words_as_they_are)),), table, concept)
-    return Entry(tuple(map(_forms_in_phrase, parts)), table, concept)
+        return Entry((frozenset(map(build_exact_form, words_as_they_are)),), table, concept)
+    return Entry(tuple(map(_select_phrase_forms, parts)), table, concept)
 
 
-def _forms_in_phrase(word: str) -> frozenset[str]:
-    """Return the forms of a word in a phrase, except Russian stems of other words: "жен" of "жениться"."""
-    found = forms(word)
+def _select_phrase_forms(word: str) -> frozenset[str]:
+    """Return the forms by which a word of a phrase is matched.
+
+    A Russian stem of at most `_SHARED_STEM` letters is left out if the word has a longer form, because other
+    words may have the same stem: "жен" is the stem of "жениться" and of "жена".
+    """
+    found = list_forms(word)
     if not is_cyrillic(word):
         return found
     return frozenset(form for form in found if len(form) > _SHARED_STEM or form == word) or found
 
 
-def exact(word: str) -> str:
+def build_exact_form(word: str) -> str:
     """Return a form that only the dictionary form matches: "manager", not "managed"; "другой", not "друг"."""
     return f"={word}"

@@ -10,17 +10,17 @@ from anyascii import anyascii
 
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
-from mnemon_consumers.domain.alignment.syntax import contradicts
+from mnemon_consumers.domain.alignment.syntax import are_contrary
 
 WordSimilarity: TypeAlias = Callable[[str, str], float]
 """Function that returns the cosine similarity of two words, -1 to 1."""
 
 SIMILAR: Final = 0.55
-"""Similarity above which two English words mean nearly the same; static vectors lack Russian words."""
+"""Cosine similarity above which two English words match. Static vectors lack Russian words, which match
+only by the lexicon, their forms or their root."""
 
 PREFIX: Final = 5
-"""Minimum number of letters that two words of one root have in common."""
-
+"""Minimum number of letters, from the beginning, that two words of one root have in common."""
 
 _EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
 """Kinds of terms that match only by a common key, or as a thing and its kind."""
@@ -32,10 +32,12 @@ class Alignment:
 
     Attributes:
         statements: the older and the newer fact.
-        matched: maps the place of each matched term of the older fact to that of its counterpart.
-        pairs: terms of the older and of the newer fact that say the same.
-        old, new: terms of each fact that matter and have no counterpart, in the order of the text.
-        weight: weight of the terms that say the same.
+        matched: maps the index, in `terms`, of each matched term of the older fact to that of its
+            counterpart.
+        pairs: the matched terms, each of the older fact with its counterpart in the newer fact.
+        old, new: terms of each fact without a counterpart, except those of kind `LIGHT`, in the order of the
+            text.
+        weight: sum over `pairs` of the mean weight of both terms.
     """
 
     statements: tuple[ParsedFact, ParsedFact]
@@ -59,7 +61,7 @@ class Alignment:
             if a.keys.isdisjoint(b.keys) and (is_kind_of(a, b) or is_kind_of(b, a))
         ]
 
-    def share(self, left: Sequence[Term]) -> float:
+    def compute_share(self, left: Sequence[Term]) -> float:
         """Return the share, 0 to 1, of a fact's weight that has a counterpart.
 
         Args:
@@ -96,7 +98,7 @@ def align_facts(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | N
 
 
 def _pair_common_keys(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
-    """Return scored pairs of the places of terms that have a key in common."""
+    """Return scored pairs of the indexes of terms that have a key in common."""
     places: dict[str, list[int]] = {}
     for j, term in enumerate(new.terms):
         for key in term.keys:
@@ -106,6 +108,7 @@ def _pair_common_keys(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int
 
 
 def _match_pairs(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
+    """Add pairs to the matched terms, the best score first; a term is in one pair at most."""
     taken = set(of_old.values())
     for _, _, i, j in sorted(scored, reverse=True):
         if i not in of_old and j not in taken:
@@ -125,12 +128,13 @@ def _is_comparable(term: Term) -> bool:
 
 
 def _measure_likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
+    """Return how alike two terms without a common key are, 0 to 1; terms with 0 do not match."""
     if (a.kinds or b.kinds) and (is_kind_of(a, b) or is_kind_of(b, a)):
         return 0.7
     if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
         return 0.0
     if a.kind is TermKind.NAME or b.kind is TermKind.NAME:
-        return 0.9 if _romanize(a.text) == _romanize(b.text) else 0.0
+        return 0.9 if _romanize_name(a.text) == _romanize_name(b.text) else 0.0
     if _have_one_root(a.text, b.text):
         return 0.8
     if similarity is None or not (_is_english_word(a.text) and _is_english_word(b.text)):
@@ -153,7 +157,7 @@ def is_kind_of(particular: Term, general: Term) -> bool:
 
 def have_contrary_roles(a: Term, b: Term) -> bool:
     """Return whether two matching terms have contrary roles, such as from Rome and to Rome."""
-    return bool(a.role and b.role) and contradicts(a.role, b.role)
+    return bool(a.role and b.role) and are_contrary(a.role, b.role)
 
 
 def _is_english_word(text: str) -> bool:
@@ -161,7 +165,7 @@ def _is_english_word(text: str) -> bool:
 
 
 @lru_cache(maxsize=50_000)
-def _romanize(name: str) -> str:
+def _romanize_name(name: str) -> str:
     return anyascii(name).casefold()
 
 
@@ -192,7 +196,7 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
 
 
 def _mark_token(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
-    """Return the string by which a token is compared: the place of its counterpart, or else its word."""
+    """Return the string by which a token is compared: the index of its counterpart, or else its word."""
     if isinstance(pair, int):
         return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text

@@ -28,7 +28,7 @@ _CYRILLIC: Final = re.compile("[а-я]")
 _KNOWN_LETTERS: Final = re.compile("[a-zа-я]")
 
 
-def normalize(text: str) -> str:
+def fold_characters(text: str) -> str:
     """Fold compatibility characters, typographic apostrophes and `ё`; the case does not change."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
@@ -50,11 +50,11 @@ def is_cyrillic(word: str) -> bool:
 
 
 @lru_cache(maxsize=WORDS)
-def forms(word: str) -> frozenset[str]:
+def list_forms(word: str) -> frozenset[str]:
     """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too."""
     if not is_cyrillic(word):
-        return frozenset((stem(word),))
-    found = lemmas(word) | {stem(word)}
+        return frozenset((stem_word(word),))
+    found = list_lemmas(word) | {stem_word(word)}
     if _may_be_possessive(word):
         # Adds the stems of "Настя" and "Никита" to those of "Настина" and "Никитин".
         found |= {lemma[:-2] for lemma in found if lemma.endswith(("ин", "ов", "ев"))}
@@ -62,34 +62,36 @@ def forms(word: str) -> frozenset[str]:
 
 
 def _may_be_possessive(word: str) -> bool:
-    tags = grammemes(word)
-    return not tags.isdisjoint(("Poss", "Surn")) or ("Name" in tags and not _morphology().word_is_known(word))
+    tags = list_grammemes(word)
+    return not tags.isdisjoint(("Poss", "Surn")) or (
+        "Name" in tags and not _load_analyzer().word_is_known(word)
+    )
 
 
 @lru_cache(maxsize=WORDS)
-def lemmas(word: str) -> frozenset[str]:
+def list_lemmas(word: str) -> frozenset[str]:
     """Return the dictionary forms of a lower-case Russian word; an English word is its own form."""
     if not is_cyrillic(word):
         return frozenset((word,))
-    return frozenset(each.normal_form.replace("ё", "е") for each in _morphology().parse(word)[:FORMS])
+    return frozenset(each.normal_form.replace("ё", "е") for each in _load_analyzer().parse(word)[:FORMS])
 
 
 @lru_cache(maxsize=WORDS)
-def grammemes(word: str) -> frozenset[str]:
+def list_grammemes(word: str) -> frozenset[str]:
     """Return OpenCorpora's grammemes of a Russian word's likeliest reading; empty for other languages."""
     if not is_cyrillic(word):
         return frozenset()
-    return frozenset(map(str, _morphology().parse(word)[0].tag.grammemes))
+    return frozenset(map(str, _load_analyzer().parse(word)[0].tag.grammemes))
 
 
 @lru_cache(maxsize=WORDS)
 def is_proper_name(word: str) -> bool:
     """Return whether the likeliest reading of a lower-case Russian word is a proper name."""
-    return not grammemes(word).isdisjoint(NAME_TAGS)
+    return not list_grammemes(word).isdisjoint(NAME_TAGS)
 
 
 @lru_cache(maxsize=WORDS)
-def name_lemmas(word: str) -> frozenset[str]:
+def list_name_lemmas(word: str) -> frozenset[str]:
     """Return the dictionary forms of a lower-case Russian word as a proper name; empty for other words.
 
     "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as
@@ -97,7 +99,7 @@ def name_lemmas(word: str) -> frozenset[str]:
     """
     if not is_cyrillic(word):
         return frozenset()
-    readings = [each for each in _morphology().parse(word) if any(tag in each.tag for tag in NAME_TAGS)]
+    readings = [each for each in _load_analyzer().parse(word) if any(tag in each.tag for tag in NAME_TAGS)]
     nominative = [each for each in readings if {"nomn", "sing"} in each.tag]
     return frozenset(each.normal_form.replace("ё", "е") for each in nominative or readings)
 
@@ -105,48 +107,48 @@ def name_lemmas(word: str) -> frozenset[str]:
 @lru_cache(maxsize=WORDS)
 def is_known_word(word: str) -> bool:
     """Return whether a Russian dictionary has a lower-case word; False for every English word."""
-    return is_cyrillic(word) and bool(_morphology().word_is_known(word))
+    return is_cyrillic(word) and bool(_load_analyzer().word_is_known(word))
 
 
 def is_verb(word: str) -> bool:
     """Return whether a Russian word is a verb; False for every English word."""
-    return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
+    return not list_grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
 
 
 @lru_cache(maxsize=WORDS)
 def is_nominative(word: str) -> bool:
-    """Return whether a Russian word may be the subject of a sentence."""
-    return any("nomn" in each.tag for each in _morphology().parse(word)[:FORMS])
+    """Return whether a Russian word may be in the nominative, the case of subjects."""
+    return any("nomn" in each.tag for each in _load_analyzer().parse(word)[:FORMS])
 
 
 def is_past_verb(word: str) -> bool:
     """Return whether a Russian dictionary knows a word as a verb in the past tense."""
-    return {"VERB", "past"} <= grammemes(word) and _morphology().word_is_known(word)
+    return {"VERB", "past"} <= list_grammemes(word) and _load_analyzer().word_is_known(word)
 
 
 def is_ordinal(word: str) -> bool:
     """Return whether a number is an ordinal: 3rd, third, 3-й, третий."""
     if word[0].isdigit():
         return "-" in word or word.endswith(("st", "nd", "rd", "th"))
-    if "Anum" in grammemes(word):
-        return "один" not in lemmas(word)
+    if "Anum" in list_grammemes(word):
+        return "один" not in list_lemmas(word)
     return word in ("first", "second", "third") or word.endswith("th")
 
 
 @lru_cache(maxsize=WORDS)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return the Snowball stem of a lower-case word, by its script."""
     with _STEMMING:
-        return str(_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
+        return str(_load_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
 
 
 @cache
-def _stemmer(language: str) -> "snowballstemmer.stemmer":
+def _load_stemmer(language: str) -> "snowballstemmer.stemmer":
     return snowballstemmer.stemmer(language)
 
 
 @cache
-def _morphology() -> "MorphAnalyzer":
+def _load_analyzer() -> "MorphAnalyzer":
     # Loading the dictionary takes 0.1 s, so only processes that compare facts load it.
     from pymorphy3 import MorphAnalyzer
 

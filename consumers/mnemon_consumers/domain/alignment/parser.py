@@ -6,24 +6,24 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, load_lexicon, word_entries
+from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, find_word_entries, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
-    forms,
     is_cyrillic,
     is_of_other_alphabet,
     is_proper_name,
+    list_forms,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.syntax import (
-    head_length,
+    find_reason_start,
+    find_role,
     is_contrast,
     is_copular,
     is_past,
     join_particles,
-    reason_start,
-    role_at,
+    measure_head,
 )
-from mnemon_consumers.domain.alignment.tokenizer import as_number, number_keys, tokenize
+from mnemon_consumers.domain.alignment.tokenizer import list_number_keys, parse_number_key, tokenize
 
 CACHED_FACTS: Final = 5_000
 """Maximum number of parsed facts that a process caches, in about 45 MB of memory."""
@@ -72,7 +72,7 @@ class _Parser:
         self._concepts: set[str] = set()
         self._compounds: set[str] = set()
         self._tokens = join_particles(list(tokenize(text)))
-        self._head = head_length(self._tokens)
+        self._head = measure_head(self._tokens)
         self._terms: list[Term] = []
         self._order: list[int | str] = []
         self._marks: set[str] = set()
@@ -81,15 +81,15 @@ class _Parser:
     def parse(self) -> ParsedFact:
         at, role = 0, ""
         lookups = [token.lookup for token in self._tokens]
-        phrases = load_lexicon().phrases
+        find_entries = load_lexicon().find_entries
         while at < len(self._tokens):
-            entries = self._select_entries(phrases(lookups[at : at + LONGEST_PHRASE]))
+            entries = self._select_entries(find_entries(lookups[at : at + LONGEST_PHRASE]))
             length = len(entries[0].words) if entries else 1
             known = len(self._terms)
             self._add_token(at, length, [entry for entry in entries if len(entry.words) == length], role)
             if len(self._terms) > known and self._terms[-1].kind is not TermKind.LIGHT:
                 role = ""
-            role = role_at(self._tokens, at) or role
+            role = find_role(self._tokens, at) or role
             at += length
         return ParsedFact(
             text=self._text,
@@ -104,7 +104,7 @@ class _Parser:
             is_planned="plan" in self._marks,
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
-            reason_at=reason_start(self._tokens),
+            reason_at=find_reason_start(self._tokens),
             raw=tuple(token.word for token in self._tokens),
             concepts=frozenset(self._concepts),
             compounds=frozenset(self._compounds),
@@ -123,7 +123,7 @@ class _Parser:
             for token, each in zip(self._tokens, lookups, strict=True)
             if token.word.isalpha() and (token.is_first or token.surface.islower())
         ]
-        return len(words) >= FOREIGN_WORDS and not any(map(word_entries, words))
+        return len(words) >= FOREIGN_WORDS and not any(map(find_word_entries, words))
 
     def _select_entries(self, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""
@@ -144,7 +144,7 @@ class _Parser:
         """Add the term of a token or a phrase."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
-        if self._is_side(at):
+        if self._means_side(at):
             tables.discard("ended")
         if length == 1 and token.is_denied:
             tables = {"negation"}
@@ -154,11 +154,11 @@ class _Parser:
             tables = {"dates"}
         self._marks.update(tables.intersection(_MARKS))
         is_user = token.word in load_lexicon().grammar["user"]
-        number = number_keys(token.word) if length == 1 else None
+        number = list_number_keys(token.word) if length == 1 else None
         if number is not None:
             self._add_number(at, number, role)
         elif token.word in _CURRENCIES:
-            self._add_term(at, token.word, TermKind.LIGHT, forms(_CURRENCIES[token.word]), role)
+            self._add_term(at, token.word, TermKind.LIGHT, list_forms(_CURRENCIES[token.word]), role)
         elif length == 1 and self._is_name(at, tables):
             keys = token.forms | _list_concepts(entries, "same")
             self._add_term(at, token.word, TermKind.NAME, keys, role, _list_poles(entries))
@@ -181,7 +181,7 @@ class _Parser:
             or ("changed" in tables and "same" not in tables)
             or (length > 1 and tables == {"same"} and self._is_light_phrase(at, length))
         )
-        keys = _list_concepts(entries, "same") | self._content_forms(at, length, entries)
+        keys = _list_concepts(entries, "same") | self._list_content_forms(at, length, entries)
         text = " ".join(token.word for token in self._tokens[at : at + length])
         self._add_term(
             at, text, TermKind.LIGHT if is_light else TermKind.WORD, keys, role, _list_poles(entries)
@@ -192,10 +192,10 @@ class _Parser:
         tokens = self._tokens[at : at + length]
         bare = ("stop", "light")
         return is_cyrillic(tokens[0].word) and all(
-            any(entry.table in bare for entry in word_entries(token.lookup)) for token in tokens
+            any(entry.table in bare for entry in find_word_entries(token.lookup)) for token in tokens
         )
 
-    def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
+    def _list_content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
         """Return the forms of a word, or of a phrase's words with content.
 
         Returns:
@@ -208,7 +208,7 @@ class _Parser:
             return frozenset()
         found: set[str] = set()
         for token in tokens:
-            words = word_entries(token.lookup)
+            words = find_word_entries(token.lookup)
             tables = {entry.table for entry in words}
             if token.is_denied or not tables.isdisjoint(("negation", "ended")):
                 return frozenset()
@@ -219,7 +219,7 @@ class _Parser:
     def _add_number(self, at: int, keys: Sequence[str], role: str) -> None:
         before = self._terms[-1] if self._terms else None
         if before and before.kind is TermKind.NUMBER and before.place == at - 1 and len(keys) == 1:
-            combined = _combine_numbers(as_number(min(before.keys)), as_number(keys[0]))
+            combined = _combine_numbers(parse_number_key(min(before.keys)), parse_number_key(keys[0]))
             if combined is not None:
                 self._terms[-1] = before._replace(keys=frozenset((f"{combined:g}",)), place=at)
                 return
@@ -242,7 +242,7 @@ class _Parser:
         self._order.append(len(self._terms))
         self._terms.append(Term(text, kind, keys, role=role, is_head=at < self._head, place=at, **poles))
 
-    def _is_side(self, at: int) -> bool:
+    def _means_side(self, at: int) -> bool:
         """Return whether `left` means the side, as in "on the left"."""
         before = self._tokens[at - 1].word if at else ""
         determiners = load_lexicon().grammar["determiners"]
@@ -297,7 +297,7 @@ def _list_poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
 
 
 def _combine_numbers(former: float | None, value: float | None) -> float | None:
-    """Return the number that two consecutive words make, such as "three thousand"; None without a number."""
+    """Return the number that two consecutive words make, such as "three thousand"; None if they make none."""
     if former is None or value is None:
         return None
     if value in _SCALES and former < value:

@@ -22,16 +22,17 @@ MARGIN: Final = 0.15
 """Minimum lead in fit of the named fact over the next fact."""
 
 SHARE_BY_ONE: Final = 0.4
-"""Minimum share of a fact's words that a query of one word must account for.
+"""Minimum share of the weight of a fact's words that a query of one word must have.
 
 One word of a long fact seldom names the subject of the fact.
 """
 
 SHARE_BY_SEVERAL: Final = 0.3
-"""Minimum share of a fact's words that a query of two words or more must account for."""
+"""Minimum share of the weight of a fact's words that a query of several words must have."""
 
 DISAGREEMENT: Final = 0.5
-"""Factor for a fact that agrees in words but not in person, negation, direction, word order or tense."""
+"""Factor for the fit of a fact that disagrees with the query: in person, negation, direction, word order or
+tense."""
 
 
 class FactFit(NamedTuple):
@@ -65,13 +66,17 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     asked = parse_words(query[:LONGEST])
     known = {fact_id: parse_words(text) for fact_id, text in facts}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
-    fits = {fact_id: 1.0 if fact_id in same else _fit(asked, words) for fact_id, words in known.items()}
-    named = same[0] if len(same) == 1 else _named(asked, known, fits)
+    fits = {
+        fact_id: 1.0 if fact_id in same else _measure_fit(asked, words) for fact_id, words in known.items()
+    }
+    named = same[0] if len(same) == 1 else _find_named_fact(asked, known, fits)
     ranked = sorted(fits, key=lambda each: (each != named, -fits[each]))
     return QueryMatches(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
 
 
-def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
+def _find_named_fact(
+    query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]
+) -> str | None:
     """Return the id of the fact that fits fully and clearly best; None if no fact does."""
     if not fits:
         return None
@@ -83,22 +88,23 @@ def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping
     if len(query.content) == 1 and (query.content[0].is_measure or query.content[0].is_adjective):
         return None
     needed = SHARE_BY_ONE if len(query.content) == 1 else SHARE_BY_SEVERAL
-    return best if known[best].weight_in(query) >= needed * known[best].weight else None
+    return best if known[best].sum_weight_in(query) >= needed * known[best].weight else None
 
 
-def _fit(query: ContentWords, fact: ContentWords) -> float:
+def _measure_fit(query: ContentWords, fact: ContentWords) -> float:
     """Measure how well a query names a fact, 0 to 1.
 
     The fit is 1 if the fact has every content word of the query, and agrees with it. A disagreement in
     person, negation, direction, word order or tense halves the fit.
     """
-    found = query.weight_in(fact)
+    found = query.sum_weight_in(fact)
     if not found:
         return 0.0
-    return found / query.weight * (1.0 if _agree(query, fact) else DISAGREEMENT)
+    return found / query.weight * (1.0 if _agrees_with_fact(query, fact) else DISAGREEMENT)
 
 
-def _agree(query: ContentWords, fact: ContentWords) -> bool:
+def _agrees_with_fact(query: ContentWords, fact: ContentWords) -> bool:
+    """Return whether query and fact agree in person, negation, direction, word order and tense."""
     if query.denies != fact.denies:
         return False
     # A query with a person's name may leave out how that person is related to the user.

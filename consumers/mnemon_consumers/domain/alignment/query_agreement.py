@@ -1,10 +1,10 @@
-"""Agreement of a query and a fact in word order and tense. A doubtful case counts as disagreement."""
+"""Agreement of a query and a fact in word order and tense."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
-from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_nominative, is_verb
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_nominative, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.parser import parse_text
 from mnemon_consumers.domain.alignment.query_words import ContentWord, ContentWords
 
@@ -25,9 +25,9 @@ def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
     The order tells subject from object for names, persons and compared things. In Russian, the grammatical
     case also tells them apart.
     """
-    pairs = _pairs(query, fact)
+    pairs = _pair_words(query, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
-    is_compared = _compares(query) or _compares(fact)
+    is_compared = _has_comparison(query) or _has_comparison(fact)
     if len(pairs) > 1 and (persons or is_compared):
         places = [fact.content.index(other) for _, other in pairs]
         if places != sorted(places):
@@ -43,7 +43,7 @@ def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
 
 def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     """Return whether query and fact are about the same time, as far as their verbs tell."""
-    pairs = _pairs(asked, fact)
+    pairs = _pair_words(asked, fact)
     if not all(_has_same_tense(word, other) for word, other in pairs):
         return False
     query, known = parse_text(asked.text), parse_text(fact.text)
@@ -53,24 +53,24 @@ def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     return not any(marks) and not any(_is_verb(word) or _is_verb(other) for word, other in pairs)
 
 
-def _pairs(query: ContentWords, fact: ContentWords) -> Pairs:
+def _pair_words(query: ContentWords, fact: ContentWords) -> Pairs:
     found = ((word, fact.find(word)) for word in query.content)
     return [(word, other) for word, other in found if other is not None]
 
 
-def _compares(words: ContentWords) -> bool:
+def _has_comparison(words: ContentWords) -> bool:
     return any(word in _COMPARISONS or word.startswith(_COMPARING_STEM) for word in words.plain)
 
 
 def _is_russian_noun(word: ContentWord) -> bool:
-    return "NOUN" in grammemes(word.text)
+    return "NOUN" in list_grammemes(word.text)
 
 
 def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
     if word.text == other.text:
         return True
     if is_cyrillic(word.text):
-        tenses = [grammemes(each.text) & _TENSES for each in (word, other) if is_verb(each.text)]
+        tenses = [list_grammemes(each.text) & _TENSES for each in (word, other) if is_verb(each.text)]
         return len(tenses) < 2 or not all(tenses) or tenses[0] == tenses[1]
     if any(each.is_name or each.text.endswith("ing") for each in (word, other)):
         return True

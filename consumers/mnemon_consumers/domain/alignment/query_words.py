@@ -8,14 +8,19 @@ from typing import Final, NamedTuple
 
 from anyascii import anyascii
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup, word_entries
+from mnemon_consumers.domain.alignment.lexicon import (
+    find_word_entries,
+    is_in_table,
+    list_lookup_forms,
+    load_lexicon,
+)
 from mnemon_consumers.domain.alignment.morphology import (
-    forms,
-    grammemes,
+    fold_characters,
     is_cyrillic,
-    lemmas,
-    name_lemmas,
-    normalize,
+    list_forms,
+    list_grammemes,
+    list_lemmas,
+    list_name_lemmas,
 )
 
 COMMON_WEIGHT: Final = 0.5
@@ -23,7 +28,11 @@ COMMON_WEIGHT: Final = 0.5
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
 _SHORTEST_PREFIX: Final = 5
+"""Minimum number of letters of a form that, with an ending, is another word's form."""
+
 _LONGEST_ENDING: Final = 2
+"""Maximum number of letters of that ending."""
+
 _OWN_ENDINGS: Final = "aio"
 """Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
 
@@ -41,6 +50,7 @@ day year morning evening week home new old favorite favourite
 читать смотреть учить изучать учиться говорить купить покупать планировать имя день год утро вечер неделя дом
 новый старый любимый
 """
+"""Words with the weight `COMMON_WEIGHT`."""
 
 _BASES: Final[Mapping[str, str]] = {
     form: line.split()[0]
@@ -82,9 +92,6 @@ not no never nor neither without cannot longer anymore stopped quit dislike disl
 """
 _NEGATION: Final = frozenset(_NEGATIONS.split())
 _FROM: Final = frozenset(("from", "из", "от", "с", "со"))
-_PLACES: Final = frozenset(
-    ("in", "at", "near", "of", "for", "under", "over", "behind", "у", "под", "за", "о")
-)
 _NAMING: Final = "name имя"
 _TO: Final = frozenset(("to", "into", "в", "во", "на", "к", "ко", "до"))
 
@@ -117,13 +124,13 @@ class ContentWord(NamedTuple):
     @property
     def is_name(self) -> bool:
         """Return whether the word is a proper name, judged by its letters and the dictionary."""
-        return self.is_capital and (not self.is_first or bool(name_lemmas(self.text)))
+        return self.is_capital and (not self.is_first or bool(list_name_lemmas(self.text)))
 
     @property
     def is_adjective(self) -> bool:
         """Return whether the word is an adjective, which only describes the thing that another word names."""
         if is_cyrillic(self.text):
-            return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
+            return not self.is_name and not list_grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
         return self.text in _ADJECTIVE
 
 
@@ -155,8 +162,8 @@ class ContentWords:
         """Return the word of this text that is the same as a given word; None without a match."""
         return next((each for each in self.content if is_same(each, word)), None)
 
-    def weight_in(self, other: "ContentWords") -> float:
-        """Return the total weight of the words that another text also has."""
+    def sum_weight_in(self, other: "ContentWords") -> float:
+        """Return the sum of the weights of the words that another text also has."""
         return sum(word.weight for word in self.content if other.find(word))
 
 
@@ -167,7 +174,7 @@ def is_same(one: ContentWord, other: ContentWord) -> bool:
     if one.is_measure or other.is_measure or one.is_person or other.is_person:
         return not one.forms.isdisjoint(other.forms)
     if is_cyrillic(one.text) != is_cyrillic(other.text):
-        return not _romanized(one).isdisjoint(_romanized(other)) and _ends_alike(one, other)
+        return not _romanize_forms(one).isdisjoint(_romanize_forms(other)) and _ends_alike(one, other)
     if one.is_name or other.is_name:
         return _is_same_name(one, other)
     if not one.forms.isdisjoint(other.forms):
@@ -183,10 +190,10 @@ def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
     """Return whether two words in the same alphabet, one of them a name, are forms of that name."""
     if not is_cyrillic(one.text):
         return one.text.removesuffix("s") == other.text.removesuffix("s")
-    names = name_lemmas(one.text), name_lemmas(other.text)
+    names = list_name_lemmas(one.text), list_name_lemmas(other.text)
     if any(names):
         return names[0] == names[1]
-    return not lemmas(one.text).isdisjoint(lemmas(other.text))
+    return not list_lemmas(one.text).isdisjoint(list_lemmas(other.text))
 
 
 def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
@@ -194,12 +201,13 @@ def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
 
     Валентина and Valentin do not. Words that are not names need not end alike, so the result is True.
     """
-    names = name_lemmas(one.text) | name_lemmas(other.text)
+    names = list_name_lemmas(one.text) | list_name_lemmas(other.text)
     latin = other.text if is_cyrillic(one.text) else one.text
     return not names or any((name[-1] in "аеиоуыэюя") == (latin[-1] in "aeiouy") for name in names)
 
 
 def _is_longer(long: str, short: str) -> bool:
+    """Return whether a form is a shorter form with an ending."""
     return (
         len(short) >= _SHORTEST_PREFIX
         and long.startswith(short)
@@ -208,7 +216,7 @@ def _is_longer(long: str, short: str) -> bool:
 
 
 @lru_cache(maxsize=50_000)
-def _romanized(word: ContentWord) -> frozenset[str]:
+def _romanize_forms(word: ContentWord) -> frozenset[str]:
     latin = (anyascii(form).casefold().replace("'", "") for form in word.forms)
     return frozenset(
         each.replace("ks", "x").replace("w", "v").rstrip("aeiouy") for each in latin if len(each) > 2
@@ -224,7 +232,7 @@ def parse_words(text: str) -> ContentWords:
     denies = False
     direction = ""
     is_introduced = False
-    tokens = _TOKEN.findall(normalize(text))
+    tokens = _TOKEN.findall(fold_characters(text))
     for at, token in enumerate(tokens):
         word = token.casefold().removesuffix("'s")
         if word in _FROM or word in _TO:
@@ -235,19 +243,23 @@ def parse_words(text: str) -> ContentWords:
             denies = True
             continue
         entries = [
-            each for each in word_entries(lookup(_BASES.get(word, word))) if each.table in ("stop", "people")
+            each
+            for each in find_word_entries(list_lookup_forms(_BASES.get(word, word)))
+            if each.table in ("stop", "people")
         ]
         persons = {each.concept for each in entries if each.table == "people"}
         if (
             (entries and not persons)
-            or not _forms(word).isdisjoint(_forms_of(_FRAME))
+            or not _list_base_forms(word).isdisjoint(_list_forms_of_all(_FRAME))
             or word in ("i", "s", "t")
         ):
             continue
         people |= persons
-        number = load_lexicon().number(_forms(word))
-        keys = frozenset(persons) or (_forms(word) if number is None else frozenset((f"{number:g}",)))
-        weight = COMMON_WEIGHT if not keys.isdisjoint(_forms_of(_COMMON)) else 1.0
+        number = load_lexicon().find_number(_list_base_forms(word))
+        keys = frozenset(persons) or (
+            _list_base_forms(word) if number is None else frozenset((f"{number:g}",))
+        )
+        weight = COMMON_WEIGHT if not keys.isdisjoint(_list_forms_of_all(_COMMON)) else 1.0
         known = ContentWord(
             word,
             keys,
@@ -263,15 +275,15 @@ def parse_words(text: str) -> ContentWords:
         direction = ""
         if is_introduced and token[0].isupper():
             names.append(known)
-        is_introduced = bool(persons) or (is_introduced and not keys.isdisjoint(_forms_of(_NAMING)))
+        is_introduced = bool(persons) or (is_introduced and not keys.isdisjoint(_list_forms_of_all(_NAMING)))
     plain = tuple(token.casefold() for token in tokens)
     return ContentWords(tuple(content.values()), frozenset(people), tuple(names), denies, plain, text)
 
 
-def _forms(word: str) -> frozenset[str]:
-    return forms(_BASES.get(word, word))
+def _list_base_forms(word: str) -> frozenset[str]:
+    return list_forms(_BASES.get(word, word))
 
 
 @cache
-def _forms_of(words: str) -> frozenset[str]:
-    return frozenset(form for word in words.split() for form in _forms(normalize(word)))
+def _list_forms_of_all(words: str) -> frozenset[str]:
+    return frozenset(form for word in words.split() for form in _list_base_forms(fold_characters(word)))

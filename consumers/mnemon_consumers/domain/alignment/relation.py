@@ -14,11 +14,11 @@ from mnemon_consumers.domain.alignment.matching import (
     is_kind_of,
 )
 from mnemon_consumers.domain.alignment.morphology import (
-    grammemes,
+    fold_characters,
     is_cyrillic,
     is_past_verb,
     is_verb,
-    normalize,
+    list_grammemes,
 )
 from mnemon_consumers.domain.alignment.parser import parse_pair
 from mnemon_consumers.domain.alignment.replacement import (
@@ -26,7 +26,7 @@ from mnemon_consumers.domain.alignment.replacement import (
     is_habitual,
     is_listed,
     is_year,
-    kinds_of,
+    list_kinds,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
@@ -47,7 +47,8 @@ class RelationVerdict:
     Attributes:
         relation: relation of the newer fact to the older fact.
         evidence: the reason. It quotes no fact, because it is stored longer than the facts.
-        score: the smaller of both facts' shares that have a counterpart, 0 to 1; ranks candidates.
+        score: the share of each fact's weight that has a counterpart, 0 to 1: the smaller of both shares;
+            ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether both facts are about the same thing, without a contradiction.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
@@ -88,7 +89,7 @@ _DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loa
 """Nouns of a debt."""
 
 _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
-"""Axes of relationships between people."""
+"""Names of axes, of the table `stages`, for relationships between people."""
 
 _RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
 """Verbs that end a job."""
@@ -119,26 +120,28 @@ SUBSET_SHARE: Final = 0.95
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
     """Decide the relation of a new fact to a known fact."""
-    return _Comparison(*parse_pair(old, new), similarity).verdict()
+    return _PairComparison(*parse_pair(old, new), similarity).decide_relation()
 
 
-class _Comparison:
+class _PairComparison:
     def __init__(self, old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None) -> None:
         self.old = old
         self.new = new
         self.alignment = align_facts(old, new, similarity)
         left = self.alignment
-        self.share_old = left.share(left.old)
-        self.share_new = left.share(left.new)
+        self.share_old = left.compute_share(left.old)
+        self.share_new = left.compute_share(left.new)
         self.score = min(self.share_old, self.share_new)
         self.replacement = Replacement(old, new, left)
 
-    def verdict(self) -> RelationVerdict:
+    def decide_relation(self) -> RelationVerdict:
         if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
             return self._decide_same("they have the same words", is_covered=True)
         if self.old.is_foreign or self.new.is_foreign:
             return RelationVerdict(
-                self._choose_doubtful(), "one of the facts is in a language without rules", self.score
+                self._choose_doubtful_relation(),
+                "one of the facts is in a language without rules",
+                self.score,
             )
         if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
@@ -147,11 +150,11 @@ class _Comparison:
         if problem := self._find_other_subject():
             return self._decide_different(problem)
         is_against = (
-            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
+            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._has_opposite_feeling()
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._decide_undecided("one names a kind of thing, the other perhaps another kind")
-        if self.replacement.is_swapped():
+        if self.replacement.swaps_old_thing():
             return self._decide_update("the newer fact names the replacement")
         if self._is_another_part():
             return self._decide_undecided("one of the facts names a part of a series")
@@ -161,7 +164,7 @@ class _Comparison:
             return self._decide_update("the newer fact says that the plan is carried out")
         if problem := self._find_contradiction():
             return self._decide_different(problem)
-        if slot := self.replacement.slot():
+        if slot := self.replacement.find_changed_slot():
             return self._decide_update(f"a new value: {slot}")
         return (
             self._decide_feeling()
@@ -201,7 +204,7 @@ class _Comparison:
                 continue
             for term in left:
                 if term.kind is TermKind.PERSON and not (
-                    _is_beside(term)
+                    _is_companion(term)
                     or self._is_job(term)
                     or (statement is self.new and self._is_receiver(term))
                     or self._is_spouse(term)
@@ -251,7 +254,7 @@ class _Comparison:
             a.is_head
             and b.is_head
             and a.kind is not TermKind.LIGHT
-            and (self.old.word_before(a) in others) != (self.new.word_before(b) in others)
+            and (self.old.find_word_before(a) in others) != (self.new.find_word_before(b) in others)
             for a, b in self.alignment.pairs
         )
 
@@ -259,7 +262,7 @@ class _Comparison:
         """Return whether a person receives what has ended or changed: "gave the piano to her sister"."""
         if person.kind is not TermKind.PERSON:
             return False
-        is_given = person.role == "to" or "datv" in grammemes(person.text)
+        is_given = person.role == "to" or "datv" in list_grammemes(person.text)
         return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
 
     def _is_spouse(self, person: Term) -> bool:
@@ -305,21 +308,21 @@ class _Comparison:
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
             term.kind in (TermKind.NUMBER, TermKind.NAME)
-            and term.kind not in kinds_of(other)
+            and term.kind not in list_kinds(other)
             and pair[at].kind is TermKind.NAME
             and term.place - pair[at].place == 1
-            and not (is_year(term) or self._is_counting(term))
+            and not (is_year(term) or self._has_unit(term))
             for side, other, at in sides
             for term in side
             for pair in left.pairs
         )
 
-    def _is_paid_by_other(self) -> bool:
+    def _is_paid_by_creditor(self) -> bool:
         """Return whether the newer fact says that the creditor pays or returns something."""
         return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
 
-    def _is_counting(self, number: Term) -> bool:
-        """Return whether a number belongs to a day or to units: "3 мая", "3000 рублей"."""
+    def _has_unit(self, number: Term) -> bool:
+        """Return whether a date or a unit follows a number: "3 мая", "3000 рублей"."""
         return any(
             term.place - number.place == 1 and (term.kind is TermKind.DATE or is_listed(term, "units"))
             for statement in (self.old, self.new)
@@ -338,16 +341,21 @@ class _Comparison:
         axes = before & after
         if not axes or self.new.is_planned:
             return None
-        old, new = _list_off_stage(self.alignment.old, axes), _list_off_stage(self.alignment.new, axes)
+        old, new = (
+            _list_without_stage(self.alignment.old, axes),
+            _list_without_stage(self.alignment.new, axes),
+        )
         if axes & {"birth"}:
             old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.kind is not TermKind.NUMBER]
-        if "debt" in axes and self._is_paid_by_other():
+        if "debt" in axes and self._is_paid_by_creditor():
             return None
         if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in self.new.terms):
             old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.text not in _DEBTS]
-        about = [a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT and not _is_on(a, axes)]
+        about = [
+            a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
+        ]
         is_unpaid = (
             "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in self.alignment.old)
         )
@@ -369,7 +377,7 @@ class _Comparison:
             TermKind.PERSON,
             TermKind.NAME,
             TermKind.NUMBER,
-        } & kinds_of(self.alignment.old)
+        } & list_kinds(self.alignment.old)
         is_back = bool(self.alignment.new) and all(
             term.kind is TermKind.WORD and not _RETURNS.isdisjoint(term.text.split())
             for term in self.alignment.new
@@ -378,12 +386,15 @@ class _Comparison:
             is_back
             and not is_stay
             and any(
-                a.kind is TermKind.NAME and a.role == "to" and (b.role == "from" or _is_left(self.new, b))
+                a.kind is TermKind.NAME
+                and a.role == "to"
+                and (b.role == "from" or _leaves_place(self.new, b))
                 for a, b in self.alignment.pairs
             )
         )
 
     def _find_contradiction(self) -> str | None:
+        """Return why the facts contradict each other; None if they do not."""
         matched = {id(term) for pair in self.alignment.pairs for term in pair}
         is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
         sides = (self.alignment.old, self.alignment.new) if is_ignored else (self.old.terms, self.new.terms)
@@ -394,7 +405,7 @@ class _Comparison:
                     {id(a), id(b)}.isdisjoint(matched)
                     and are_opposite(a, b)
                     and not (_list_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
-                    and not self._has_turned()
+                    and not self._reports_change()
                 ):
                     return "a word of one is the contrary of a word of the other"
         for a, b in self.alignment.pairs:
@@ -402,14 +413,14 @@ class _Comparison:
                 break
             if have_contrary_roles(a, b) and a.kind is not TermKind.LIGHT:
                 return "the directions are contrary, such as from and to"
-        is_swapped = self._is_swapped() or self._is_compared_otherwise()
+        is_swapped = self._has_swapped_roles() or self._has_reversed_order()
         return "the two persons or things have changed places" if is_swapped else None
 
-    def _has_turned(self) -> bool:
+    def _reports_change(self) -> bool:
         """Return whether a Russian fact reports a change, which explains a contrary word."""
         return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
 
-    def _is_swapped(self) -> bool:
+    def _has_swapped_roles(self) -> bool:
         """Return whether a person does in one fact what the user does to that person in the other."""
         verb, other = _find_predicate(self.old), _find_predicate(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
@@ -430,7 +441,7 @@ class _Comparison:
             for a, b in self.alignment.pairs
         )
 
-    def _is_compared_otherwise(self) -> bool:
+    def _has_reversed_order(self) -> bool:
         """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
         if self._is_passive():
             return False
@@ -472,11 +483,11 @@ class _Comparison:
             return self._decide_update("the newer fact says that the older one has ended")
         if _list_weekdays(left.old) and _list_weekdays(left.new) and not new.is_changed:
             return self._decide_different("they are about different days of the week")
-        if TermKind.DATE in kinds_of(left.old) and any(
+        if TermKind.DATE in list_kinds(left.old) and any(
             t.kind is TermKind.DATE and t.is_head for t in left.new
         ):
             return self._decide_different("they are about different dates")
-        if self._is_over_for_part():
+        if self._ends_only_part():
             return self._decide_undecided("one of the facts is about a part of the topic of the other")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         clause = self._find_clause_end()
@@ -492,14 +503,14 @@ class _Comparison:
                 and not (self._is_stopped() and is_listed(term, "units"))
             )
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
-        share_new = left.share(left_new)
+        share_new = left.compute_share(left_new)
         if new.is_ended and self.replacement.is_left_for_another():
             return self._decide_update("the newer fact leaves one thing for another")
         if self._is_learned():
             return self._decide_update("the person has learned an ability that the older fact denies")
         if self._is_retired(left_new):
             return self._decide_update("a retired person no longer has the job")
-        if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
+        if self._is_given_up(left_new) or self._is_resumed() or self._switches_from_old():
             return self._decide_update("the newer fact says that the older one has ended or holds again")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _list_nouns(left.old) and _list_nouns(left_new)
@@ -519,17 +530,17 @@ class _Comparison:
             return self._decide_update("the newer fact says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
             return self._decide_undecided("a plan to have it has not ended by a sale")
-        if self._is_end_of_other(left_new):
+        if self._ends_something_else(left_new):
             return self._decide_undecided("the newer fact may end something else")
         if "marital" in new.slots - old.slots and any(a.kind is TermKind.NAME for a, _ in left.pairs):
             return self._decide_undecided("the end of a marriage ends nothing else")
-        is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
+        is_over = new.is_ended and not old.is_ended and not self._shares_only_person()
         is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
         if is_over and is_term and new.has_head and not (left_new or _list_undated(left.old)):
             return self._decide_update("the newer fact says that the older one has ended")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._decide_update("the newer fact says that the older one has ended")
-        if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {TermKind.NAME}:
+        if is_over and share_new >= 0.95 and list_kinds(tuple(a for a, _ in left.pairs)) & {TermKind.NAME}:
             return self._decide_update("the newer fact says that the older one has ended")
         if old.is_negated != new.is_negated and self.score >= 0.75:
             return self._decide_update("one of the facts denies the statement of the other")
@@ -541,7 +552,7 @@ class _Comparison:
             )
         return None
 
-    def _is_only_of_person(self) -> bool:
+    def _shares_only_person(self) -> bool:
         """Return whether the facts have only their subject, a person, in common."""
         return (
             not self._shares_slot()
@@ -583,7 +594,7 @@ class _Comparison:
         is_other = any(term.kind in (TermKind.NAME, TermKind.PERSON) for term in left.new)
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
-    def _is_over_for_part(self) -> bool:
+    def _ends_only_part(self) -> bool:
         """Return whether a Russian fact ends something that only qualifies the topic of the older fact.
 
         For example, "the car is broken" does not end a "car loan".
@@ -599,22 +610,23 @@ class _Comparison:
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
-        """Return whether a newer, Russian fact leaves the state of the older fact: "в отпуске", "вышла из
-        отпуска".
+        """Return whether the newer, Russian fact leaves the place or state that the older fact names.
+
+        For example, "вышла из отпуска" leaves the state of "в отпуске".
         """
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
         if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
             return False
-        if {TermKind.NAME, TermKind.PERSON} & kinds_of(left.old) and {
+        if {TermKind.NAME, TermKind.PERSON} & list_kinds(left.old) and {
             TermKind.NAME,
             TermKind.PERSON,
-        } & kinds_of(left.new):
+        } & list_kinds(left.new):
             return False
         return any(
             a.role == "to"
-            and (b.role == "from" or _is_left(new, b))
+            and (b.role == "from" or _leaves_place(new, b))
             and self.share_old >= UNDECIDED_SHARE + 0.05
             and not a.is_head
             and a.kind is not TermKind.LIGHT
@@ -631,11 +643,11 @@ class _Comparison:
             and not (self.old.is_quit or self.old.is_negated or left_new)
             and len(pairs) == 1
             and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
-            and TermKind.NAME not in kinds_of(left.old)
+            and TermKind.NAME not in list_kinds(left.old)
             and len(self.old.words) <= 4
         )
 
-    def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
+    def _ends_something_else(self, left_new: tuple[Term, ...]) -> bool:
         """Return whether the newer fact ends a friendship, job or activity that is not in the older fact."""
         old, new = self.old, self.new
         poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
@@ -685,11 +697,11 @@ class _Comparison:
         return all(
             term.kind in (TermKind.NUMBER, TermKind.DATE)
             or is_listed(term, "units")
-            or self.old.word_before(term) == "по"
+            or self.old.find_word_before(term) == "по"
             for term in left
         )
 
-    def _is_left_behind(self) -> bool:
+    def _switches_from_old(self) -> bool:
         """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
             self.new.is_changed
@@ -713,14 +725,15 @@ class _Comparison:
             )
         )
 
-    def _is_felt_otherwise(self) -> bool:
+    def _has_opposite_feeling(self) -> bool:
+        """Return whether one fact expresses liking, and the other dislike."""
         old, new = (_list_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         return any(are_opposite(a, b) for a in old for b in new)
 
     def _decide_feeling(self) -> RelationVerdict | None:
         """Decide the relation if one fact expresses liking and the other dislike; None otherwise."""
         old, new = (_list_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
-        if not self._is_felt_otherwise():
+        if not self._has_opposite_feeling():
             return None
         if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
             return self._decide_update("the feeling about the same thing has changed")
@@ -729,11 +742,11 @@ class _Comparison:
     def _decide_replacement(self) -> RelationVerdict | None:
         """Decide the relation by the terms that each fact lacks; None if they decide nothing."""
         left = self.alignment
-        if left.new and self._is_named_instead():
+        if left.new and self._names_replacement():
             return self._decide_update("the newer fact names something else instead")
         if not (left.old and left.new):
             return None
-        hard = kinds_of(left.old) & kinds_of(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
+        hard = list_kinds(left.old) & list_kinds(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
         is_done = self._is_carried_out() and self.new.is_past
         if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
             return self._decide_update("the newer fact says that the plan is carried out")
@@ -751,10 +764,10 @@ class _Comparison:
         if self.replacement.is_value():
             return self._decide_update("a new value of the same thing")
         replaced = _list_nouns(left.old)
-        score = min(left.share(replaced), self.share_new)
+        score = min(left.compute_share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
-        is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
+        is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
         is_new = has_changed and not is_other
         if is_new and is_short and score >= 0.35 and self._has_changed_topic():
             return self._decide_update("the newer fact says that the value has changed")
@@ -777,13 +790,13 @@ class _Comparison:
         if self.new.is_english:
             return bool(topics)
         adds = {"и", "тоже", "также"}
-        is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
+        is_added = any(self.new.find_word_before(term) in adds for term in self.alignment.new)
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
         return is_same and not (is_added or self.old.is_changed)
 
-    def _is_other_swapped(self) -> bool:
+    def _swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing, and the older fact is about another thing."""
-        return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
+        return bool(_list_nouns(self.alignment.old)) and self.replacement.swaps_other_thing()
 
     def _is_narrower(self) -> bool:
         """Return whether a word of the older fact narrows the thing down: "car lease", "lease"."""
@@ -801,18 +814,18 @@ class _Comparison:
             return True
         return not is_value_new and any(
             (b.kind in kinds or is_listed(b, "units"))
-            and (self.new.word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
+            and (self.new.find_word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
             for _, b in self.alignment.pairs
         )
 
-    def _is_named_instead(self) -> bool:
+    def _names_replacement(self) -> bool:
         """Return whether a Russian fact names a replacement of the thing in the older fact."""
         is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
         return (
             is_current
             and not self._has_exact_term(self.alignment.old)
             and any(
-                b.kind is TermKind.NAME and self.new.word_before(b) == "вместо"
+                b.kind is TermKind.NAME and self.new.find_word_before(b) == "вместо"
                 for _, b in self.alignment.pairs
             )
         )
@@ -824,9 +837,9 @@ class _Comparison:
     def _drops_amount(self) -> bool:
         """Return whether a Russian fact that reports a change lacks only the older amount."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
-        return is_marked and kinds_of(self.alignment.old) == {TermKind.NUMBER}
+        return is_marked and list_kinds(self.alignment.old) == {TermKind.NUMBER}
 
-    def _is_elsewhere(self) -> bool:
+    def _names_other_place(self) -> bool:
         """Return whether one fact has another place after the verb of a phrase like "лежит в больнице"."""
         sides = (self.old, self.new)
         left = (self.alignment.old, self.alignment.new)
@@ -839,17 +852,17 @@ class _Comparison:
             if " " in pair[at].text
         )
 
-    def _is_once_now(self) -> bool:
+    def _changes_count_to_once(self) -> bool:
         """Return whether the older fact names a number of times, and the newer fact says "раз" (once)."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
-        is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
+        is_amount = list_kinds(left.old) == {TermKind.NUMBER} and self.old.find_word_after(left.old[0]) in (
             "раз",
             "раза",
         )
         return is_amount and is_single and not left.new
 
-    def _is_described(self) -> bool:
+    def _describes_known_thing(self) -> bool:
         """Return whether the newer fact describes a thing whose existence the older fact states by "есть"."""
         old, new, left = self.old, self.new, self.alignment
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
@@ -859,11 +872,11 @@ class _Comparison:
 
     def _decide_wording(self) -> RelationVerdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
-        if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
+        if (new >= SUBSET_SHARE and self._drops_amount()) or self._describes_known_thing():
             return self._decide_update("the newer fact says the same with another amount, or more exactly")
-        if self._is_elsewhere():
+        if self._names_other_place():
             return self._decide_undecided("one of the facts names another place")
-        if self._is_once_now():
+        if self._changes_count_to_once():
             return self._decide_update("the newer fact says the same of another amount")
         if self._is_of_another_time():
             return self._decide_undecided("one of the facts is about another time")
@@ -871,14 +884,17 @@ class _Comparison:
             return self._decide_undecided("the newer fact says that something has changed")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
-        if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
+        if any(
+            a.role == "to" and _leaves_place(self.new, b) and not _leaves_place(self.old, a)
+            for a, b in left.pairs
+        ):
             if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
                 return self._decide_update("the newer fact leaves the place that the older fact names")
             return self._decide_undecided("the newer fact leaves the place that the older fact names")
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
                 return self._decide_update("the newer fact says that the plan is carried out")
-            if self._denies_otherwise():
+            if self._has_other_denials():
                 return self._decide_update("the newer fact denies more, less or something else")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._decide_same(
@@ -886,7 +902,7 @@ class _Comparison:
             )
         if one_head and (self.score < 0.75 or self._is_person_narrowed()):
             return RelationVerdict(
-                self._choose_doubtful(), "one of the facts may be about something else", self.score
+                self._choose_doubtful_relation(), "one of the facts may be about something else", self.score
             )
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
@@ -903,7 +919,7 @@ class _Comparison:
             return self._decide_update("the newer fact says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._decide_update("the newer fact says that the plan is carried out")
-        if kinds_of(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+        if list_kinds(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
             return self._decide_update("the newer fact applies to every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._decide_same("the older fact says the same, and more", is_covered=True)
@@ -913,7 +929,9 @@ class _Comparison:
             return self._decide_undecided(
                 "both facts may be about one subject, and say different things about it"
             )
-        return self._decide_open(self._choose_doubtful(), f"{self.score:.0%} of the words have a counterpart")
+        return self._decide_open(
+            self._choose_doubtful_relation(), f"{self.score:.0%} of the words have a counterpart"
+        )
 
     def _is_of_another_time(self) -> bool:
         """Return whether the same verb has another tense, or only the newer fact is about a plan."""
@@ -947,7 +965,7 @@ class _Comparison:
         is_open = self.old.is_planned or (is_before and self.new.is_past)
         return is_open and not self.new.is_planned and not self.new.is_negated
 
-    def _denies_otherwise(self) -> bool:
+    def _has_other_denials(self) -> bool:
         """Return whether the same words deny other things: "neither meat nor fish", "fish, but no meat"."""
         denials = self.old.tokens.count("not"), self.new.tokens.count("not")
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
@@ -966,7 +984,7 @@ class _Comparison:
         ]
         return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
 
-    def _choose_doubtful(self) -> FactRelation:
+    def _choose_doubtful_relation(self) -> FactRelation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
         return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
 
@@ -981,12 +999,14 @@ def _is_someone(term: Term) -> bool:
 
 
 def _is_owner(statement: ParsedFact, person: Term) -> bool:
-    """Return whether something belongs to a person: "собака друга", "the neighbour's dog"."""
+    """Return whether a person is the owner of something: "собака друга", "the neighbour's dog"."""
     if person.kind is not TermKind.PERSON:
         return False
     if is_cyrillic(person.text):
-        return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
-    is_possessive = f"{person.text}'s" in normalize(statement.text).casefold()
+        return "gent" in list_grammemes(person.text) and "NOUN" in list_grammemes(
+            statement.find_word_before(person)
+        )
+    is_possessive = f"{person.text}'s" in fold_characters(statement.text).casefold()
     return person.is_head and any(
         term.is_head and (is_possessive or term.kind is TermKind.WORD) and term.place - person.place == 1
         for term in statement.terms
@@ -1015,7 +1035,7 @@ def _has_digit(term: Term) -> bool:
 
 
 def _is_predicate(word: str) -> bool:
-    return is_verb(word) or "ADJS" in grammemes(word)
+    return is_verb(word) or "ADJS" in list_grammemes(word)
 
 
 def _has_word_between(statement: ParsedFact, first: Term, second: Term) -> bool:
@@ -1036,22 +1056,22 @@ def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _is_denied(statement: ParsedFact, verb: Term) -> bool:
-    return statement.word_before(verb) == "не"
+    return statement.find_word_before(verb) == "не"
 
 
-def _is_left(statement: ParsedFact, place: Term) -> bool:
+def _leaves_place(statement: ParsedFact, place: Term) -> bool:
     """Return whether a Russian preposition before a word says that a person leaves the place."""
-    return statement.word_before(place) in ("из", "изо", "с", "со")
+    return statement.find_word_before(place) in ("из", "изо", "с", "со")
 
 
-def _is_on(term: Term, axes: set[str]) -> bool:
-    """Return whether a term has a pole of one of the given axes of stages."""
+def _has_stage(term: Term, axes: set[str]) -> bool:
+    """Return whether a term is a pole of one of the given axes, which are names of the table `stages`."""
     return any(pole[:-1] in axes for pole in term.stages)
 
 
-def _list_off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
-    """Return the terms without a pole of the given axes of stages."""
-    return [term for term in terms if not _is_on(term, axes)]
+def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
+    """Return the terms that are no pole of the given axes, which are names of the table `stages`."""
+    return [term for term in terms if not _has_stage(term, axes)]
 
 
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
@@ -1082,7 +1102,7 @@ def _is_before_object(statement: ParsedFact, term: Term) -> bool:
     grammar = load_lexicon().grammar
     is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
     is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
-    is_followed = statement.word_after(term) in grammar["determiners"]
+    is_followed = statement.find_word_after(term) in grammar["determiners"]
     return is_first and (is_followed or is_third_person or term.text in grammar["past"])
 
 
@@ -1111,7 +1131,7 @@ def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
 
 
-def _is_beside(term: Term) -> bool:
+def _is_companion(term: Term) -> bool:
     """Return whether a person is not the subject, and has the role "with" or "for"."""
     return not term.is_head and term.role in ("with", "for")
 

@@ -7,11 +7,11 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_ordinal, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
-from mnemon_consumers.domain.alignment.tokenizer import as_number
+from mnemon_consumers.domain.alignment.tokenizer import parse_number_key
 
 _NUMBER_SIGNS: Final = ("№", "no", "#")
 
@@ -116,6 +116,7 @@ _ADDING: Final = frozenset(("too", "also", "another", "second", "тоже", "т�
 """Words that mean an addition."""
 
 _USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
+"""Verbs that say that a person uses a thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,14 @@ class Replacement:
         """Return the numbers and dates that have no counterpart."""
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
-    def slot(self) -> str | None:
-        """Return the person's attribute that has another value in the newer fact; None without one."""
+    def find_changed_slot(self) -> str | None:
+        """Return the slot, such as `residence`, that has another value in the newer fact.
+
+        Returns:
+            None if no slot has another value.
+        """
         left, slots = self.alignment, self.old.slots & self.new.slots
-        shared = kinds_of(left.old) & kinds_of(left.new)
+        shared = list_kinds(left.old) & list_kinds(left.new)
         if self.old.is_planned:
             return None
         if not (self.new.is_planned or self.old.is_negated or self.new.is_negated):
@@ -157,7 +162,7 @@ class Replacement:
                 return "language level"
             if self._tells_age(self.old) and self._tells_age(self.new) and self._has_only_ages():
                 return "age"
-            if slot := self._number_slot(slots):
+            if slot := self._find_number_slot(slots):
                 return slot
         is_other_head = _has_own_head(self.old) != _has_own_head(self.new)
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
@@ -181,20 +186,20 @@ class Replacement:
         for slot in ("marital", "diet"):
             if slot in slots:
                 return slot
-        if slot := self._word_slot(slots):
+        if slot := self._find_word_slot(slots):
             return slot
         if "favourite" in slots and len(left.pairs) >= 2 and len(left.old) == len(left.new) == 1:
             return "favourite"
-        if self._is_another_job():
+        if self._has_other_job():
             return "job"
         if "transport" in slots and _consists_of(self.left, "means"):
             return "transport"
-        return self._named_slot(slots)
+        return self._find_name_slot(slots)
 
-    def _number_slot(self, slots: frozenset[str]) -> str | None:
+    def _find_number_slot(self, slots: frozenset[str]) -> str | None:
         return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)
 
-    def _word_slot(self, slots: frozenset[str]) -> str | None:
+    def _find_word_slot(self, slots: frozenset[str]) -> str | None:
         for slot in _WORD_SLOTS:
             is_whole = slot != "study_year" or all(map(self._ends_phrase, self.left))
             if slot in slots and _consists_of(self.left, slot) and is_whole:
@@ -206,20 +211,20 @@ class Replacement:
 
         A Russian word always counts.
         """
-        statement = self._statement_of(term)
-        last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
+        statement = self._find_statement(term)
+        last = statement.find_word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
 
-    def _is_another_job(self) -> bool:
+    def _has_other_job(self) -> bool:
         """Return whether each fact tells another occupation of a person, and neither adds a second job."""
         if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
-        return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
+        return self._differs_in_occupation() or all(self._has_occupation(*side) for side in sides)
 
-    def _is_work_as_another(self) -> bool:
+    def _differs_in_occupation(self) -> bool:
         """Return whether the facts differ only in a person's occupation, such as after "works as"."""
-        kinds = kinds_of(self.left)
+        kinds = list_kinds(self.left)
         if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
             return kinds <= {TermKind.WORD, TermKind.PERSON} and not any(term.is_head for term in self.left)
         is_short = max(len(self.alignment.old), len(self.alignment.new)) <= 2 and kinds <= {
@@ -236,7 +241,10 @@ class Replacement:
             self.old.is_past or self.new.is_planned
         )
         if not (
-            is_switched and len(pairs) == 1 and len(left.new) == 1 and kinds_of(self.left) == {TermKind.WORD}
+            is_switched
+            and len(pairs) == 1
+            and len(left.new) == 1
+            and list_kinds(self.left) == {TermKind.WORD}
         ):
             return False
         before, after = pairs[0]
@@ -262,7 +270,9 @@ class Replacement:
             word in _ONE_PERIOD for word in statement.raw
         )
         is_period = any(_is_period(word) for word in statement.raw)
-        return is_amount and is_period and bool(words) and all("datv" in grammemes(t.text) for t in words)
+        return (
+            is_amount and is_period and bool(words) and all("datv" in list_grammemes(t.text) for t in words)
+        )
 
     def _has_only_ages(self) -> bool:
         return bool(self.left) and all(term.kind is TermKind.NUMBER or _is_of_age(term) for term in self.left)
@@ -301,17 +311,17 @@ class Replacement:
     def _has_moved_out(self) -> bool:
         """Return whether the newer fact says that a person has left a home, and names another place."""
         is_left = self.new.is_ended and not self.old.is_ended
-        return is_left and TermKind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
+        return is_left and TermKind.NAME in list_kinds(self.alignment.new) and "residence" in self.new.slots
 
-    def _named_slot(self, slots: frozenset[str]) -> str | None:
+    def _find_name_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
         if any(term.role == "with" for term in self.left):
             return None
-        if "employer" in slots and TermKind.NAME in kinds_of(left.old) & kinds_of(left.new):
+        if "employer" in slots and TermKind.NAME in list_kinds(left.old) & list_kinds(left.new):
             return "employer"
-        if "device" in slots and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NUMBER}:
+        if "device" in slots and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NUMBER}:
             return "device"
-        if kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}:
+        if list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}:
             return next((slot for slot in _NAMED_SLOTS if slot in slots), None)
         return None
 
@@ -352,21 +362,21 @@ class Replacement:
             return True
         if self.new.is_changed and self.new.is_english and self._is_attribute_value():
             return True
-        if self._adds_up() and _REMAINING.isdisjoint(self.new.raw):
-            is_amount = all(_is_amount(self._statement_of(term), term) for term in self.values)
-            return is_amount and self._has_grown() and not self._is_numbered()
+        if self._counts_progress() and _REMAINING.isdisjoint(self.new.raw):
+            is_amount = all(_is_amount(self._find_statement(term), term) for term in self.values)
+            return is_amount and self._has_grown() and not self._has_label_or_year()
         if not self.values or not self.is_current:
             return False
-        if TermKind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
+        if TermKind.NUMBER in list_kinds(self.left) and any(map(_is_part_of_day, self.left)):
             return False  # one amount in the morning, another one in the evening
         if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
-        return self._is_scheduled() and not self._is_numbered()
+        return self._is_scheduled() and not self._has_label_or_year()
 
     def has_advanced(self) -> bool:
         """Return whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
         is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
-            self._is_beside(term, "positions") for term in self.values
+            self._is_next_to_listed(term, "positions") for term in self.values
         )
         if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
             return False
@@ -390,28 +400,30 @@ class Replacement:
             term
             for term in self.left
             if term not in self.values
-            and not (self._is_of_change(term) or self._is_of_cause(term) or term.text in _REMAINING)
+            and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in _REMAINING)
         ]
         is_of_other = sum(term.kind in (TermKind.NAME, TermKind.PERSON) for term in rest) > 1
-        is_narrower = any(term.is_head and self._statement_of(term) is self.old for term in rest)
-        is_other_topic = self._says_other() and (not self._has_topic() or self._has_other_complement())
+        is_narrower = any(term.is_head and self._find_statement(term) is self.old for term in rest)
+        is_other_topic = self._has_other_words() and (not self._has_topic() or self._has_other_complement())
         is_of_other = is_of_other or is_narrower or is_other_topic
         has_changed = self.new.is_changed and not _is_event_past(self.old)
         is_small = has_changed and len(rest) <= 2 and not is_of_other
         return bool(self.values) and (not rest or is_small)
 
-    def _is_of_cause(self, term: Term) -> bool:
+    def _tells_cause(self, term: Term) -> bool:
         """Return whether a word of the newer fact tells the cause of a change: "после рефинансирования"."""
-        return term.text == "после" or (term.role == "after" and self._statement_of(term) is self.new)
+        return term.text == "после" or (term.role == "after" and self._find_statement(term) is self.new)
 
-    def _is_of_change(self, term: Term) -> bool:
+    def _names_changed_thing(self, term: Term) -> bool:
         """Return whether a word of the newer fact only names what changed: "подняла плату за комнату"."""
         is_told = is_listed(term, "attributes") or is_listed(term, "changed")
-        return self.new.is_changed and is_told and self._statement_of(term) is self.new and self._has_topic()
+        return (
+            self.new.is_changed and is_told and self._find_statement(term) is self.new and self._has_topic()
+        )
 
-    def _says_other(self) -> bool:
+    def _has_other_words(self) -> bool:
         """Return whether each fact has another word that is neither a unit nor a word of change."""
-        return bool(_contents(self.alignment.old) and _contents(self.alignment.new))
+        return bool(_list_content_words(self.alignment.old) and _list_content_words(self.alignment.new))
 
     def _has_topic(self) -> bool:
         """Return whether both facts have a word in common that is neither a unit nor a word of change."""
@@ -424,15 +436,15 @@ class Replacement:
     def _has_other_complement(self) -> bool:
         """Return whether one preposition has other words in each fact: "pays for water", "pays for gas"."""
         old, new = (
-            {statement.word_before(term) for term in side if term.kind is TermKind.WORD}
+            {statement.find_word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
         )
         return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
 
     def _is_measure(self) -> bool:
         """Return whether numbers are amounts, not years, room numbers or other labels."""
-        return not self._is_numbered() and all(
-            term.kind is TermKind.NUMBER and _is_amount(self._statement_of(term), term)
+        return not self._has_label_or_year() and all(
+            term.kind is TermKind.NUMBER and _is_amount(self._find_statement(term), term)
             for term in self.values
         )
 
@@ -443,7 +455,7 @@ class Replacement:
         is_value = (
             bool(self.alignment.old) and bool(self.alignment.new) and not any(map(is_year, self.values))
         )
-        is_of_other = bool(kinds_of(self.left) & {TermKind.NAME, TermKind.PERSON})
+        is_of_other = bool(list_kinds(self.left) & {TermKind.NAME, TermKind.PERSON})
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
@@ -452,10 +464,10 @@ class Replacement:
             return False
         feelings = (pole for term in self.new.terms for pole in term.opposites)
         return not any(pole.startswith("feeling") for pole in feelings) and all(
-            self._is_beside(term, "positions") and not term.is_head for term in self.values
+            self._is_next_to_listed(term, "positions") and not term.is_head for term in self.values
         )
 
-    def _adds_up(self) -> bool:
+    def _counts_progress(self) -> bool:
         """Return whether both facts count the progress of one activity, as "has read 9 books" does.
 
         A newer fact in English must have "has", "have" or "I've": "Read 9 books" may be about one event.
@@ -466,20 +478,23 @@ class Replacement:
         )
 
     def _has_grown(self) -> bool:
-        return kinds_of(self.left) == {TermKind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
+        return list_kinds(self.left) == {TermKind.NUMBER} and _is_growth(
+            self.alignment.old, self.alignment.new
+        )
 
-    def _statement_of(self, term: Term) -> ParsedFact:
+    def _find_statement(self, term: Term) -> ParsedFact:
         """Return the fact to which a term without a counterpart belongs."""
         return self.old if any(term is each for each in self.alignment.old) else self.new
 
-    def _is_beside(self, term: Term, table: str) -> bool:
-        statement = self._statement_of(term)
-        beside = (statement.word_before(term), statement.word_after(term))
+    def _is_next_to_listed(self, term: Term, table: str) -> bool:
+        """Return whether the word before or after a term is in a table of the lexicon."""
+        statement = self._find_statement(term)
+        beside = (statement.find_word_before(term), statement.find_word_after(term))
         return any(word and is_in_table(word, table) for word in beside)
 
-    def _is_numbered(self) -> bool:
-        """Return whether a number is a label, as in "bus 14", or the year of an event."""
-        return any(_tells_which(self._statement_of(term), term) or is_year(term) for term in self.values)
+    def _has_label_or_year(self) -> bool:
+        """Return whether a value without a counterpart is a label, as in "bus 14", or a year."""
+        return any(_is_label(self._find_statement(term), term) or is_year(term) for term in self.values)
 
     def _is_scheduled(self) -> bool:
         """Return whether both facts tell the date or number of one thing, such as a deadline or a rent."""
@@ -497,7 +512,7 @@ class Replacement:
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
-        kinds = kinds_of(self.left)
+        kinds = list_kinds(self.left)
         is_event = TermKind.NAME in kinds and bool(kinds & {TermKind.NUMBER, TermKind.DATE})
         is_model = (
             bool({"device", "vehicle"} & self.old.slots & self.new.slots) and TermKind.DATE not in kinds
@@ -508,9 +523,9 @@ class Replacement:
         if (is_event and not (is_model or is_code)) or not (self.old.is_copular and self.new.is_copular):
             return False
         is_of_person = any(a.kind in (TermKind.PERSON, TermKind.NAME) for a, _ in pairs)
-        if self._says_other() and kinds_of(old) & kinds_of(new) & {TermKind.NUMBER, TermKind.DATE}:
+        if self._has_other_words() and list_kinds(old) & list_kinds(new) & {TermKind.NUMBER, TermKind.DATE}:
             return False  # another thing of the same kind at another time
-        is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {
+        is_value = list_kinds(old) == list_kinds(new) and list_kinds(old) <= {
             TermKind.NAME,
             TermKind.NUMBER,
             TermKind.DATE,
@@ -522,7 +537,7 @@ class Replacement:
         if self.new.is_changed:
             return False
         behind = [
-            [t for t in side if self._statement_of(t).word_before(t) in _COMPLEMENTS]
+            [t for t in side if self._find_statement(t).find_word_before(t) in _COMPLEMENTS]
             for side in (self.alignment.old, self.alignment.new)
         ]
         is_name = any(term.kind is TermKind.NAME for term in chain(*behind))
@@ -534,7 +549,7 @@ class Replacement:
     def _is_rank(self) -> bool:
         """Return whether a person has another rank in the same profession: "старший бухгалтер"."""
         left = self.alignment
-        old, new = _without_changes(left.old, "job"), _without_changes(left.new, "job")
+        old, new = _drop_slot_words(left.old, "job"), _drop_slot_words(left.new, "job")
         return (
             len(old) == len(new) == 1
             and all(is_listed(term, "ranks") and not term.is_head for term in (*old, *new))
@@ -545,7 +560,7 @@ class Replacement:
         """Return whether the same thing is at another level: "at A2 level", "a brown belt"."""
         old, new = self.alignment.old, self.alignment.new
         return len(old) == len(new) == 1 and all(
-            not term.is_head and self._is_beside(term, "levels") for term in self.left
+            not term.is_head and self._is_next_to_listed(term, "levels") for term in self.left
         )
 
     def _is_recoloured(self) -> bool:
@@ -554,13 +569,13 @@ class Replacement:
         return (
             all(any(is_listed(term, "colours") for term in side) for side in (left.old, left.new))
             and max(len(left.old), len(left.new)) <= 2
-            and kinds_of(self.left) == {TermKind.WORD}
+            and list_kinds(self.left) == {TermKind.WORD}
             and any(a.is_head and b.is_head for a, b in left.pairs)
         )
 
     def _is_address(self) -> bool:
         """Return whether both facts tell the address of one thing."""
-        is_hard = bool(self.left) and kinds_of(self.left) <= {TermKind.NAME, TermKind.NUMBER}
+        is_hard = bool(self.left) and list_kinds(self.left) <= {TermKind.NAME, TermKind.NUMBER}
         return "address" in self.old.slots & self.new.slots and is_hard
 
     def _is_frequency(self) -> bool:
@@ -570,23 +585,26 @@ class Replacement:
             len(side) == 1 and not side[0].keys.isdisjoint(_FREQUENCIES) for side in sides
         )
 
-    def is_other_swapped(self) -> bool:
+    def swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing that the older fact does not mention."""
         raw = self.new.raw
         verbs = _SWAPPING | _MOVING
-        starts = [at for at, word in enumerate(raw) if not ({word} | lookup(word)).isdisjoint(verbs)]
+        starts = [
+            at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)
+        ]
         if not starts:
             return False
         behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in _ENDS)
         end = next(behind, len(raw))
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
-    def is_swapped(self) -> bool:
+    def swaps_old_thing(self) -> bool:
         """Return whether the newer fact swaps the thing in the older fact: "Сменил телефон на Poco"."""
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
-            (word in _SWAPPING or not lookup(word).isdisjoint(_SWAPPING)) and 1 <= topic.place - at <= 2
+            (word in _SWAPPING or not list_lookup_forms(word).isdisjoint(_SWAPPING))
+            and 1 <= topic.place - at <= 2
             for at, word in enumerate(self.new.raw)
             for topic in topics
         )
@@ -602,14 +620,15 @@ class Replacement:
         left = self.alignment
         is_told = self.old.is_copular and "теперь" in self.new.raw and not any(map(is_verb, self.new.raw))
         is_same = all(a.is_head == b.is_head for a, b in left.pairs) and any(a.is_head for a, _ in left.pairs)
-        return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
+        return is_told and is_same and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}
 
     def _is_next_model(self) -> bool:
         """Return whether the number after the same name has changed: "Pixel 6", "Pixel 8"."""
         left = self.alignment
         is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
         if not (
-            (self.new.is_changed or is_same) and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NUMBER}
+            (self.new.is_changed or is_same)
+            and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NUMBER}
         ):
             return False
         is_alone = len(left.old) == len(left.new) == 1 and _ADDING.isdisjoint(self.new.raw)
@@ -621,8 +640,8 @@ class Replacement:
     def _is_in_one_role(self) -> bool:
         """Return whether another person now has a role that one person can have: "a manager called Ann"."""
         left = self.alignment
-        old, new = _without_naming(left.old), _without_naming(left.new)
-        if not kinds_of(old) == kinds_of(new) == {TermKind.NAME}:
+        old, new = _drop_naming_words(left.old), _drop_naming_words(left.new)
+        if not list_kinds(old) == list_kinds(new) == {TermKind.NAME}:
             return False
         roles = [(a, b) for a, b in left.pairs if is_listed(a, "roles_of_one")]
         return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
@@ -631,19 +650,19 @@ class Replacement:
         """Return whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
         left = self.alignment
         return (
-            kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
+            list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}
             and any(a.role == b.role == "for" and a.kind is TermKind.WORD for a, b in left.pairs)
             and all(not _USING.isdisjoint(each.raw) for each in (self.old, self.new))
         )
 
 
-def kinds_of(terms: tuple[Term, ...]) -> set[TermKind]:
+def list_kinds(terms: tuple[Term, ...]) -> set[TermKind]:
     """Return the kinds of terms."""
     return {term.kind for term in terms}
 
 
 @cache
-def _slot_words(slot: str) -> frozenset[str]:
+def _list_slot_words(slot: str) -> frozenset[str]:
     """Return the forms of all words in the phrases of a slot."""
     known = load_lexicon()
     longer = (entries for seconds in known.longer.values() for entries in seconds.values())
@@ -659,12 +678,12 @@ def _slot_words(slot: str) -> frozenset[str]:
 
 def _consists_of(terms: Sequence[Term], slot: str) -> bool:
     """Return whether all terms are words of a slot or words for a change or a beginning."""
-    return not _without_changes(terms, slot)
+    return not _drop_slot_words(terms, slot)
 
 
-def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
+def _drop_slot_words(terms: Sequence[Term], slot: str) -> list[Term]:
     """Return the terms that are neither words of a slot nor words for a change or a beginning."""
-    words = _slot_words(slot)
+    words = _list_slot_words(slot)
     return [
         term
         for term in terms
@@ -673,12 +692,12 @@ def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
             is_listed(term, "changed")
             or (slot == "proficiency" and (is_listed(term, "levels") or term.text in _PRACTISING))
             or term.text in _BEGINNING
-            or all(not lookup(word).isdisjoint(words) for word in term.text.split())
+            or all(not list_lookup_forms(word).isdisjoint(words) for word in term.text.split())
         )
     ]
 
 
-def _contents(terms: Sequence[Term]) -> list[Term]:
+def _list_content_words(terms: Sequence[Term]) -> list[Term]:
     """Return the words that are neither units nor words for a change."""
     bare = ("changed", "units")
     return [t for t in terms if t.kind is TermKind.WORD and not any(is_listed(t, table) for table in bare)]
@@ -693,7 +712,7 @@ def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
     """Return whether each fact has one number, and the number of the newer fact is greater."""
     if len(old) != 1 or len(new) != 1:
         return False
-    before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
+    before, after = (parse_number_key(min(term.keys)) for term in (old[0], new[0]))
     return before is not None and after is not None and before < after
 
 
@@ -712,7 +731,7 @@ def _is_event(term: Term) -> bool:
 
 def is_habitual(term: Term) -> bool:
     """Return whether a date belongs to a habit: "on Mondays", "по понедельникам"."""
-    return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
+    return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in list_grammemes(term.text))
 
 
 def _is_part_of_day(date: Term) -> bool:
@@ -738,25 +757,25 @@ def _is_naming(term: Term) -> bool:
 
 
 def _is_period(word: str) -> bool:
-    return word in _ONE_PERIOD or not lookup(word).isdisjoint(_PERIODS)
+    return word in _ONE_PERIOD or not list_lookup_forms(word).isdisjoint(_PERIODS)
 
 
 def _is_of_age(term: Term) -> bool:
     """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
-    return _is_period(term.text) or not lookup(term.text).isdisjoint(_TURNING)
+    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(_TURNING)
 
 
 def _is_person_in_role(term: Term) -> bool:
     """Return whether a Russian word may tell an occupation: "дальнобойщиком"."""
-    return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
+    return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= list_grammemes(term.text)
 
 
 def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
     """Return whether a person has the occupation that a word names, rather than meets a person who has it."""
     words = profession.text.split()
     if is_cyrillic(words[-1]):
-        tags, before = grammemes(words[-1]), statement.word_before(profession)
-        return "PREP" not in grammemes(before) and (
+        tags, before = list_grammemes(words[-1]), statement.find_word_before(profession)
+        return "PREP" not in list_grammemes(before) and (
             "ablt" in tags or ("nomn" in tags and not any(map(is_verb, statement.raw)))
         )
     if not profession.place or "job" in statement.slots:
@@ -767,17 +786,19 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
 
 
 def is_year(number: Term) -> bool:
+    """Return whether a number is a year from 1900 to 2100."""
     key = min(number.keys, default="")
     return key.isdigit() and len(key) == 4 and 1900 <= int(key) <= 2100
 
 
 def _is_amount(statement: ParsedFact, number: Term) -> bool:
     """Return whether a number counts or measures something, and is not a label."""
-    return not is_ordinal(number.text) and statement.word_before(number) not in ("a", "an", "the")
+    return not is_ordinal(number.text) and statement.find_word_before(number) not in ("a", "an", "the")
 
 
-def _tells_which(statement: ParsedFact, number: Term) -> bool:
-    before, after = statement.word_before(number), statement.word_after(number)
+def _is_label(statement: ParsedFact, number: Term) -> bool:
+    """Return whether a number tells which thing is meant, as in "bus 14"."""
+    before, after = statement.find_word_before(number), statement.find_word_after(number)
     if after and is_in_table(after, "units") and not is_ordinal(number.text):
         return bool(before in _NUMBER_SIGNS)
     if number.is_head and after and is_ordinal(number.text):
@@ -795,11 +816,11 @@ def _tells_which(statement: ParsedFact, number: Term) -> bool:
 def _is_counted(noun: str) -> bool:
     """Return whether a noun has the form that follows an amount: "90 days", "90 дней"."""
     if is_cyrillic(noun):
-        return not grammemes(noun).isdisjoint(("gent", "plur"))
+        return not list_grammemes(noun).isdisjoint(("gent", "plur"))
     return noun.endswith("s")
 
 
-def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def _drop_naming_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple(term for term in terms if term.text not in _NAMING)
 
 
@@ -808,5 +829,5 @@ def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
     between = statement.raw[role.place + len(role.text.split()) : name.place]
     is_named = any(word in _NAMING for word in between)
     return role.place < name.place and all(
-        word in _NAMING or (is_named and "gent" in grammemes(word)) for word in between
+        word in _NAMING or (is_named and "gent" in list_grammemes(word)) for word in between
     )

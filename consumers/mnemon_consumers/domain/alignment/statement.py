@@ -56,7 +56,7 @@ class ParsedFact:
     Attributes:
         text: the text as given.
         terms: terms with content, in the order of the text.
-        words: the terms whose absence matters.
+        words: the terms except those of kind `LIGHT`.
         keys: keys of all terms.
         tokens: in the order of the text, the place of each term in `terms`; for a negation `not`, for any
             other word or phrase that is no term its first word, and nothing for the user.
@@ -98,11 +98,11 @@ class ParsedFact:
     is_quit: bool = False
     is_foreign: bool = False
 
-    def word_before(self, term: Term) -> str:
+    def find_word_before(self, term: Term) -> str:
         """Return the word before a term, in lower case; empty at the beginning."""
         return self.raw[term.place - 1] if term.place else ""
 
-    def word_after(self, term: Term) -> str:
+    def find_word_after(self, term: Term) -> str:
         """Return the word after the place of a term, in lower case; empty at the end.
 
         For a phrase of the lexicon, this is the phrase's second word.

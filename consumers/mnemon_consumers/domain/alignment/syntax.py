@@ -6,11 +6,11 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
-    grammemes,
     is_cyrillic,
     is_nominative,
     is_past_verb,
     is_proper_name,
+    list_grammemes,
 )
 from mnemon_consumers.domain.alignment.tokenizer import Token
 
@@ -30,25 +30,25 @@ _LOOKED_AT: Final = 6
 """Number of tokens, from the beginning, that are searched for the verb of a short fact."""
 
 
-def contradicts(role: str, other: str) -> bool:
+def are_contrary(role: str, other: str) -> bool:
     """Return whether two prepositions have contrary meanings."""
     return frozenset((role, other)) in _CONTRARY_ROLES
 
 
-def role_at(tokens: Sequence[Token], at: int) -> str:
+def find_role(tokens: Sequence[Token], at: int) -> str:
     """Return the meaning of a preposition that has a contrary preposition; empty for any other word."""
     word = tokens[at].word
     if word in ("с", "со") and at + 1 < len(tokens):
-        return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"
+        return "with" if "ablt" in list_grammemes(tokens[at + 1].word) else "from"
     return load_lexicon().roles.get(word, "")
 
 
-def head_length(tokens: Sequence[Token]) -> int:
+def measure_head(tokens: Sequence[Token]) -> int:
     """Return the number of tokens at the beginning that are the subject; 0 if the subject is the user."""
     if not tokens:
         return 0
     if is_cyrillic(tokens[0].word):
-        return _russian_head_length(tokens)
+        return _measure_russian_head(tokens)
     grammar = load_lexicon().grammar
     start = 0
     while start < len(tokens) and tokens[start].word in grammar["determiners"]:
@@ -94,7 +94,7 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
     if tokens[head].word in ("—", "–"):
         return True
     if is_cyrillic(tokens[0].word):
-        is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
+        is_verbless = all(list_grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
         return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
     grammar = load_lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
@@ -102,21 +102,21 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
     return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
 
 
-def _russian_head_length(tokens: Sequence[Token]) -> int:
+def _measure_russian_head(tokens: Sequence[Token]) -> int:
     if tokens[0].word == "у" and len(tokens) > 1:
         return 2
     words = [token.word for token in tokens]
     for at, word in enumerate(words[:_LOOKED_AT]):
-        if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
+        if word in "—–" or not list_grammemes(word).isdisjoint(_PREDICATES):
             return at if _has_subject(words[:at]) else 0
-    nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
+    nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= list_grammemes(word))
     head = next(nouns, 0)
     if head and is_in_table(words[head - 1], "attributes"):
-        head = _complement_end(words, head)
+        head = _find_complement_end(words, head)
     return head if head < len(tokens) else 0
 
 
-def _complement_end(words: Sequence[str], at: int) -> int:
+def _find_complement_end(words: Sequence[str], at: int) -> int:
     """Return the place of the word after an attribute's complement: "размер обуви", "пароль от почты"."""
     while at < len(words):
         is_linked = words[at] in load_lexicon().grammar["complements"]
@@ -128,7 +128,7 @@ def _complement_end(words: Sequence[str], at: int) -> int:
 
 
 def _is_complement(word: str, *, is_linked: bool) -> bool:
-    tags = grammemes(word)
+    tags = list_grammemes(word)
     is_measured = is_in_table(word, "units") or is_in_table(word, "dates")
     return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_measured
 
@@ -137,7 +137,7 @@ def _has_subject(words: Sequence[str]) -> bool:
     """Return whether a word before a Russian verb may be its subject; no word of "каждую неделю" may."""
     return any(
         not is_cyrillic(word)
-        or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))
+        or (is_nominative(word) and "PREP" not in list_grammemes(before) | list_grammemes(word))
         or is_proper_name(word)
         or is_in_table(word, "people")
         for before, word in pairwise(("", *words))
@@ -149,7 +149,7 @@ def is_past(tokens: Sequence[Token]) -> bool:
     grammar = load_lexicon().grammar
     before = ""
     for token in tokens[:_LOOKED_AT]:
-        word, tags = token.word, grammemes(token.word)
+        word, tags = token.word, list_grammemes(token.word)
         if is_past_verb(word) or (word in grammar["past"] and before not in grammar["determiners"]):
             return True
         is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
@@ -160,7 +160,7 @@ def is_past(tokens: Sequence[Token]) -> bool:
     return False
 
 
-def reason_start(tokens: Sequence[Token]) -> int:
+def find_reason_start(tokens: Sequence[Token]) -> int:
     """Return the place of the token that begins the reason in a fact; the token count without a reason."""
     reasons = load_lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup
-from mnemon_consumers.domain.alignment.morphology import WORDS, forms, is_cyrillic, normalize
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
+from mnemon_consumers.domain.alignment.morphology import WORDS, fold_characters, is_cyrillic, list_forms
 
 _TOKEN: Final = re.compile(
     r"""
@@ -27,7 +27,7 @@ class Token(NamedTuple):
     """A word, number or sign.
 
     Attributes:
-        surface: the spelling in the normalised text (see `normalize`), without a possessive ending.
+        surface: the spelling after `fold_characters`, without a possessive ending.
         word: `surface` in lower case.
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> Iterator[Token]:
     """Split a fact into its tokens."""
-    plain = normalize(text)
+    plain = fold_characters(text)
     if is_cyrillic(plain.casefold()):
         plain = plain.replace(": ", " — ")
     is_first = True
@@ -54,31 +54,31 @@ def tokenize(text: str) -> Iterator[Token]:
         is_denied = word.endswith("n't") or word == "cannot"
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
-        yield Token(surface, word, *_forms(word), is_first, is_denied)
+        yield Token(surface, word, *_list_token_forms(word), is_first, is_denied)
         is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
 
 
 @lru_cache(maxsize=WORDS)
-def _forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
+def _list_token_forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the forms by which a word is matched, and by which it is looked up."""
-    matched = forms(word) | _profession_forms(word)
-    return matched, matched | lookup(word)
+    matched = list_forms(word) | _list_profession_forms(word)
+    return matched, matched | list_lookup_forms(word)
 
 
-def _profession_forms(word: str) -> frozenset[str]:
+def _list_profession_forms(word: str) -> frozenset[str]:
     """Return the forms of a profession within a compound, such as "Python-разработчик"."""
     if "-" not in word:
         return frozenset()
     parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))
-    return frozenset().union(*map(forms, parts))
+    return frozenset().union(*map(list_forms, parts))
 
 
 @lru_cache(maxsize=WORDS)
-def number_keys(word: str) -> tuple[str, ...] | None:
+def list_number_keys(word: str) -> tuple[str, ...] | None:
     """Return the keys of a number, or of the parts of a date; None for a word."""
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
-        number = load_lexicon().number(_forms(word)[0])
+        number = load_lexicon().find_number(_list_token_forms(word)[0])
         return None if number is None else (f"{number:g}",)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
         year, month, day = (int(part) for part in word.split("-"))
@@ -90,11 +90,11 @@ def number_keys(word: str) -> tuple[str, ...] | None:
     digits = (
         digits.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", digits) else digits.replace(",", ".")
     )
-    value = as_number(digits)
+    value = parse_number_key(digits)
     return (digits if value is None else f"{value * (1000 if word[-1] in 'kк' else 1):.10g}",)
 
 
-def as_number(key: str) -> float | None:
+def parse_number_key(key: str) -> float | None:
     """Return the value of a number's key; None for any other key, such as a time or a version."""
     try:
         return float(key)

@@ -12,12 +12,12 @@ def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
     return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
-def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the end of a fact in its new tier.
+def compute_tier_expiry(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
+    """Return the expiry date of a fact in its new tier.
 
     Returns:
-        The former end if the tier stays. After a move to the tier `working`, the former end, else the default
-        expiry. After a move to another tier, None.
+        The former date if the tier stays. After a change to the tier `working`, the former date, else the
+        default expiry. After a change to another tier, None.
     """
     if tier == former.tier:
         return former.expires_at
@@ -27,10 +27,10 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
     return None
 
 
-def compute_rewritten_until(
+def compute_rewritten_expiry(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the end of a rewritten fact: the end that the new words name, else see `compute_kept_until`.
+    """Return the expiry date of a rewritten fact: the end that it names, else see `compute_tier_expiry`.
 
     Args:
         former: the fact in its old words. If these words named an end and have changed, the former end is
@@ -45,4 +45,4 @@ def compute_rewritten_until(
         return end
     if text != former.text and names_end(former.text):
         former = former.model_copy(update={"expires_at": None})
-    return compute_kept_until(former, tier, at, limits)
+    return compute_tier_expiry(former, tier, at, limits)

@@ -1,4 +1,4 @@
-"""Wording: splits sentences into words, and compiles regular expressions written over several lines."""
+"""Wording: brings texts into forms for comparison, and compiles regular expressions of several lines."""
 
 import re
 import unicodedata
@@ -24,7 +24,7 @@ def join_lines(text: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def split_words(text: str) -> str:
+def join_words(text: str) -> str:
     """Return the text's words in lower case, `ё` as `е`, with single spaces between and around them."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
     return f" {' '.join(_WORD.findall(plain))} "

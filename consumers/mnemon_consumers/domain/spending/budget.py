@@ -21,10 +21,11 @@ CACHED_TENANTS: Final = timedelta(seconds=5)
 """Time for which a tenant's spending is cached. Then it is read again, because other processes spend too."""
 
 
-_kept: WeakSet["Budgets"] = WeakSet()
+_instances: WeakSet["Budgets"] = WeakSet()
+"""The budgets that this process uses, for the metrics."""
 
 
-def _now() -> datetime:
+def _read_clock() -> datetime:
     return datetime.now(UTC)
 
 
@@ -32,26 +33,30 @@ def _now() -> datetime:
 class _DaySpending:
     """Spending of a tenant on one day.
 
-    A reading from the database never lowers the amount, so calls that `persist` has not written yet count.
+    A reading from the database never lowers `usd`, so calls that `persist` has not written yet count. Amounts
+    are in US dollars.
 
     Attributes:
         usd: cost of answered calls.
         reserved: possible cost of calls that this process is about to make, or waits for.
         in_batches: possible cost of lines of unfinished batches, of all processes.
+        read_at: the time of the last reading; None if the next check must read.
+        is_logged: whether the log says that the budget is spent.
+        reading: the reading that callers wait for, or the last one.
     """
 
     usd: float = 0.0
     reserved: float = 0.0
     in_batches: float = 0.0
-    asked_at: datetime | None = None
-    is_told: bool = False
-    asking: asyncio.Task[None] | None = None
+    read_at: datetime | None = None
+    is_logged: bool = False
+    reading: asyncio.Task[None] | None = None
 
 
 def measure_spending() -> None:
     """Set the metrics of the used shares of the budgets in this process."""
     shares: dict[str, float] = {}
-    for budgets in _kept:
+    for budgets in _instances:
         for tenant, share in budgets.compute_shares().items():
             shares[tenant] = max(share, shares.get(tenant, 0.0))
     BUDGET_USED.set(max(shares.values(), default=0.0))
@@ -62,14 +67,14 @@ class Budgets:
     """Decides which tenants may still ask models on the day (UTC), by the setting `spending.usd_per_day`."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, now: Callable[[], datetime] = _now
+        self, database: Database, settings: LiveSettings, now: Callable[[], datetime] = _read_clock
     ) -> None:
         self._database = database
         self._settings = settings
         self._now = now
         self._midnight = datetime.min.replace(tzinfo=UTC)
         self._tenants: dict[str, _DaySpending] = {}
-        _kept.add(self)
+        _instances.add(self)
 
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
         """Return whether a tenant may ask a model now.
@@ -89,17 +94,17 @@ class Budgets:
         limit = self._settings.get_settings(tenant).spending.usd_per_day
         if limit is None:
             return True
-        spent = self._today(tenant)
-        if spent.asked_at is None or self._now() - spent.asked_at >= CACHED_TENANTS:
+        spent = self._get_day_spending(tenant)
+        if spent.read_at is None or self._now() - spent.read_at >= CACHED_TENANTS:
             # Callers that ask at the same time share one answer, or one error.
-            if spent.asking is None or spent.asking.done():
-                spent.asking = asyncio.create_task(self._ask(tenant, spent))
-            await asyncio.shield(spent.asking)
+            if spent.reading is None or spent.reading.done():
+                spent.reading = asyncio.create_task(self._load_spending(tenant, spent))
+            await asyncio.shield(spent.reading)
         under_way = 0.0 if is_reserved else spent.reserved + spent.in_batches
         if spent.usd + under_way < limit:
             return True
-        if spent.usd >= limit and not spent.is_told:
-            spent.is_told = True
+        if spent.usd >= limit and not spent.is_logged:
+            spent.is_logged = True
             log.warning(
                 "budget spent, background work paused until midnight UTC",
                 tenant=tenant,
@@ -117,9 +122,9 @@ class Budgets:
         finally:
             reservations.release()
 
-    def reserve(self, tenant: str, usd: float) -> Callable[[], None]:
+    def reserve_cost(self, tenant: str, usd: float) -> Callable[[], None]:
         """Count the possible cost of a call; return a function that releases it."""
-        spent = self._today(tenant)
+        spent = self._get_day_spending(tenant)
         spent.reserved += usd
 
         def release() -> None:
@@ -131,14 +136,14 @@ class Budgets:
         """Return whether the spending of a tenant is limited."""
         return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
-    def invalidate(self) -> None:
-        """Make the next check read the database, which now has the possible costs of batches."""
+    def invalidate_cache(self) -> None:
+        """Make the next check of each tenant read the database, because a batch has been added there."""
         for spent in self._tenants.values():
-            spent.asked_at = None
+            spent.read_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
         """Count the cost of an answered call here at once; other processes read it from the projections."""
-        self._today(tenant).usd += usd or 0.0
+        self._get_day_spending(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:
         """Return the used share of each budget whose tenant asked a model in this process today (UTC)."""
@@ -152,12 +157,12 @@ class Budgets:
             if limit is not None
         }
 
-    async def _ask(self, tenant: str, spent: _DaySpending) -> None:
+    async def _load_spending(self, tenant: str, spent: _DaySpending) -> None:
         stored = await self._database.run_query(sum_spending(tenant, self._midnight))
         spent.in_batches = await self._database.run_query(sum_reserved(tenant))
-        spent.usd, spent.asked_at = max(spent.usd, stored), self._now()
+        spent.usd, spent.read_at = max(spent.usd, stored), self._now()
 
-    def _today(self, tenant: str) -> _DaySpending:
+    def _get_day_spending(self, tenant: str) -> _DaySpending:
         self._begin_day()
         return self._tenants.setdefault(tenant, _DaySpending())
 
@@ -175,7 +180,7 @@ class Reservations:
         self._budgets = budgets
         self._releases: list[Callable[[], None]] = []
 
-    async def admit(self, tenant: str, usd: float) -> bool:
+    async def reserve_call(self, tenant: str, usd: float) -> bool:
         """Return whether a call of this possible cost may be made; if so, count it from now on.
 
         Raises:
@@ -183,7 +188,7 @@ class Reservations:
         """
         if not await self._budgets.has_budget(tenant):
             return False
-        self._releases.append(self._budgets.reserve(tenant, usd))
+        self._releases.append(self._budgets.reserve_cost(tenant, usd))
         return True
 
     def release(self) -> None:

@@ -31,7 +31,7 @@ def build_call_event(
 ) -> LogEvent:
     """Return the event of an answered call: its tokens, and their cost at the current prices.
 
-    The event has the first version that knows the purpose: a `persist` of an older mnemon reads it.
+    The event has the first version that knows the purpose, so that a `persist` of an older mnemon reads it.
 
     Args:
         owner: the user whose messages were read.
@@ -83,11 +83,12 @@ def find_price(model: str, prices: Iterable[Price]) -> Price | None:
     Returns:
         None if the model has no price.
     """
-    fitting = [price for price in prices if _is_model(model, price.model)]
+    fitting = [price for price in prices if _is_revision(model, price.model)]
     return max(fitting, key=lambda price: len(price.model), default=None)
 
 
-def _is_model(model: str, named: str) -> bool:
+def _is_revision(model: str, named: str) -> bool:
+    """Return whether a model has exactly a name, or the name with a date or revision after it."""
     if not model.startswith(named):
         return False
     rest = model[len(named) :]

@@ -26,7 +26,7 @@ class Period:
     Attributes:
         since: the beginning of the first day.
         until: the end of today.
-        calls: the model calls of these days.
+        calls: totals of the model calls of these days.
         settings: the current settings; their prices give the savings of batches.
         out_of_budget: those of the requested tenants that have no budget left today.
         prices: the prices that are set, globally or for the requested tenant.
@@ -39,20 +39,20 @@ class Period:
     out_of_budget: Sequence[ExhaustedBudget]
     prices: Sequence[Price]
 
-    def by(self, fields: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
+    def sum_by(self, fields: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
         """Return totals grouped by the given fields, sorted by group; without fields, one total."""
-        return sum_usage(self.calls, fields, self._spending_of)
+        return sum_usage(self.calls, fields, self._get_spending)
 
     @cached_property
     def total(self) -> Total:
-        return sum(self.by(()).values(), Total())
+        return sum(self.sum_by(()).values(), Total())
 
     @property
     def unpriced_models(self) -> list[str]:
         """Return the models of calls that had no price, under the providers' names for them."""
         return list_unpriced_models(self.calls)
 
-    def _spending_of(self, tenant: str) -> Spending:
+    def _get_spending(self, tenant: str) -> Spending:
         return self.settings.get_settings(tenant).spending
 
 
@@ -67,15 +67,15 @@ async def load_last_days(database: Database, settings: LiveSettings, tenant: str
     calls = await database.run_query(load_usage(tenant, since, until))
     spent = await database.run_query(sum_spending_by_tenant(today))
 
-    def spending_of(one: str) -> Spending:
+    def get_spending(one: str) -> Spending:
         return settings.get_settings(one).spending
 
-    broke = find_exhausted_budgets(spent, settings.list_tenants(), spending_of)
+    broke = find_exhausted_budgets(spent, settings.list_tenants(), get_spending)
     return Period(
         since,
         until,
         calls,
         settings,
         [each for each in broke if tenant in (None, each.tenant)],
-        settings.value.spending.prices if tenant is None else spending_of(tenant).prices,
+        settings.value.spending.prices if tenant is None else get_spending(tenant).prices,
     )

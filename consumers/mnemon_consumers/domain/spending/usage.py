@@ -86,21 +86,21 @@ def sum_usage(
             "day": each.day.isoformat(),
             "tenant": each.tenant,
             "purpose": each.purpose,
-            "model": find_model(each),
+            "model": format_model(each),
         }
         key = tuple(groups[field] for field in by)
         totals[key] = totals.get(key, Total()) + _sum_total(each, spending_of(each.tenant))
     return dict(sorted(totals.items()))
 
 
-def find_model(calls: CallTotals) -> str:
+def format_model(calls: CallTotals) -> str:
     """Return the provider and model of calls, such as `openai/gpt-5-mini`."""
     return f"{calls.provider}/{calls.model}"
 
 
 def list_unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
     """Return the models that had no price, under the provider's names for them."""
-    return sorted({each.model for each in calls if _has_unpriced(each)})
+    return sorted({each.model for each in calls if _count_unpriced(each)})
 
 
 def find_exhausted_budgets(
@@ -125,7 +125,7 @@ def _sum_total(calls: CallTotals, spending: Spending) -> Total:
     return Total(
         calls.calls,
         calls.calls if calls.in_batch else 0,
-        _has_unpriced(calls),
+        _count_unpriced(calls),
         calls.input,
         calls.cached,
         calls.output,
@@ -134,7 +134,8 @@ def _sum_total(calls: CallTotals, spending: Spending) -> Total:
     )
 
 
-def _has_unpriced(calls: CallTotals) -> int:
+def _count_unpriced(calls: CallTotals) -> int:
+    """Return the number of calls that lack a price; the provider `offline` needs none."""
     return 0 if calls.provider == "offline" else calls.unpriced
 
 

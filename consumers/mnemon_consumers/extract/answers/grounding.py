@@ -11,7 +11,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
-from mnemon_consumers.domain.alignment.morphology import forms, normalize
+from mnemon_consumers.domain.alignment.morphology import fold_characters, list_forms
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_text
 from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING
@@ -160,9 +160,9 @@ def _parse_terms(text: str) -> tuple[Term, ...]:
 
 
 def _collect_words(texts: Iterable[str]) -> frozenset[str]:
-    found = {word.casefold() for text in texts for word in _WORD.findall(normalize(text))}
+    found = {word.casefold() for text in texts for word in _WORD.findall(fold_characters(text))}
     found |= {word.removesuffix("'s").removesuffix("s'") for word in found}
-    return frozenset(form for word in found for form in forms(word)) | found
+    return frozenset(form for word in found for form in list_forms(word)) | found
 
 
 def _find_dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
@@ -305,5 +305,5 @@ def _rewrite_date(match: re.Match[str]) -> str:
 
 
 def _find_spelling(word: str, text: str) -> str:
-    found = re.search(rf"(?<!\w){re.escape(word)}", normalize(text), re.IGNORECASE)
+    found = re.search(rf"(?<!\w){re.escape(word)}", fold_characters(text), re.IGNORECASE)
     return found[0] if found else word

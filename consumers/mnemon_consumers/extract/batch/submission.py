@@ -144,7 +144,7 @@ class BatchSubmitter:
                 connection.jetstream(), max(each.seq for each in appended), PROJECTION_WAIT
             )
         await self._change_state(batch, "intended")
-        self._budgets.invalidate()
+        self._budgets.invalidate_cache()
         try:
             provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
@@ -207,7 +207,9 @@ class BatchSubmitter:
                     over.append(FailedWindow(window, window.attempts, now, is_online=size > most_bytes))
                     continue
                 usd = self._estimate_cost(batch, question, request)
-                if batch.state == "claimed" and not await reservations.admit(window.tenant, usd or 0.0):
+                if batch.state == "claimed" and not await reservations.reserve_call(
+                    window.tenant, usd or 0.0
+                ):
                     over.append(FailedWindow(window, window.attempts, now))
                     continue
                 room -= size

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
-from mnemon_consumers.domain.alignment.morphology import grammemes, stem
+from mnemon_consumers.domain.alignment.morphology import list_grammemes, stem_word
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -125,7 +125,7 @@ def _describe_wording(text: str) -> WordingFeatures:
 
 def _is_past(word: str) -> bool:
     """Return whether a lower-case word is a Russian past tense, or ends like a regular English one."""
-    return "past" in grammemes(word) or (word.endswith("ed") and stem(word) != word)
+    return "past" in list_grammemes(word) or (word.endswith("ed") and stem_word(word) != word)
 
 
 def _simplify(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.morphology import is_proper_name, lemmas, name_lemmas
+from mnemon_consumers.domain.alignment.morphology import is_proper_name, list_lemmas, list_name_lemmas
 from mnemon_consumers.retrieve.search.facts import RankedFact
 from mnemon_consumers.retrieve.search.query.intent import TIMES, split_words
 from mnemon_consumers.retrieve.search.query.names import (
@@ -137,7 +137,9 @@ def _build_name(name: str) -> NameSpellings:
     words = [each.text.removesuffix("'s") for each in split_name(name)]
     # A person's given name stands for the whole name.
     telling = words[:1] if words and is_given_name(words[0]) else words
-    return NameSpellings(tuple(frozenset((word,)) | name_lemmas(word) | lemmas(word) for word in telling))
+    return NameSpellings(
+        tuple(frozenset((word,)) | list_name_lemmas(word) | list_lemmas(word) for word in telling)
+    )
 
 
 @lru_cache(maxsize=100)

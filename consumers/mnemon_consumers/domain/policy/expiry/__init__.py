@@ -1,1 +1,1 @@
-"""Dates until which a text says that it holds."""
+"""Expiry: dates until which a text says that it holds."""

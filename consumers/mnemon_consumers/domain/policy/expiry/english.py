@@ -104,7 +104,7 @@ _VERB: Final = compile_pattern(
 """Words that make a clause a statement of its own: an auxiliary verb, a pronoun, or a verb that begins it."""
 
 
-def _in_past(text: str) -> bool:
+def _is_in_past(text: str) -> bool:
     if _PAST.search(text):
         return True
     return any(
@@ -113,7 +113,7 @@ def _in_past(text: str) -> bool:
     )
 
 
-def _shown(phrase: str) -> str:
+def _format_phrase(phrase: str) -> str:
     return " ".join(re.sub(r"\b(?:the|next|this|coming|of)\b(?! day)", "", phrase).split())
 
 
@@ -126,8 +126,8 @@ LANGUAGE: Final = ExpiryLanguage(
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\band\b(?! \w*[^\Ws] \0)|\b(?:while|although)\b|&"),
     verb=_VERB,
-    in_past=_in_past,
-    shown=_shown,
+    is_in_past=_is_in_past,
+    format_phrase=_format_phrase,
     ahead="in",
     next=re.compile(r"\bnext\b"),
     units={

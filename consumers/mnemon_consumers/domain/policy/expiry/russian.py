@@ -135,11 +135,11 @@ _VERB: Final = re.compile(
 """A verb of a clause, by its ending. Verbs in the past are left out: before an end, they make it doubtful."""
 
 
-def _in_past(text: str) -> bool:
+def _is_in_past(text: str) -> bool:
     return any(not _NO_PAST.fullmatch(match[0]) for match in _PAST.finditer(text))
 
 
-def _shown(phrase: str) -> str:
+def _format_phrase(phrase: str) -> str:
     shown = re.sub(rf"\b(?:{_NEXT}|{_THIS})\b|-?(?:го|ое)\b|\bчисла\b|\b(?:года|г\b\.?)", "", phrase).strip()
     if shown == "завтрашнего дня":
         return "завтра"
@@ -164,8 +164,8 @@ LANGUAGE: Final = ExpiryLanguage(
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\bи\b(?! \w*[^\Wтюуя] \0)|\b(?:а|но)\b| [—–] "),
     verb=_VERB,
-    in_past=_in_past,
-    shown=_shown,
+    is_in_past=_is_in_past,
+    format_phrase=_format_phrase,
     ahead="через",
     next=re.compile(rf"\b(?:{_NEXT})\b"),
     units={

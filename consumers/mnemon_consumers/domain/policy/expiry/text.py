@@ -36,7 +36,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
 _YEAR: Final = re.compile(r"20\d\d")
 
 
-class _End(NamedTuple):
+class _NamedEnd(NamedTuple):
     """The words that name an end: the language, the group of its pattern that matched, and the phrase."""
 
     language: ExpiryLanguage
@@ -77,7 +77,7 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _find_ends(text: str) -> tuple[_End, ...]:
+def _find_ends(text: str) -> tuple[_NamedEnd, ...]:
     unquoted = _QUOTED.sub("…", text)
     if any(not _SENTENCE_END.search(title[0]) for title in _TITLE.finditer(unquoted)):
         return ()
@@ -87,15 +87,17 @@ def _find_ends(text: str) -> tuple[_End, ...]:
     return next((ends for language in _LANGUAGES if (ends := tuple(_find_ends_in(plain, language)))), ())
 
 
-def _find_ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
+def _find_ends_in(text: str, language: ExpiryLanguage) -> Iterator[_NamedEnd]:
     matches = list(language.end.finditer(text))
-    if not matches or language.doubt.search(text) or language.in_past(text[: matches[-1].start()]):
+    if not matches or language.doubt.search(text) or language.is_in_past(text[: matches[-1].start()]):
         return
     # "Until Friday, or until she is well": one of the ends has no date.
     marked = sum(language.mark.search(match[0]) is not None for match in matches)
     if len(language.mark.findall(text)) > marked:
         return
-    if any(text.startswith("'s", match.end()) for match in matches) or _has_more(text, matches, language):
+    if any(text.startswith("'s", match.end()) for match in matches) or _has_other_statement(
+        text, matches, language
+    ):
         return
     for match in matches:
         group = match.lastgroup
@@ -103,10 +105,10 @@ def _find_ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
         needs, forbids = language.needs.get(group), language.forbids.get(group)
         rest = text[: match.start()] + text[match.end() :]
         if (needs is None or needs.search(rest)) and not (forbids and forbids.search(rest)):
-            yield _End(language, group, match[group])
+            yield _NamedEnd(language, group, match[group])
 
 
-def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
+def _has_other_statement(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
     """Return whether another clause has a statement of its own, as in "is away until Friday, loves sushi"."""
     # The comma in "14 May, 2027" separates no clauses.
     plain = text
@@ -120,17 +122,19 @@ def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLangu
     return any(language.verb.search(clause) for clause in clauses if "\0" not in clause)
 
 
-def _find_next_day(end: _End, day: date) -> date | None:
+def _find_next_day(end: _NamedEnd, day: date) -> date | None:
     """Return the day after the last day of an end; None if the phrase is not a clear date."""
     language, group, phrase = end
     if group.startswith("period"):
-        return _add_period(language, phrase, day)
+        return _find_day_after_period(language, phrase, day)
     if group.startswith("duration"):
-        parsed = _parse(language.code, f"{language.ahead} {language.shown(phrase)}", day, "current")
+        parsed = _parse_date(
+            language.code, f"{language.ahead} {language.format_phrase(phrase)}", day, "current"
+        )
         return parsed[0] + timedelta(days=1) if parsed else None
-    shown = language.shown(phrase)
+    formatted = language.format_phrase(phrase)
     is_next = language.next.search(phrase) is not None
-    parsed = _parse(language.code, shown, day, "first")
+    parsed = _parse_date(language.code, formatted, day, "first")
     if parsed is None:
         return None
     first, unit = parsed
@@ -139,17 +143,18 @@ def _find_next_day(end: _End, day: date) -> date | None:
     if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
         # On a Monday, "next Friday" is in the next week; the earlier day would be "this Friday".
         first += timedelta(weeks=1)
-    return _after(first, unit)
+    return _find_day_after(first, unit)
 
 
-def _add_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
+def _find_day_after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
     """Return the day after the current day, week, month or year, or after the next period."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
-    first = _after(day, unit)
-    return _after(first, unit) if language.next.search(phrase) else first
+    first = _find_day_after(day, unit)
+    return _find_day_after(first, unit) if language.next.search(phrase) else first
 
 
-def _after(day: date, unit: str) -> date:
+def _find_day_after(day: date, unit: str) -> date:
+    """Return the first day after the day, week, month or year that contains a day."""
     match unit:
         case "week":
             return day + timedelta(days=7 - day.weekday())
@@ -162,7 +167,7 @@ def _after(day: date, unit: str) -> date:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _parse(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
+def _parse_date(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
     """Return a day of the date that a phrase names, and the unit of this date; None if it is not a date.
 
     The unit is `day`, `week`, `month` or `year`. The day of a longer unit is any day within it.

@@ -19,8 +19,8 @@ class ExpiryLanguage(NamedTuple):
         doubt: words that make the end doubtful, anywhere in the text.
         clause: separators of clauses in a sentence in which NUL replaces the end.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
-        in_past: function that returns whether the words before the end are about the past.
-        shown: function that returns a phrase in the form that dateparser reads.
+        is_in_past: function that returns whether the words before the end are about the past.
+        format_phrase: function that returns a phrase in the form that dateparser reads.
         ahead: the word that turns a duration into a date.
         next: a word that means the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.
@@ -34,8 +34,8 @@ class ExpiryLanguage(NamedTuple):
     doubt: re.Pattern[str]
     clause: re.Pattern[str]
     verb: re.Pattern[str]
-    in_past: Callable[[str], bool]
-    shown: Callable[[str], str]
+    is_in_past: Callable[[str], bool]
+    format_phrase: Callable[[str], str]
     ahead: str
     next: re.Pattern[str]
     units: Mapping[str, re.Pattern[str]]

@@ -1,18 +1,18 @@
-"""Detection of secrets in a text, of each sort that the policy refuses, in each reading of the text."""
+"""Detection of secrets in a text, of each kind that the policy refuses, in each reading of the text."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from mnemon_consumers.domain.policy.secrets.disguises import list_readings
 from mnemon_consumers.domain.policy.secrets.kinds.access import says_access
-from mnemon_consumers.domain.policy.secrets.kinds.accounts import find_account
-from mnemon_consumers.domain.policy.secrets.kinds.cards import find_card
+from mnemon_consumers.domain.policy.secrets.kinds.accounts import contains_account
+from mnemon_consumers.domain.policy.secrets.kinds.cards import contains_card
 from mnemon_consumers.domain.policy.secrets.kinds.codes import says_code
 from mnemon_consumers.domain.policy.secrets.kinds.documents import find_document
 from mnemon_consumers.domain.policy.secrets.kinds.keys import find_key
 from mnemon_consumers.domain.policy.secrets.kinds.passwords import says_password
 from mnemon_consumers.domain.policy.secrets.kinds.security_questions import says_answer
-from mnemon_consumers.domain.policy.secrets.kinds.seed_phrases import find_seed_phrase
+from mnemon_consumers.domain.policy.secrets.kinds.seed_phrases import contains_seed_phrase
 from mnemon_consumers.domain.policy.secrets.values import DIGIT
 from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.settings.groups import Policy
@@ -29,17 +29,19 @@ ACCOUNT_DIGITS: Final = 6
 is `CARD_DIGITS`, which a card's expiry date with its code has."""
 
 PIECE: Final = 1_000
+"""Maximum number of characters of a piece: longer texts are examined in pieces."""
+
 OVERLAP: Final = 300
 """Number of characters that a piece to examine shares with the next piece, so that any statement up to this
 length is whole in one of them."""
 
 
 def find_secret(text: str, policy: Policy) -> str | None:
-    """Return the sort of secret that a text holds, such as "a private key"; never the secret itself.
+    """Return the kind of secret that a text holds, such as "a private key"; never the secret itself.
 
     Args:
         text: text on one line or several; its first 10,000 characters are examined.
-        policy: the sorts of secrets to look for.
+        policy: the kinds of secrets to look for.
 
     Returns:
         None if the text holds no secret, or the policy refuses no secrets.
@@ -66,12 +68,12 @@ def _find_in_piece(text: str, policy: Policy) -> str | None:
         return "a password"
     if says_answer(text):
         return "the answer to a security question"
-    if find_seed_phrase(text):
+    if contains_seed_phrase(text):
         return "a seed phrase"
     digits = sum(map(str.isdigit, text)) if DIGIT.search(text) else 0
-    if digits >= CARD_DIGITS and find_card(text):
+    if digits >= CARD_DIGITS and contains_card(text):
         return "a card number"
-    if digits >= ACCOUNT_DIGITS and policy.refuse_bank_accounts and find_account(text):
+    if digits >= ACCOUNT_DIGITS and policy.refuse_bank_accounts and contains_account(text):
         return "a bank account's number"
     if digits >= FEWEST_DIGITS and policy.refuse_documents and (what := find_document(text)) is not None:
         return what

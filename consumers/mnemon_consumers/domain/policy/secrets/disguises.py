@@ -94,15 +94,17 @@ def _unify_script(text: str) -> list[str]:
         return []
     to_latin, to_cyrillic = _load_tables()
 
-    def latin(word: re.Match[str]) -> str:
+    def write_in_latin(word: re.Match[str]) -> str:
         has_both = _LATIN.search(word[0]) and _LOOKALIKE.search(word[0])
         return word[0].translate(to_latin) if has_both else word[0]
 
-    def cyrillic(word: re.Match[str]) -> str:
+    def write_in_cyrillic(word: re.Match[str]) -> str:
         has_both = _CYRILLIC.search(word[0]) and not _CYRILLIC.fullmatch(word[0])
         return word[0].translate(to_cyrillic) if has_both else word[0]
 
-    return [each for each in (_WORD.sub(latin, text), _WORD.sub(cyrillic, text)) if each != text]
+    return [
+        each for each in (_WORD.sub(write_in_latin, text), _WORD.sub(write_in_cyrillic, text)) if each != text
+    ]
 
 
 @cache
@@ -129,8 +131,8 @@ def _load_tables() -> tuple[dict[int, str], dict[int, str]]:
 def _join_letters(text: str) -> str:
     """Return the text with "p a s s w o r d" as one word, separated from other spelled-out words."""
 
-    def join(letters: re.Match[str]) -> str:
+    def join_word(letters: re.Match[str]) -> str:
         separator = letters[1]
         return _JOINED_NOUN.sub(r" \1 \2 ", letters[0].replace(separator, ""))
 
-    return _SPACED_OUT.sub(join, text)
+    return _SPACED_OUT.sub(join_word, text)

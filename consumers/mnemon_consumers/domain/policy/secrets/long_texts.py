@@ -15,7 +15,7 @@ _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
 
 def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
-    """Return the sort of secret that a text, or one of its JSON strings, holds.
+    """Return the kind of secret that a text, or one of its JSON strings, holds.
 
     Return None without a secret, or if the policy refuses no secrets. The first `LONGEST` characters of the
     text are examined. Each JSON string is examined separately too, because the quotation marks and keys
@@ -28,9 +28,9 @@ def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
 
 
 def _split_parts(text: str) -> Iterator[str]:
-    readable = _ESCAPED.sub(_unescape, text)
+    readable = _ESCAPED.sub(_unescape_character, text)
     for literal in _LITERAL.finditer(text):
-        yield _ESCAPED.sub(_unescape, literal[1])
+        yield _ESCAPED.sub(_unescape_character, literal[1])
     for start in range(0, max(len(readable), 1), READABLE - OVERLAP):
         yield readable[start : start + READABLE]
     if "\n" in readable:
@@ -38,7 +38,7 @@ def _split_parts(text: str) -> Iterator[str]:
         yield from readable.splitlines()
 
 
-def _unescape(escaped: re.Match[str]) -> str:
+def _unescape_character(escaped: re.Match[str]) -> str:
     if escaped[1]:
         return chr(int(escaped[1], 16))
     return {"n": "\n", "r": "\n", "t": " "}.get(escaped[2], escaped[2])

@@ -72,7 +72,7 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     if words[0].isascii():
         return words[0].lower() not in SERVICES
     if follows_colon:
-        known = [word for word in words[:2] if _analyzer().word_is_known(word.lower())]
+        known = [word for word in words[:2] if _load_analyzer().word_is_known(word.lower())]
         return not any(_is_describing(word) for word in known) and not _is_pronoun(words[0])
     if any(_is_describing(word) or _is_adjective(word) or _is_pronoun(word) for word in words):
         return False
@@ -112,7 +112,7 @@ def is_bare_value(gap_and_value: str) -> bool:
                 value.append(word)
         elif is_object:
             # The object of a preposition; its adjectives come before it.
-            is_object = _is_adjective(word) or "Apro" in _best(word)
+            is_object = _is_adjective(word) or "Apro" in _find_best_tag(word)
         elif lower in _SUBJECTS or _is_pronoun(word):
             return False
         elif _is_adjective(word) and not value and (not _is_unknown(word) or _ADJECTIVE_ENDING.search(lower)):
@@ -147,25 +147,25 @@ def is_value_like(word: str) -> bool:
 
 
 def _is_describing(word: str) -> bool:
-    if word.isascii() or word.lower() in _NOW or _best(word).POS not in _DESCRIBING:
+    if word.isascii() or word.lower() in _NOW or _find_best_tag(word).POS not in _DESCRIBING:
         return False
-    return _analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
+    return _load_analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
 
 
 def _is_adjective(word: str) -> bool:
     return not word.isascii() and (
-        sum(score for tag, score in _tags(word.lower()) if tag.POS in ("ADJF", "PRTF")) > 0.4
+        sum(score for tag, score in _list_tags(word.lower()) if tag.POS in ("ADJF", "PRTF")) > 0.4
     )
 
 
 def _is_pronoun(word: str) -> bool:
-    return not word.isascii() and (_best(word).POS == "NPRO" or "Apro" in _best(word))
+    return not word.isascii() and (_find_best_tag(word).POS == "NPRO" or "Apro" in _find_best_tag(word))
 
 
 def _is_nominative(word: str) -> bool:
     if word.isascii():
         return True
-    tags = _tags(word.lower())
+    tags = _list_tags(word.lower())
     return any(tag.POS == "NOUN" and tag.case in ("nomn", "accs") for tag, _ in tags) or tags[0][0].POS in (
         None,
         "NUMR",
@@ -175,7 +175,7 @@ def _is_nominative(word: str) -> bool:
 
 def _is_genitive(word: str) -> bool:
     """Return whether a noun is more likely in an oblique case than in the nominative, and so not a value."""
-    tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
+    tags = [(tag, score) for tag, score in _list_tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")
     )
@@ -185,20 +185,20 @@ def _is_genitive(word: str) -> bool:
 
 def _is_unknown(word: str) -> bool:
     """Return whether a word is in lower case and in no dictionary: made up, or several words run together."""
-    return word.islower() and not _analyzer().word_is_known(word)
+    return word.islower() and not _load_analyzer().word_is_known(word)
 
 
-def _best(word: str) -> Any:
-    return _tags(word.lower())[0][0]
+def _find_best_tag(word: str) -> Any:
+    return _list_tags(word.lower())[0][0]
 
 
 @lru_cache(maxsize=20_000)
-def _tags(lower: str) -> tuple[tuple[Any, float], ...]:
-    return tuple((parse.tag, parse.score) for parse in _analyzer().parse(lower))
+def _list_tags(lower: str) -> tuple[tuple[Any, float], ...]:
+    return tuple((parse.tag, parse.score) for parse in _load_analyzer().parse(lower))
 
 
 @cache
-def _analyzer() -> "MorphAnalyzer":
+def _load_analyzer() -> "MorphAnalyzer":
     # Loading the dictionary takes 0.2 s, so only a text that names a credential in Russian loads it.
     from pymorphy3 import MorphAnalyzer
 

@@ -8,10 +8,10 @@ from mnemon_consumers.domain.policy.secrets.values import (
     SERVICES,
     UNIT,
     find_first_token,
+    find_quoted_value,
     is_ordinary,
     is_placeholder,
     is_strong,
-    quoted_value,
     trim_word,
 )
 from mnemon_consumers.domain.policy.wording import compile_pattern
@@ -42,7 +42,7 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
         text = text[filler.end() :]
     if is_placeholder(text) or not text:
         return False
-    quoted = quoted_value(text)
+    quoted = find_quoted_value(text)
     if quoted is not None:
         return not all(english.is_description(word) for word in quoted.split())
     token = find_first_token(text)
@@ -61,7 +61,10 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
 
 def is_certain_value(text: str) -> bool:
-    """Return whether a text has an unmistakable value: after a sign or in quotes, else as its first token."""
+    """Return whether a text has an unmistakable value.
+
+    The value follows punctuation such as a colon, or is quoted; without these, it is the first token.
+    """
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:
         return is_strong(find_first_token(text)) and not UNIT.match(
@@ -73,7 +76,7 @@ def is_certain_value(text: str) -> bool:
 def is_named_value(value: str) -> bool:
     """Return whether the words after "changed the password to" or "stores it as" are a value."""
     token = find_first_token(value)
-    if is_strong(token) or quoted_value(value):
+    if is_strong(token) or find_quoted_value(value):
         return not UNIT.match(value[len(token) :])
     bare = trim_word(token)
     if bare.isdigit():
@@ -86,7 +89,7 @@ def is_named_value(value: str) -> bool:
 def is_used_value(value: str) -> bool:
     """Return whether words used "as the password" are a value, rather than a thing such as a birthday."""
     tokens = value.split()
-    if any(map(is_strong, tokens)) or quoted_value(value):
+    if any(map(is_strong, tokens)) or find_quoted_value(value):
         return True
     if len(tokens) != 1:
         return False

@@ -58,7 +58,6 @@ _ORDINARY: Final = compile_pattern(
 )
 _TOKEN: Final = re.compile(r"\S+")
 _SYMBOL: Final = re.compile(r"[!@#$%^&*+=~_|\\<>?]")
-_INNER: Final = re.compile(r"[^\W_][-./,:;'][^\W_]")
 _DIGIT_WORDS: Final = (
     "zero oh one two three four five six seven eight nine ноль один одна два две три четыре пять шесть семь "
     "восемь девять double дважды"
@@ -133,19 +132,19 @@ _START: Final = 4
 """Number of letters at the beginning of a word that select the rules to run."""
 
 
-def starts(lines: str) -> frozenset[str]:
-    """Split words that are written over several lines into a set of their first four letters."""
+def list_beginnings(lines: str) -> frozenset[str]:
+    """Return the first four letters of each word in a text of several lines."""
     return frozenset(word[:_START] for word in lines.split())
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _words(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _word_starts(text: str) -> frozenset[str]:
-    return frozenset([word[:_START] for word in _words(text)])
+def _list_word_starts(text: str) -> frozenset[str]:
+    return frozenset([word[:_START] for word in _list_words(text)])
 
 
 def has_word(text: str, beginnings: frozenset[str]) -> bool:
@@ -153,14 +152,15 @@ def has_word(text: str, beginnings: frozenset[str]) -> bool:
 
     Args:
         text: the text.
-        beginnings: the first four letters of each word, see `starts`. A shorter word has to match as a whole.
+        beginnings: the first four letters of each word, see `list_beginnings`. A
+            shorter word has to match as a whole.
     """
-    return not beginnings.isdisjoint(_word_starts(text))
+    return not beginnings.isdisjoint(_list_word_starts(text))
 
 
 def has_number_word(text: str) -> bool:
     """Return whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
-    return not _NUMBER_WORDS.isdisjoint(_words(text))
+    return not _NUMBER_WORDS.isdisjoint(_list_words(text))
 
 
 def trim_word(token: str) -> str:
@@ -208,7 +208,7 @@ def _is_signed_word(token: str) -> bool:
     ) is not None and not token.endswith("!!")
 
 
-def quoted_value(text: str) -> str | None:
+def find_quoted_value(text: str) -> str | None:
     """Return the quotation, of 2 to 60 characters, at the beginning of a text; None without one."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

@@ -18,13 +18,13 @@ from nicknames import name_triplets
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from mnemon_consumers.domain.alignment.morphology import (
-    grammemes,
+    fold_characters,
     is_cyrillic,
     is_known_word,
     is_proper_name,
-    lemmas,
-    name_lemmas,
-    normalize,
+    list_grammemes,
+    list_lemmas,
+    list_name_lemmas,
 )
 from mnemon_infra.models.bm25 import UNSPACED
 
@@ -233,7 +233,7 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
         for name in index.find(word):
             words.setdefault(name, set()).update(word.texts)
     if index.unspaced and not query.isascii():
-        normalized = normalize(query)
+        normalized = fold_characters(query)
         for text in index.unspaced:
             if text in normalized:
                 for name in index.texts[text]:
@@ -271,7 +271,7 @@ def is_given_name(word: str) -> bool:
     """
     given = _load_given_names()
     if is_cyrillic(word):
-        return "Name" in grammemes(word) or not given.russian.isdisjoint(name_lemmas(word) | {word})
+        return "Name" in list_grammemes(word) or not given.russian.isdisjoint(list_name_lemmas(word) | {word})
     if word in given.words:
         return word in given.names_foremost
     return word in given.spellings or spell_by_sound(word) in given.transliterations
@@ -280,7 +280,7 @@ def is_given_name(word: str) -> bool:
 @lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[NameWord, ...]:
     """Return the words of a name without titles, particles and initials; all words if none is left."""
-    words = [_fold_word(each) for each in _WORD.findall(normalize(name[:LONGEST_NAME]))]
+    words = [_fold_word(each) for each in _WORD.findall(fold_characters(name[:LONGEST_NAME]))]
     particles = _load_given_names().particles
     telling = [each for each in words if (len(each) > 1 or each.isdigit()) and each not in particles]
     return tuple(NameWord(each, spell_by_sound(each)) for each in telling or words)
@@ -302,7 +302,7 @@ def _fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _read_query(query: str) -> tuple[PossibleName, ...]:
-    return tuple(_read_words(normalize(query)))
+    return tuple(_read_words(fold_characters(query)))
 
 
 def _read_words(query: str) -> Iterator[PossibleName]:
@@ -323,7 +323,7 @@ def _read_words(query: str) -> Iterator[PossibleName]:
             continue
         found.add(key)
         if _names_only_itself(word, is_sure):
-            yield PossibleName(lemmas(word) | {word})
+            yield PossibleName(list_lemmas(word) | {word})
         else:
             yield _read_word(word, is_sure)
 
@@ -344,7 +344,12 @@ def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) 
 
 def _is_ordinary(word: str) -> bool:
     """Return whether a Russian word may be a name by the dictionary, but is more likely another word."""
-    return is_cyrillic(word) and not is_proper_name(word) and is_known_word(word) and bool(name_lemmas(word))
+    return (
+        is_cyrillic(word)
+        and not is_proper_name(word)
+        and is_known_word(word)
+        and bool(list_name_lemmas(word))
+    )
 
 
 def _names_only_itself(word: str, is_sure: bool) -> bool:
@@ -353,12 +358,12 @@ def _names_only_itself(word: str, is_sure: bool) -> bool:
     Many short words sound like a name: "week" like Vic, "see" like Si.
     """
     given = _load_given_names()
-    if not given.sound_alikes.isdisjoint(lemmas(word) | {word}):
+    if not given.sound_alikes.isdisjoint(list_lemmas(word) | {word}):
         return True
     if is_sure:
         return False
     if is_cyrillic(word):
-        return is_known_word(word) and not name_lemmas(word)
+        return is_known_word(word) and not list_name_lemmas(word)
     owner = word.removesuffix("s")
     return (
         word not in given.spellings
@@ -374,9 +379,9 @@ def _is_time(query: str, word: re.Match[str]) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _read_word(word: str, is_sure: bool) -> PossibleName:
-    texts = frozenset((word,)) | name_lemmas(word)
+    texts = frozenset((word,)) | list_name_lemmas(word)
     sounds = frozenset(map(spell_by_sound, texts))
-    oblique = frozenset(map(spell_by_sound, lemmas(word)))
+    oblique = frozenset(map(spell_by_sound, list_lemmas(word)))
     relatives = _load_given_names().relatives
     return PossibleName(
         texts,
@@ -391,13 +396,13 @@ def _list_owners(word: str) -> Iterator[str]:
     """Yield the names of which a word may be the possessive: "Сашина", and "Sashas" without an apostrophe."""
     if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_OWNER:
         yield word[:-1]
-    if is_cyrillic(word) and word not in name_lemmas(word) and (found := _POSSESSIVE.fullmatch(word)):
+    if is_cyrillic(word) and word not in list_name_lemmas(word) and (found := _POSSESSIVE.fullmatch(word)):
         yield from (found[1] + ending for ending in "ая")
 
 
 @lru_cache(maxsize=10_000)
 def _is_same_word(one: str, other: str) -> bool:
-    a, b = (frozenset((word,)) | name_lemmas(word) for word in (one, other))
+    a, b = (frozenset((word,)) | list_name_lemmas(word) for word in (one, other))
     if not a.isdisjoint(b):
         return True
     relatives = _load_given_names().relatives

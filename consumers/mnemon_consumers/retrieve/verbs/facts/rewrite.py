@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_until
+from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry
 from mnemon_consumers.domain.policy.expiry.text import find_expiry
-from mnemon_consumers.domain.policy.wording import join_lines, split_words
+from mnemon_consumers.domain.policy.wording import join_lines, join_words
 from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact
@@ -19,7 +19,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
 
     The date of the request takes precedence. Without one, in the tier `working`, new words that name an end,
     such as "until Friday", replace the former date. Other words or another tier may also drop or set the
-    date, see `compute_rewritten_until`. New words drop the names, which a model extracted from the former
+    date, see `compute_rewritten_expiry`. New words drop the names, which a model extracted from the former
     words.
 
     Raises:
@@ -38,7 +38,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
     text, tier = wanted.get("text", former.text), request.tier or former.tier
     end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
     kept = {
-        "expires_at": compute_rewritten_until(former, text, end, tier, at, settings.limits),
+        "expires_at": compute_rewritten_expiry(former, text, end, tier, at, settings.limits),
         "names": former.names if text == former.text else (),
     }
     return Fact.create_strict(**former.model_dump() | kept | wanted)
@@ -51,9 +51,9 @@ def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits
     """
     others = list(others)
     if fact.text != former.text:
-        said = split_words(fact.text)
+        said = join_words(fact.text)
         for other in others:
-            if split_words(other.text) == said:
+            if join_words(other.text) == said:
                 return f"text: {other.id} says the same; forget one of the two facts, or give another text"
     if fact.tier != former.tier and fact.tier != "archive":
         limit = limits.profile if fact.tier == "profile" else limits.working

@@ -18,7 +18,7 @@ from mnemon_consumers.domain.policy.secrets.values import (
     has_word,
     is_placeholder,
     is_strong,
-    starts,
+    list_beginnings,
     trim_word,
 )
 from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
@@ -256,7 +256,7 @@ _MONEY: Final = re.compile(
 )
 
 
-_LOCKED: Final = starts(
+_LOCKED: Final = list_beginnings(
     """door gate garage safe vault alarm lock padlock suitcase keypad key keybox barrier intercom shed
     cellar bike gym studio office building lobby laptop computer pc mac macbook phone iphone tablet
     ipad kindle console tv printer copier terminal till car cars scooter drawer cabinet mailbox
@@ -268,7 +268,7 @@ _LOCKED: Final = starts(
 )
 """Beginnings of words. The rules about numeric codes run only on a text that has one of them."""
 
-_ENTERED_AT: Final = starts(
+_ENTERED_AT: Final = list_beginnings(
     """log logs login logged sign get gets got getting unlock lock portal mailbox inbox admin wifi wi
     wlan vpn nas router hotspot network let lets letting join connect shared account site websites
     machines devices computers netflix spotify gmail facebook instagram icloud steam discord amazon
@@ -279,7 +279,7 @@ _ENTERED_AT: Final = starts(
 )
 """Beginnings of words. The rules about words and tokens as passwords run only on a text with one of them."""
 
-_DRAWN: Final = starts("pattern gesture drawing word phrase графич слов фраз")
+_DRAWN: Final = list_beginnings("pattern gesture drawing word phrase графич слов фраз")
 """Beginnings of words. The rules about patterns and words that unlock a thing run only on a text with one of
 them."""
 
@@ -287,23 +287,25 @@ them."""
 def says_access(text: str) -> bool:
     """Return whether a text gives a credential or a code by the action that uses it."""
     if has_word(text, _DRAWN) and (
-        _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text))
+        _SHAPE.search(text) or any(_is_secret_word(found["value"]) for found in _BY_WORD.finditer(text))
     ):
         return True
     is_number = DIGIT.search(text) is not None or has_number_word(text)
-    if is_number and has_word(text, _LOCKED) and _opens_by_code(text):
+    if is_number and has_word(text, _LOCKED) and _says_opening_code(text):
         return True
     if not has_word(text, _ENTERED_AT) or not (is_number or _EVIDENCE.search(text)):
         return False
-    return any(_gets_in(sentence) for sentence in _SENTENCE_END.split(text))
+    return any(_says_sign_in(sentence) for sentence in _SENTENCE_END.split(text))
 
 
-def _is_word(value: str) -> bool:
+def _is_secret_word(value: str) -> bool:
+    """Return whether a word that unlocks a thing is a value, and does not only describe a credential."""
     bare = trim_word(value)
     return len(bare) >= 3 and not english.is_description(bare) and bare.lower() not in _NOT_TYPED
 
 
-def _gets_in(sentence: str) -> bool:
+def _says_sign_in(sentence: str) -> bool:
+    """Return whether a sentence gives a credential with which a person signs in or enters a network."""
     is_sign_in = _SIGN_IN.search(sentence) is not None
     if not is_sign_in and not _SERVICE.search(sentence):
         return False
@@ -324,10 +326,10 @@ def _gets_in(sentence: str) -> bool:
         and not _TECHNICAL.fullmatch(trim_word(found["value"]))
         and not _NETWORK_NAME.search(found.groupdict().get("gap") or "")
         for found in given
-    ) or (is_sign_in and any(_stands_alone(sentence, token) for token in _STANDING.finditer(sentence)))
+    ) or (is_sign_in and any(_may_be_password(sentence, token) for token in _STANDING.finditer(sentence)))
 
 
-def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
+def _may_be_password(sentence: str, token: re.Match[str]) -> bool:
     """Return whether a word with digits may be a password: nothing makes it a name or an amount."""
     if _NAMED_IN_SENTENCE.search(sentence) or not is_strong(token[0]):
         return False
@@ -356,7 +358,7 @@ def _is_credential(value: str) -> bool:
     return not re.search(r"^\W*\d+-|^\d+[^\W\d_]{1,5}$", token) and not UNIT.match(value[len(token) :])
 
 
-def _is_opened(match: re.Match[str]) -> bool:
+def _is_opening_number(match: re.Match[str]) -> bool:
     """Return whether the number that opens a thing is neither a quantity nor a year."""
     place = next(name for name, value in match.groupdict().items() if value is not None)
     rest = match.string[match.end(place) :]
@@ -368,15 +370,16 @@ def _is_opened(match: re.Match[str]) -> bool:
     )
 
 
-def _opens_by_code(text: str) -> bool:
+def _says_opening_code(text: str) -> bool:
+    """Return whether a text gives a number that opens a thing, such as a door or a safe."""
     if any(rule.search(text) for rule in (_TURNS, _PRESSED, _DIRECT)):
         return True
     if (turned := _TURNED.search(text)) and _A_THING.search(text) and not UNIT.match(text[turned.end() :]):
         return True
-    if any(_is_opened(found) for found in _OPENED.finditer(text)):
+    if any(_is_opening_number(found) for found in _OPENED.finditer(text)):
         return True
     for found in _GROUPS.finditer(text):
         is_date = _DATE.fullmatch(found["value"]) and (found["said"] or "").lower() not in _UNLOCKING
         if not is_date and not UNIT.match(text[found.end() :]):
             return True
-    return any(_is_opened(found) for found in _ENTERED.finditer(text))
+    return any(_is_opening_number(found) for found in _ENTERED.finditer(text))

@@ -26,7 +26,7 @@ _NOT_A_BANK: Final = compile_pattern(
 )
 
 
-def find_account(text: str) -> bool:
+def contains_account(text: str) -> bool:
     """Return whether a text holds the number of a bank account."""
     if any(_is_iban(found[0]) for found in _IBAN.finditer(text)) or _NAMED_IBAN.search(text):
         return True

@@ -34,7 +34,7 @@ _EXPIRY_AND_CODE: Final = compile_pattern(
 )
 
 
-def find_card(text: str) -> bool:
+def contains_card(text: str) -> bool:
     """Return whether a text holds a card number, valid or only called so, or an expiry date with a code."""
     if any(_find_card_numbers(text)) or _EXPIRY_AND_CODE.search(text):
         return True

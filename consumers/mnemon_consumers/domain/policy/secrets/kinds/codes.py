@@ -13,7 +13,7 @@ from mnemon_consumers.domain.policy.secrets.values import (
     has_word,
     is_ordinary,
     is_placeholder,
-    starts,
+    list_beginnings,
 )
 from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
 
@@ -287,7 +287,7 @@ _YOURS: Final = compile_pattern(
 )
 """A code in the wording of the message that brings it: "Your Uber code is 4471"."""
 
-_MENTIONED: Final = starts(
+_MENTIONED: Final = list_beginnings(
     """code pass pin pins pinc puk cvv cvc cvn otp otps totp combo combination authentic authy domofon
     security digits open unlock disarm lock goes turns turn turned number let lets letting enter punch
     type typing typ press listens responds text sms message call email mail dial tap taps tapping key
@@ -320,7 +320,7 @@ def says_code(text: str) -> bool:
         named = noun[0].rpartition(" ")[0]
         if _HARMLESS.search(named or text[max(0, noun.start() - 30) : noun.start()]):
             continue
-        if _is_given_after(text, noun) or _is_told_later(text[noun.end() : noun.end() + 160]):
+        if _is_given_after(text, noun) or _is_given_later(text[noun.end() : noun.end() + 160]):
             return True
     if any(not _HARMLESS.search(found["of"] or "") for found in _YOURS.finditer(text)):
         return True
@@ -333,7 +333,7 @@ def says_code(text: str) -> bool:
     if any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _has_code_in_action(text):
         return True
     return any(
-        _is_told(found)
+        _is_in_code_position(found)
         and _speaks_of_access(
             text[max(0, found.start() - _NEAR) : found.end() + _NEAR], is_aside=found["before"][0] == ","
         )
@@ -356,10 +356,11 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
     return not is_aside and _THING_CUE.search(text) is not None and _ACCESS_VERB.search(text) is not None
 
 
-def _is_told(match: re.Match[str]) -> bool:
-    """Return whether a number stands where a code would: after a sign, a phrase, or a word such as "with".
+def _is_in_code_position(match: re.Match[str]) -> bool:
+    """Return whether a number stands where a code would.
 
-    Quantities, dates, prices and most years do not count.
+    A code follows punctuation, "asks for", "listens for" or "waits for", or a word such as "with".
+    Quantities, dates, prices, most years, and numbers shortly after a word such as "order" do not count.
     """
     before, number, rest = match["before"].strip().lower(), match["number"], match.string[match.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
@@ -381,6 +382,7 @@ def _is_told(match: re.Match[str]) -> bool:
 
 
 def _is_given_after(text: str, noun: re.Match[str]) -> bool:
+    """Return whether a code follows a noun such as "PIN": "the PIN of the card is 3906"."""
     rest = text[noun.end() : noun.end() + 160]
     changed = re.match(
         r"(?P<gap>(?:\s+[^\s\d]+){0,6}?)\s+(?:to|на)\s+(?P<value>[#*]?\d[\d -]{2,10}\d)(?![\w.:/-]*\d)", rest
@@ -407,7 +409,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
     return _is_code(value, is_cvv=_CVV.fullmatch(noun[0]) is not None, has_sign=has_sign)
 
 
-def _is_told_later(rest: str) -> bool:
+def _is_given_later(rest: str) -> bool:
     """Return whether the text after a noun has its code later: "the PIN is the same on every card: 3906"."""
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
@@ -428,12 +430,14 @@ def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
 
 
 def _is_given_before(match: re.Match[str]) -> bool:
+    """Return whether a code precedes a noun such as "PIN": "3906 is the PIN"."""
     noun = match["noun"]
-    named = _NOUN.match(noun) or (re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _named_within(noun))
+    named = _NOUN.match(noun) or (re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _contains_code_noun(noun))
     return bool(named) and _is_code(match["value"], is_cvv=False, has_sign=True)
 
 
-def _named_within(noun: str) -> bool:
+def _contains_code_noun(noun: str) -> bool:
+    """Return whether a noun such as "PIN" begins within the first four words of a text."""
     head = " ".join(noun.split()[:4])
     found = _NOUN.search(f"{head} {' '.join(noun.split()[4:8])}")
     return found is not None and not _HARMLESS.search(noun[: found.start()]) and found.start() <= len(head)

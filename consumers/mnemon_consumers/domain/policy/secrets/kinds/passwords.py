@@ -17,11 +17,11 @@ from mnemon_consumers.domain.policy.secrets.values import (
     SERVICES,
     UNIT,
     find_first_token,
+    find_quoted_value,
     has_word,
     is_placeholder,
     is_strong,
-    quoted_value,
-    starts,
+    list_beginnings,
     trim_word,
 )
 from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
@@ -40,7 +40,7 @@ _RUSSIAN: Final = (
 _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
 
 
-_MENTIONED: Final = starts(
+_MENTIONED: Final = list_beginnings(
     """pass pwd psw pswd pw code codeword safeword secret magic security word words phrase key keys log
     logs login logged sign signs credentials creds account access admin curl
     пас пасс пароль мастерпароль кодовое секретное вопрос ключ слово логин учётка учетка доступ вход
@@ -237,13 +237,13 @@ def says_password(text: str) -> bool:
         if not any(within in lower for within in _WITHIN):
             return False
     return (
-        any(_says_after(text, noun) for noun in _NOUN.finditer(text))
-        or any(is_named_value(found["value"]) for found in _changes(text))
+        any(_gives_value_after(text, noun) for noun in _NOUN.finditer(text))
+        or any(is_named_value(found["value"]) for found in _find_changes(text))
         or any(is_used_value(found["value"]) for found in _USED_AS.finditer(text))
-        or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
+        or any(_is_value_before_noun(found) for found in _VALUE_IS.finditer(text))
         or any(_is_service_pass(found) for found in _SERVICE_PASS.finditer(text))
         or any(
-            is_strong(found["value"]) or quoted_value(found["value"])
+            is_strong(found["value"]) or find_quoted_value(found["value"])
             for rule in (_NETWORK_KEY, _BACKUP_KEY)
             for found in rule.finditer(text)
         )
@@ -253,7 +253,8 @@ def says_password(text: str) -> bool:
     )
 
 
-def _says_after(text: str, noun: re.Match[str]) -> bool:
+def _gives_value_after(text: str, noun: re.Match[str]) -> bool:
+    """Return whether a text gives a password after a noun such as "password"."""
     rest = text[noun.end() : noun.end() + 200]
     if _COMPOUND.match(rest) or _BEFORE_COMPOUND.search(text[max(0, noun.start() - 24) : noun.start()]):
         return False
@@ -299,7 +300,7 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
         _is_certain_token(sentence, token) for token in _TOKEN.finditer(sentence)
     ):
         return True
-    return _follows(text, noun, rest, is_russian=is_russian)
+    return _is_followed_by_value(text, noun, rest, is_russian=is_russian)
 
 
 def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
@@ -312,7 +313,7 @@ def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
     )
 
 
-def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
+def _is_followed_by_value(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
     """Return whether a value follows without a verb between: "password qwerty123", "её пароль солнышко"."""
     if asked := re.match(r"\s*\?\s*(\S+?)[.!]?$", rest):
         return is_strong(asked[1]) or english.is_plain_value(asked[1])
@@ -322,9 +323,9 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
     number = re.match(r"\s+(\d{4,12})(?![\w.:/-]*\d)", clause)
     if number and not UNIT.match(clause[number.end() :]):
         return True
-    if quoted_value(clause) and not _BLOCKING.search(rest[:30]):
+    if find_quoted_value(clause) and not _BLOCKING.search(rest[:30]):
         return not is_placeholder(clause.strip())
-    if not _BLOCKING.search(clause) and any(_strong_at_end(clause)):
+    if not _BLOCKING.search(clause) and any(_check_strong_tokens(clause)):
         return True
     if is_russian:
         nominative = noun["ru"].lower() in (
@@ -346,14 +347,14 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
             and english.is_plain_value(clause, follows_colon=True)
         )
     if len(clause.split()) == 1 and (
-        _BESIDE_LOGIN.search(text[: noun.start()]) or _is_listed(text[: noun.start()])
+        _BESIDE_LOGIN.search(text[: noun.start()]) or _ends_with_service(text[: noun.start()])
     ):
         return english.is_plain_value(clause)
     named_account = _ACCOUNT.search(text[: noun.start()])
     return bool(named_account) and len(clause.split()) == 1 and english.is_plain_value(clause)
 
 
-def _strong_at_end(clause: str) -> Iterator[bool]:
+def _check_strong_tokens(clause: str) -> Iterator[bool]:
     """Yield, for each strong token, whether it may be the password.
 
     A token may be the password if it is the first or one of the last three words, follows no preposition or
@@ -375,7 +376,8 @@ _GOVERNING: Final = split_word_list(
 )
 
 
-def _changes(text: str) -> Iterator[re.Match[str]]:
+def _find_changes(text: str) -> Iterator[re.Match[str]]:
+    """Yield the places where a text says that a password was changed to a value."""
     for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN, _CHANGED_BEFORE_RUSSIAN):
         found = rule.search(text)
         if found and not _ASKING.search(text[: found.start()]):
@@ -398,7 +400,7 @@ def _is_hinted(value: str, *, is_russian: bool) -> bool:
     return is_russian and russian.is_plain_value(value)
 
 
-def _is_listed(before: str) -> bool:
+def _ends_with_service(before: str) -> bool:
     """Return whether a note has a service right before "password": "eBay password teapot"."""
     named = _LISTED.search(before)
     return named is not None and named["service"].lower() in SERVICES
@@ -409,10 +411,11 @@ def _is_service_pass(match: re.Match[str]) -> bool:
     return trim_word(value).lower() not in SERVICES and english.is_plain_value(value)
 
 
-def _is_value_of(match: re.Match[str]) -> bool:
+def _is_value_before_noun(match: re.Match[str]) -> bool:
+    """Return whether the words before a noun such as "password" are its value: "qwerty12 is my password"."""
     value = match["value"]
     bare = trim_word(value)
-    if quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
+    if find_quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
         return True
     if not match["owner"].strip() and not is_strong(value):
         return False

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mnemon_consumers.domain.policy.secrets.values import has_word, starts
+from mnemon_consumers.domain.policy.secrets.values import has_word, list_beginnings
 from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _NAME: Final = r"(?:[\"«“„'‘]\S|(?-i:[A-ZА-ЯЁ][^\W\d_]{2,}))"
@@ -73,7 +73,7 @@ _RECOVERED: Final = compile_pattern(
     [^.;!?]{{0,30}}?{_ANSWER}[^.;!?]{{0,30}}?\s{_RECOVERY}|
     [^.;!?]{{0,40}}?\b(?:bank|support|hotline|банк)\s(?:expects|wants|hears|жд[её]т|слышит)\s{_NAME})"""
 )
-_MENTIONED: Final = starts(
+_MENTIONED: Final = list_beginnings(
     """question answer maiden recover reset security expects verify вопрос девичья восстан сброс банк"""
 )
 """Beginnings of words. The rules about answers run only on a text that has one of them."""

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from mnemon_consumers.domain.policy.secrets import english, russian
-from mnemon_consumers.domain.policy.secrets.values import has_word, starts
+from mnemon_consumers.domain.policy.secrets.values import has_word, list_beginnings
 from mnemon_consumers.domain.policy.wording import compile_pattern
 
 SHORTEST: Final = 12
@@ -20,7 +20,9 @@ _NAMED: Final = compile_pattern(
     секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
     (?![^\W_])(?P<rest>.*)"""
 )
-_MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид мнемоника секретная фраза")
+_MENTIONED: Final = list_beginnings(
+    "seed recovery backup mnemonic secret wallet сид мнемоника секретная фраза"
+)
 """Beginnings of words that name a seed phrase."""
 
 _FEW: Final = 4
@@ -28,7 +30,7 @@ _PLAIN: Final = 6
 """Minimum number of words that make a seed phrase after its name, even if no BIP-39 list has them."""
 
 
-def find_seed_phrase(text: str) -> bool:
+def contains_seed_phrase(text: str) -> bool:
     """Return whether a text has a seed phrase: twelve words of one list in a row, or fewer after its name."""
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
