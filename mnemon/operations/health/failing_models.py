@@ -132,17 +132,19 @@ async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
     )
 
 
-def describe_problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
+def describe_problems(
+    failing: Iterable[FailingModelState], given_up: Iterable[GivenUpState]
+) -> Iterator[str]:
     """Yield a sentence for each failing model and each group of windows that were given up."""
     yield from (each.problem for each in failing)
-    yield from (each.problem for each in lost)
+    yield from (each.problem for each in given_up)
 
 
 def _is_named_by(settings: SettingsV1, failing: FailingModel) -> bool:
     named = {failing.model, failing.setting}
     return any(
-        of.enabled and of.provider == failing.provider and of.model in named
-        for of in (settings.extraction, settings.compaction)
+        each.enabled and each.provider == failing.provider and each.model in named
+        for each in (settings.extraction, settings.compaction)
     )
 
 

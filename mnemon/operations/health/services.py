@@ -20,8 +20,8 @@ class ServiceCounts(NamedTuple):
     errors: int = 0
     seconds: float = 0.0
 
-    def since(self, before: "ServiceCounts") -> "ServiceCounts":
-        """Return the difference to earlier counts.
+    def compute_increase(self, before: "ServiceCounts") -> "ServiceCounts":
+        """Return the difference from earlier counts; `processes` is the current number.
 
         If there are fewer requests than before, a process has restarted at 0: return the counts unchanged.
         """
