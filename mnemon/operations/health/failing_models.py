@@ -8,7 +8,7 @@ from typing import Final
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from mnemon.operations.health.services import request_all
+from mnemon.operations.health.services import request_replies
 from mnemon_consumers.model_reports import SUBJECT, parse_reports
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import DEAD
@@ -86,7 +86,7 @@ async def find_failing_models(
         default: the settings of all other tenants.
     """
     now = datetime.now(UTC)
-    failing = parse_reports(await request_all(connection, SUBJECT))
+    failing = parse_reports(await request_replies(connection, SUBJECT))
     found = []
     for each in failing:
         whose = tuple(tenant for tenant in sorted(tenants) if _is_named_by(settings_of(tenant), each))

@@ -150,7 +150,7 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
             case "derived":
                 is_same = _align_known(one, other, positions) == other
             case "spans":
-                is_same = _have_same_spans(one, other, positions)
+                is_same = _has_same_spans(one, other, positions)
             case _:
                 is_same = False
         if not is_same:
@@ -197,7 +197,7 @@ def _align_known(
     return found if copies == [each for each in found if positions.has_new(each)] else None
 
 
-def _have_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
+def _has_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
     """Return whether two multiranges cover the same events; ranges without an event do not count."""
     originals = [
         each for each in _parse_spans(one) if positions.count_old(each[0]) < positions.count_old(each[1])
