@@ -1,4 +1,7 @@
-"""Process of the admin page: `python -m mnemon.admin SOCKET`, started by `mnemon.admin.launcher`."""
+"""Process of the admin page: `python -m mnemon.admin SOCKET`, started by `mnemon.admin.launcher`.
+
+SOCKET is the file descriptor of a listening socket, which the process inherits.
+"""
 
 import asyncio
 import os
@@ -26,7 +29,7 @@ IDLE_SECONDS = 15 * 60.0
 
 
 class _ActivityTracker:
-    """An application that records the time of its last request."""
+    """ASGI middleware that records the time of the last request."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -43,7 +46,7 @@ class _ActivityTracker:
             await asyncio.sleep(left)
 
 
-async def _serve_page(number: int) -> None:
+async def _serve_page(descriptor: int) -> None:
     """Serve the page until it is idle, until SIGTERM, or until the parent closes standard input or dies."""
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
@@ -54,7 +57,7 @@ async def _serve_page(number: int) -> None:
         order.token, order.links, lambda link: print(link, flush=True), read_ended_sessions(order.data)
     )
     page = _ActivityTracker(create_application(ServerConnections(order.deployment, order.data), access))
-    async with serve_http(page, socket.socket(fileno=number)):
+    async with serve_http(page, socket.socket(fileno=descriptor)):
         ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.wait_until_idle())]
         loop.add_signal_handler(signal.SIGTERM, ends[1].cancel)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

@@ -106,7 +106,7 @@ async def _count_points(place: Site, live: ListedGeneration) -> int | None:
 
 
 async def _open_site(parts: ServerConnections) -> Site:
-    """Return the open servers. The vectors of a stack of `mnemon up` are in its data folder."""
+    """Return the deployment with its open connections. A stack of `mnemon up` has vectors in its folder."""
     deployment = parts.deployment
     if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})

@@ -35,6 +35,7 @@ _IDS: Final = frozenset({"tenant", "user", "conversation", "name"})
 """Fields with ids, which are not stripped: an id with a blank at its end is a different id."""
 
 NOTICE: Final = "mnemon-notice"
+"""Name of the cookie with a notice for the next page."""
 
 _LONGEST_NOTICE: Final = 300
 """Maximum length of a notice in characters of any script: browsers drop cookies of over 4096 bytes."""
@@ -115,13 +116,13 @@ class PageSection:
 
     def get(self, path: str) -> Callable[[Handler], Handler]:
         """Declare a page."""
-        return self._route(path, "GET")
+        return self._declare_route(path, "GET")
 
     def post(self, path: str) -> Callable[[Handler], Handler]:
         """Declare the target of a form. The handler runs only if a page of the session sent the form."""
-        return self._route(path, "POST")
+        return self._declare_route(path, "POST")
 
-    def _route(self, path: str, method: str) -> Callable[[Handler], Handler]:
+    def _declare_route(self, path: str, method: str) -> Callable[[Handler], Handler]:
         def declare(handler: Handler) -> Handler:
             @functools.wraps(handler)
             async def endpoint(request: Request) -> Response:

@@ -40,15 +40,19 @@ class PageUser:
         encode_token(user)
         return cls(tenant, user, given.get_number("seq"))
 
-    def path(self, page: str, **more: str) -> str:
+    def build_path(self, page: str, **more: str) -> str:
         """Return the path of one of the user's pages."""
         return f"/user/{page}?{urlencode({'tenant': self.tenant, 'user': self.user} | more)}"
 
     async def connect_memory(self, visit: Visit) -> MemoryClient:
-        """Return a client of the tenant."""
+        """Return a client of the user's tenant.
+
+        Raises:
+            BrokerUnreachable: the broker does not answer.
+        """
         return await visit.connections.get_memory(self.tenant)
 
 
-def frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
+def build_frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
     """Return the values for the template `user/frame.html`, which all pages of the user extend."""
     return {"owner": page_user, "tab": tab, "tabs": TABS}

@@ -53,7 +53,7 @@ def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
     return RedriveAssessment("now", "this version can read it; consumers can too if they run this version")
 
 
-def get_body(letter: Letter, original: Msg | None) -> bytes:
+def get_letter_body(letter: Letter, original: Msg | None) -> bytes:
     """Return the body of the letter, or of the original event if parts were left out of the letter.
 
     Without an original, the body of the letter is returned, even if parts were left out.

@@ -29,7 +29,7 @@ _OWNER: Final = re.compile(r"<!-- mnemon (\{.*\}) -->")
 
 
 class WrongMark(ValueError):
-    """A mark of a line has an invalid value, or the value of a profile field is nested too deeply.
+    """A mark of a line has an invalid value, or the line of a profile field cannot be parsed.
 
     Attributes:
         mark: name of the mark; `line` for a profile field.

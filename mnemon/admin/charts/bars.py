@@ -55,14 +55,14 @@ class Chart(NamedTuple):
 
 
 def draw_chart(
-    days: Sequence[date], values: Mapping[tuple[str, str], float], written: Callable[[float], str]
+    days: Sequence[date], values: Mapping[tuple[str, str], float], format_value: Callable[[float], str]
 ) -> Chart:
     """Return a chart with a bar for each day.
 
     Args:
-        days: the days, in order.
+        days: the days, in order of time.
         values: values by day (ISO 8601) and series.
-        written: function that formats a value.
+        format_value: function that formats a value.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():
@@ -77,7 +77,7 @@ def draw_chart(
     place = (WIDTH - LEFT - RIGHT) / max(len(days), 1)
     gap = min(3.0, place * 0.25)
 
-    def bar(number: int) -> Bar:
+    def draw_bar(number: int) -> Bar:
         pieces, y = list[Piece](), HEIGHT - BOTTOM
         for series, value in enumerate(stacks[number]):
             if value:
@@ -85,13 +85,15 @@ def draw_chart(
                 y -= height
                 pieces.append(Piece(series, round(y, 2), round(height, 2)))
         told = ", ".join(
-            f"{name} {written(value)}" for name, value in zip(names, stacks[number], strict=True) if value
+            f"{name} {format_value(value)}"
+            for name, value in zip(names, stacks[number], strict=True)
+            if value
         )
         return Bar(
             round(LEFT + number * place + gap / 2, 2),
             round(place - gap, 2),
             pieces,
-            f"{_format_day(days[number])}: {told or written(0)}",
+            f"{_format_day(days[number])}: {told or format_value(0)}",
         )
 
     every = max(1, -(-len(days) // _MAX_LABELS))
@@ -99,9 +101,9 @@ def draw_chart(
     marked = range(len(days) - 1, -1, -every)
     count = round(top / step)
     return Chart(
-        [bar(number) for number in range(len(days))],
+        [draw_bar(number) for number in range(len(days))],
         [
-            AxisLine(round(HEIGHT - BOTTOM - room * each / count, 2), written(step * each))
+            AxisLine(round(HEIGHT - BOTTOM - room * each / count, 2), format_value(step * each))
             for each in range(count + 1)
         ],
         [AxisLine(round(LEFT + (number + 0.5) * place, 2), _format_day(days[number])) for number in marked],

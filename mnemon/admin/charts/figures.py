@@ -22,7 +22,7 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 _RECENT: Final = 10.0
 """Seconds within which a process that reads a durable has an open pull request at least once."""
 
-WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
+WorkState = Literal["at rest", "at work", "behind", "paused", "absent"]
 
 
 class Figures(NamedTuple):
@@ -64,18 +64,24 @@ class Traffic(NamedTuple):
 def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
     """Return the traffic between consecutive samples."""
     between = list(pairwise(samples))
-    answered = between[-1][1].requests.since(between[-1][0].requests)
+    answered = between[-1][1].requests.compute_increase(between[-1][0].requests)
     return Traffic(
         published=Series(
-            [(b.consumers.at, _compute_rate(a, b, _last_position(a), _last_position(b))) for a, b in between]
-        ),
-        asked=Series(
             [
-                (b.consumers.at, b.requests.since(a.requests).requests / _elapsed_seconds(a, b))
+                (b.consumers.at, _compute_rate(a, b, _get_last_position(a), _get_last_position(b)))
                 for a, b in between
             ]
         ),
-        waiting=Series([(each.consumers.at, _count_waiting(each)) for each in samples]),
+        asked=Series(
+            [
+                (
+                    b.consumers.at,
+                    b.requests.compute_increase(a.requests).requests / _compute_elapsed_seconds(a, b),
+                )
+                for a, b in between
+            ]
+        ),
+        waiting=Series([(each.consumers.at, _count_unhandled_messages(each)) for each in samples]),
         milliseconds=1000 * answered.seconds / answered.requests if answered.requests else None,
         refused=answered.errors,
     )
@@ -123,7 +129,7 @@ def compute_rates(samples: Sequence[StatusSample]) -> dict[str, float]:
 
 def _choose_state(own: Sequence[Lag], rate: float, *, is_read: bool) -> WorkState:
     if any(lag.paused_until for lag in own):
-        return "stopped"
+        return "paused"
     if not is_read:
         return "absent"
     if any(lag.waiting >= MANY_MESSAGES and (lag.grows_per_second or 0) > 0 for lag in own):
@@ -131,19 +137,19 @@ def _choose_state(own: Sequence[Lag], rate: float, *, is_read: bool) -> WorkStat
     return "at work" if rate > 0 else "at rest"
 
 
-def _last_position(sample: StatusSample) -> int:
+def _get_last_position(sample: StatusSample) -> int:
     return sample.streams[LOG].last_seq if LOG in sample.streams else 0
 
 
-def _count_waiting(sample: StatusSample) -> int:
+def _count_unhandled_messages(sample: StatusSample) -> int:
     return sum(map(count_waiting, sample.consumers.infos.values()))
 
 
 def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:
-    return max(0, second - first) / _elapsed_seconds(before, now)
+    return max(0, second - first) / _compute_elapsed_seconds(before, now)
 
 
-def _elapsed_seconds(before: StatusSample, now: StatusSample) -> float:
+def _compute_elapsed_seconds(before: StatusSample, now: StatusSample) -> float:
     return max(now.consumers.at - before.consumers.at, 0.001)
 
 

@@ -12,7 +12,7 @@ from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
 from mnemon.cli.terminal.text import format_count
-from mnemon.operations.dead_letters import assess_redrive, get_body
+from mnemon.operations.dead_letters import assess_redrive, get_letter_body
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_newest_letters
@@ -69,7 +69,7 @@ async def show_letters(visit: Visit) -> Response:
         filters=filters,
         used={name: value for name, value in filters.items() if value},
         consumers=[("", "any"), *((each, each) for each in _CONSUMERS)],
-        stopped=await list_paused(connection),
+        paused=await list_paused(connection),
     )
 
 
@@ -82,9 +82,9 @@ async def show_letter(visit: Visit) -> Response:
     connection = await visit.connections.get_broker()
     found = await read_letter(connection, id_)
     if found is None:
-        return visit.render_error(_letter_not_found(id_))
+        return visit.render_error(_describe_missing_letter(id_))
     original = await find_original(connection, found) if found.kind == "event" else None
-    body = get_body(found, original)
+    body = get_letter_body(found, original)
     text = _format_body(body)
     return visit.render(
         "dead_letters/letter.html",
@@ -101,7 +101,7 @@ async def show_letter(visit: Visit) -> Response:
 @pages.post("/dead/redrive")
 async def redrive_letters(visit: Visit) -> Response:
     """Redrive the selected letters."""
-    chosen = _selected_ids(visit.form)
+    chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
     connection = await visit.connections.get_broker()
@@ -127,7 +127,7 @@ async def redrive_letters(visit: Visit) -> Response:
 @pages.post("/dead/confirm")
 async def confirm_drop(visit: Visit) -> Response:
     """Ask to confirm the removal of the selected letters."""
-    chosen = _selected_ids(visit.form)
+    chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
     connection = await visit.connections.get_broker()
@@ -141,7 +141,7 @@ async def drop_letters(visit: Visit) -> Response:
     connection = await visit.connections.get_broker()
     looking = partial(is_applied, await visit.connections.get_database())
     count = 0
-    for id_ in _selected_ids(visit.form):
+    for id_ in _parse_selected_ids(visit.form):
         if found := await read_letter(connection, id_):
             await drop_letter(connection, found, looking)
             count += 1
@@ -149,7 +149,7 @@ async def drop_letters(visit: Visit) -> Response:
 
 
 @pages.post("/dead/go-on")
-async def resume_stopped(visit: Visit) -> Response:
+async def resume_paused_consumer(visit: Visit) -> Response:
     """Resume a paused consumer before the end of its pause."""
     consumer = visit.form["consumer"]
     if not await resume_consumer(await visit.connections.get_broker(), consumer):
@@ -169,7 +169,7 @@ def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:
     return LetterFilter(**given, since=at)
 
 
-def _selected_ids(form: Mapping[str, str]) -> list[int]:
+def _parse_selected_ids(form: Mapping[str, str]) -> list[int]:
     """Return the ids of the ticked letters, or of all letters on the page; the oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
@@ -187,7 +187,7 @@ def _describe_redrive(given: Sequence[GivenBack], applied: int) -> list[str]:
     return said
 
 
-def _letter_not_found(id_: int) -> PageError:
+def _describe_missing_letter(id_: int) -> PageError:
     return PageError(
         404,
         f"Dead letter {id_} does not exist",

@@ -50,8 +50,8 @@ async def show_health(visit: Visit) -> Response:
 async def _collect_values(visit: Visit) -> dict[str, Any]:
     watch: LiveStatus = visit.request.app.state.watch
     samples = await watch.get_samples()
-    flow, fares = figures.compute_traffic(samples), figures.compute_figures(samples)
-    wide, tall = draw_pictures(_label_parts(samples[-1], flow, fares))
+    flow, consumers = figures.compute_traffic(samples), figures.compute_figures(samples)
+    wide, tall = draw_pictures(_label_parts(samples[-1], flow, consumers))
     span = max(LEAST_SPAN, samples[-1].consumers.at - samples[0].consumers.at)
     plots = {
         name: draw_sparkline(getattr(flow, name).points, span) for name in ("published", "asked", "waiting")
@@ -82,7 +82,7 @@ def _list_readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
     ]
 
 
-def _label_parts(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str, PartLabel]:
+def _label_parts(now: StatusSample, flow: Traffic, consumers: Mapping[str, Figures]) -> dict[str, PartLabel]:
     published, asked = flow.published.now, flow.asked.now
     answers = (
         (_format_rate(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no requests",)
@@ -94,7 +94,7 @@ def _label_parts(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures])
         ),
         LOG: PartLabel("stream", _describe_stream(now, LOG), busy=published > 0),
         WORK: PartLabel("stream", _describe_stream(now, WORK)),
-        **{name: _label_process(each) for name, each in fares.items()},
+        **{name: _label_process(each) for name, each in consumers.items()},
         "PostgreSQL": PartLabel("store", ("rows",)),
         "Qdrant": PartLabel("store", ("vectors",)),
         "models": PartLabel("store", ("language models",)),
@@ -107,11 +107,11 @@ def _label_parts(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures])
     }
 
 
-def _label_process(fares: Figures) -> PartLabel:
-    said: list[str] = [_format_rate(fares.rate)] if fares.rate else [fares.state]
-    if fares.waiting:
-        said.append(f"{filters.format_number(fares.waiting)} pending")
-    return PartLabel("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
+def _label_process(consumer: Figures) -> PartLabel:
+    said: list[str] = [_format_rate(consumer.rate)] if consumer.rate else [consumer.state]
+    if consumer.waiting:
+        said.append(f"{filters.format_number(consumer.waiting)} waiting")
+    return PartLabel("process", (", ".join(said),), consumer.state, busy=consumer.rate > 0)
 
 
 def _describe_stream(now: StatusSample, stream: str) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class SettingRow:
 
 @dataclass(frozen=True)
 class Card:
-    """A group as the page shows it. `changed` is the number of its settings that are set at this level."""
+    """A group of settings as the page shows it. `changed` is the number of those set at this level."""
 
     id: str
     name: str
@@ -89,7 +89,7 @@ async def save_settings(visit: Visit) -> Response:
 
     connection = await visit.connections.get_broker()
     if not changed:
-        return visit.redirect(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
+        return visit.redirect(_build_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
         before = await read_embedding(connection)
         revision = await change_settings(connection, edit, tenant)
@@ -100,7 +100,9 @@ async def save_settings(visit: Visit) -> Response:
         return await _render_settings(visit, connection, tenant, {"": str(error)})
     names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
     said = f"In force as revision {revision}: {names}"
-    return visit.redirect(_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
+    return visit.redirect(
+        _build_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said
+    )
 
 
 @pages.post("/settings/unset")
@@ -111,7 +113,7 @@ async def unset_setting(visit: Visit) -> Response:
     revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)
     group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
     return visit.redirect(
-        _group_path(tenant, group), f"In force as revision {revision}: {name} is no longer set."
+        _build_group_path(tenant, group), f"In force as revision {revision}: {name} is no longer set."
     )
 
 
@@ -143,7 +145,8 @@ async def roll_back(visit: Visit) -> Response:
             PageError(409, "The revision does not exist", str(error), "Reload the history.")
         )
     return visit.redirect(
-        f"/settings/history{_tenant_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
+        f"/settings/history{_build_tenant_query(tenant)}",
+        f"In force as revision {made}, as it was at {revision}.",
     )
 
 
@@ -266,9 +269,9 @@ def _format_price(price: Mapping[str, Any]) -> str:
     return f"{price.get('model')} ({', '.join(figures)})"
 
 
-def _tenant_query(tenant: str | None) -> str:
+def _build_tenant_query(tenant: str | None) -> str:
     return f"?{urlencode({'tenant': tenant})}" if tenant else ""
 
 
-def _group_path(tenant: str | None, group: str) -> str:
-    return f"/settings{_tenant_query(tenant)}#{group}"
+def _build_group_path(tenant: str | None, group: str) -> str:
+    return f"/settings{_build_tenant_query(tenant)}#{group}"

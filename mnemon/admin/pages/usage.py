@@ -22,6 +22,8 @@ FieldT = TypeVar("FieldT")
 pages = PageSection("Batches and usage", "/usage")
 
 _SPANS: Final = (7, 30, 90)
+"""Lengths of the period to choose from, in days."""
+
 _GROUPINGS: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
 _MAX_TENANTS: Final = 500
 _PAGE_SIZE: Final = 50
@@ -32,8 +34,8 @@ _PAGE_SIZE: Final = 50
 async def show_usage(visit: Visit) -> Response:
     """Show cost and tokens of the last days."""
     tenant = visit.query.get("tenant", "").strip() or None
-    days = _among(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
-    by = _among(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])
+    days = _select_option(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
+    by = _select_option(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])
     live = LiveSettings()
     database = await visit.connections.get_database()
     async with live.watched(await visit.connections.get_broker()):
@@ -60,7 +62,7 @@ async def show_usage(visit: Visit) -> Response:
 @pages.get("/usage/batches")
 async def show_batches(visit: Visit) -> Response:
     """Show batches, the newest first, and the windows that wait for `extract`."""
-    shown = _among(visit.query.get("state", ""), {name: name for name in STATES}, "all")
+    shown = _select_option(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
     before = _parse_time(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
     database = await visit.connections.get_database()
@@ -79,16 +81,16 @@ async def show_batches(visit: Visit) -> Response:
     )
 
 
-def _among(value: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
+def _select_option(value: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
     return known.get(value, otherwise)
 
 
 def _draw_daily_chart(
-    period: Period, values: Mapping[tuple[str, ...], float], written: Callable[[float], str]
+    period: Period, values: Mapping[tuple[str, ...], float], format_value: Callable[[float], str]
 ) -> Chart:
     first, last = period.since.date(), period.until.date()
     days = [first + timedelta(days=each) for each in range((last - first).days)]
-    return draw_chart(days, {(day, series): value for (day, series), value in values.items()}, written)
+    return draw_chart(days, {(day, series): value for (day, series), value in values.items()}, format_value)
 
 
 def _count_tokens(total: Total) -> int:

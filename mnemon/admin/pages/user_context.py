@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, frame_values
+from mnemon.admin.page_user import PageUser, build_frame_values
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection, Format
 from mnemon_infra.settings.store import read_settings
@@ -57,10 +57,10 @@ async def show_context(visit: Visit) -> Response:
         usual=usual,
         budget=budget,
         reply=reply,
-        stretches=_scale_sections(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
+        bars=_scale_sections(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
         wide=BAR_WIDTH,
         errors={error.field: error.problem} if error else {},
-        **frame_values(whose, "context"),
+        **build_frame_values(whose, "context"),
     )
 
 

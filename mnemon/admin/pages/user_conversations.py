@@ -6,7 +6,7 @@ from typing import Final
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, frame_values
+from mnemon.admin.page_user import PageUser, build_frame_values
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.database.memory.users import list_conversations
 
@@ -35,7 +35,10 @@ async def erase_conversation(visit: Visit) -> Response:
     memory = await whose.connect_memory(visit)
     reply = await memory.erase(whose.user, conversation=conversation)
     return visit.render(
-        "user/receipt.html", receipt=reply, what=f"Conversation {conversation}", **frame_values(whose, "")
+        "user/receipt.html",
+        receipt=reply,
+        what=f"Conversation {conversation}",
+        **build_frame_values(whose, ""),
     )
 
 
@@ -57,5 +60,5 @@ async def _render_history(
         reply=reply,
         more=min(limit * 4, MAX_HISTORY) if more else None,
         error=error,
-        **frame_values(page_user, "conversations"),
+        **build_frame_values(page_user, "conversations"),
     )

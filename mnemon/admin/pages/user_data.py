@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, frame_values
+from mnemon.admin.page_user import PageUser, build_frame_values
 from mnemon_contracts.base import InvalidBody
 
 pages = PageSection("Users", "/users")
@@ -64,7 +64,7 @@ async def _render_data(visit: Visit, page_user: PageUser, errors: dict[str, str]
         tasks=tasks.tasks,
         errors=errors or {},
         typed=visit.form,
-        **frame_values(page_user, "data"),
+        **build_frame_values(page_user, "data"),
     )
 
 

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, frame_values
+from mnemon.admin.page_user import PageUser, build_frame_values
 
 pages = PageSection("Users", "/users")
 
@@ -24,7 +24,9 @@ async def erase_user(visit: Visit) -> Response:
         return await _render_erase(visit, whose, "Type the id of the user exactly as shown above.")
     memory = await whose.connect_memory(visit)
     reply = await memory.erase(whose.user)
-    return visit.render("user/receipt.html", receipt=reply, what=whose.user, **frame_values(whose, "erase"))
+    return visit.render(
+        "user/receipt.html", receipt=reply, what=whose.user, **build_frame_values(whose, "erase")
+    )
 
 
 @pages.post("/user/verify")
@@ -34,7 +36,7 @@ async def verify_erasure(visit: Visit) -> Response:
     memory = await whose.connect_memory(visit)
     words = visit.form.get("text") or None
     reply = await memory.erase(whose.user, verify=True, text=words)
-    return visit.render("user/left.html", reply=reply, words=words, **frame_values(whose, "erase"))
+    return visit.render("user/left.html", reply=reply, words=words, **build_frame_values(whose, "erase"))
 
 
 async def _render_erase(visit: Visit, page_user: PageUser, error: str = "") -> Response:
@@ -45,5 +47,5 @@ async def _render_erase(visit: Visit, page_user: PageUser, error: str = "") -> R
         kept=await memory.status(page_user.user),
         facts=(await memory.read(page_user.user, limit=1)).total,
         error=error,
-        **frame_values(page_user, "erase"),
+        **build_frame_values(page_user, "erase"),
     )

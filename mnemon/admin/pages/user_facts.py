@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mnemon.admin.forms import facts as facing
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, frame_values
+from mnemon.admin.page_user import PageUser, build_frame_values
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import SaveReplyV1
 from mnemon_infra.database.memory.users import load_fact_origin
@@ -98,7 +98,7 @@ async def _render_facts(visit: Visit, page_user: PageUser, errors: dict[str, str
         found=found,
         errors=errors or {},
         typed=visit.form,
-        **frame_values(page_user, "facts"),
+        **build_frame_values(page_user, "facts"),
     )
 
 
@@ -123,5 +123,5 @@ async def _render_fact(
         facing=facing,
         errors=errors or {},
         typed={**values, **visit.form},
-        **frame_values(page_user, "facts"),
+        **build_frame_values(page_user, "facts"),
     )

@@ -29,7 +29,7 @@ def format_age(seconds: float | None) -> str:
 
 
 def format_size(count: float | None) -> str:
-    """Format a number of bytes in a suitable unit."""
+    """Format a number of bytes in B, KB, MB, GB or TB, each a thousand of the unit before: `1.5 MB`."""
     if count is None:
         return "–"
     for unit in _UNITS:

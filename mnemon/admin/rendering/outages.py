@@ -40,21 +40,39 @@ def describe_error(error: Exception) -> PageError | None:
             return PageError(
                 409, "The settings were changed at the same time", str(error), "Go back and try again."
             )
-        case SettingsNotProvisioned() | StreamsMissing():
-            return PageError(503, "The streams do not exist", str(error), "Run `mnemon provision`.")
+        case SettingsNotProvisioned():
+            return PageError(
+                503, "The bucket of settings does not exist", str(error), "Run `mnemon provision`."
+            )
+        case StreamsMissing():
+            return PageError(
+                503, "The streams do not exist", str(error), "Reload the page when the streams exist."
+            )
         case AskFailed(code="unavailable" | "timeout"):
             return PageError(
                 503,
-                "No `retrieve` process answers",
+                "The request cannot be answered now",
                 error.message,
-                "Check in Overview that `retrieve` runs; `mnemon up` or `mnemon run retrieve` starts it.",
+                "Try again in a few seconds. If it repeats, check in Overview that `retrieve` runs; "
+                "`mnemon up` or `mnemon run retrieve` starts it.",
             )
         case AskFailed(code="not_found"):
             return PageError(
                 404, "Not found", error.message, "The item may have been removed in the meantime."
             )
-        case AskFailed():
+        case AskFailed(code="bad_request" | "refused"):
             return PageError(409, "The request was refused", error.message, "Go back and correct the form.")
+        case AskFailed(code="moved"):
+            return PageError(
+                409,
+                "The tenant lives in another deployment",
+                error.message,
+                "Open the admin page of that deployment.",
+            )
+        case AskFailed():
+            return PageError(
+                409, "The request failed", error.message, "Read the log messages of `retrieve` for details."
+            )
         case nats.js.errors.APIError():
             return PageError(
                 503,

@@ -30,7 +30,7 @@ class Access:
         token: the token of the login, which also signs sessions: a new token ends all sessions.
         links: keys of links that log in once.
         used: function that is called with each used key.
-        ended: sessions that were ended before their time.
+        ended: sessions that were ended before they expired.
 
     Attributes:
         cookie: name of the session cookie.
@@ -48,10 +48,10 @@ class Access:
         self._used = used
         self._ended = ended or EndedSessions()
         self._attempts = LoginAttempts()
-        self._sessions = self._signer("session")
-        self._notices = self._signer("notice")
+        self._sessions = self._create_signer("session")
+        self._notices = self._create_signer("notice")
         # Derive the name from the token: a browser sends cookies to every port of a host.
-        self.cookie = f"mnemon-{self._sign('cookie')[:12]}"
+        self.cookie = f"mnemon-{self._sign_text('cookie')[:12]}"
 
     def get_wait(self, address: str) -> float:
         """Return the seconds until an address may try again; 0 if it may try now."""
@@ -80,7 +80,7 @@ class Access:
             id_ = str(self._sessions.loads(cookie or "", max_age=SESSION_SECONDS))
         except BadSignature:
             return None
-        return None if id_ in self._ended else Session(id_, self._sign(f"form {id_}"))
+        return None if id_ in self._ended else Session(id_, self._sign_text(f"form {id_}"))
 
     def end_session(self, session: Session) -> None:
         """End a session.
@@ -104,9 +104,9 @@ class Access:
     def _create_cookie(self) -> str:
         return str(self._sessions.dumps(os.urandom(16).hex()))
 
-    def _sign(self, text: str) -> str:
+    def _sign_text(self, text: str) -> str:
         return hmac.new(self._token, text.encode(), hashlib.sha256).hexdigest()
 
-    def _signer(self, purpose: str) -> URLSafeTimedSerializer:
+    def _create_signer(self, purpose: str) -> URLSafeTimedSerializer:
         how = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
         return URLSafeTimedSerializer(self._token, salt=purpose, signer_kwargs=how)

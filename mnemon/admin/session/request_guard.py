@@ -64,11 +64,14 @@ class RequestGuard:
             return
         origin = headers.get("origin", "")
         if scope["method"] not in ("GET", "HEAD") and _parse_host(origin) != host:
-            said = f"This came from {origin or 'no Origin'}, not from {host}, and was refused.\n"
+            said = (
+                f"The request came from {origin or 'no Origin'}, not from {host}, and was refused. "
+                "Open the page at its own address and try again.\n"
+            )
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 sent.update(_HEADERS)
@@ -77,7 +80,7 @@ class RequestGuard:
                 sent["cache-control"] = "no-cache" if is_static else "no-store"
             await send(message)
 
-        await self._application(scope, receive, answer)
+        await self._application(scope, receive, send_with_headers)
 
     def _is_known_host(self, host: str) -> bool:
         name = parse_host_name(host)

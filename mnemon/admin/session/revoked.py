@@ -1,4 +1,4 @@
-"""Sessions that were ended before their time."""
+"""Sessions that were ended before they expired."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ SESSION_SECONDS: Final = 12 * 3600
 
 
 class EndedSessions:
-    """Sessions that were ended before their time, kept until they would have expired.
+    """Sessions that were ended before they expired, kept until they would have expired.
 
     Args:
         path: a file that keeps the sessions across restarts; None keeps the sessions in this process only.

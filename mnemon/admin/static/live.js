@@ -1,6 +1,6 @@
 // Parts of a page that stay up to date: <section data-live="/overview/live" data-every="2000">.
-// Each is fetched and put in the place of what it was, while somebody looks at the page. Without this file
-// the pages work as well: they show what was so when they were loaded.
+// While the page is visible, each part is fetched every `data-every` milliseconds and replaces the former one.
+// Without JavaScript, the pages work and show the state at the time when they were loaded.
 "use strict";
 
 function refresh(part) {
@@ -8,7 +8,7 @@ function refresh(part) {
   return fetch(part.dataset.live, { headers: { "X-Fragment": "1" }, cache: "no-store" })
     .then((answer) => {
       if (answer.status === 401) location.assign("/login?over=1");
-      return answer.text(); // where something does not answer, it says so
+      return answer.text(); // an error page replaces the part, too
     })
     .then((text) => {
       if (part.fetched !== text) part.innerHTML = part.fetched = text;
@@ -26,7 +26,7 @@ function follow(part) {
 
 document.querySelectorAll("[data-live]").forEach(follow);
 
-// Where the navigation is wider than the screen, it begins with where one is.
+// Scroll a navigation that is wider than the screen to the link of the current page.
 document.querySelectorAll("nav [aria-current]").forEach((here) => {
   const nav = here.parentElement;
   nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;

@@ -173,7 +173,11 @@ async def _open_target(
     End the command if a server is not configured, if --data comes with configured servers, or if a stack runs
     in the folder.
     """
-    from mnemon.operations.restore.logins import require_closed, restore_folder_logins, restore_login_file
+    from mnemon.operations.restore.logins import (
+        require_closed_server,
+        restore_folder_logins,
+        restore_login_file,
+    )
     from mnemon_infra.broker.connection import connect, connect_deployment
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.stack import run_stack
@@ -183,7 +187,7 @@ async def _open_target(
         if request.logins:
             restore_login_file(request.logins, backup)
         async with await connect_deployment(deployment, name="mnemon-restore") as connection:
-            logins = require_closed(connection, backup, request.logins)
+            logins = require_closed_server(connection, backup, request.logins)
             await _require_empty_database(deployment, connection, backup)
             yield deployment, connection, logins
         return

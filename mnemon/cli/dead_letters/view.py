@@ -8,7 +8,7 @@ import typer
 from nats.aio.msg import Msg
 
 from mnemon.cli.terminal.output import Figure, show_table
-from mnemon.operations.dead_letters import assess_redrive, get_body
+from mnemon.operations.dead_letters import assess_redrive, get_letter_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
@@ -68,7 +68,7 @@ def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
         "left_out": letter.left_out,
         "in_log": original is not None if letter.kind == "event" else None,
         "next": _describe_next_step(letter, original),
-        "body": get_body(letter, original).decode(errors="replace"),
+        "body": get_letter_body(letter, original).decode(errors="replace"),
     }
     if as_json:
         typer.echo(json.dumps(found))

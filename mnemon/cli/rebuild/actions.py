@@ -223,10 +223,10 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     Raises:
         RebuildBlocked: another process rebuilds, or no former generation can take over.
     """
-    from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+    from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 
     async with open_exclusive_site(data) as (place, _, progress, _):
-        async with open_former(place, progress) as generation:
+        async with open_former_generation(place, progress) as generation:
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
     rows, vectors = generation

@@ -27,7 +27,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
-    from mnemon.operations.rebuild.run import require_no_former
+    from mnemon.operations.rebuild.run import require_no_former_generation
     from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.rebuild.generations import RebuildBlocked
     from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
@@ -45,7 +45,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
                 f"Stop mnemon, then run: mnemon rebuild --reembed {text} --data DIR; on your own servers"
                 " without --data",
             )
-        await require_no_former(place)
+        await require_no_former_generation(place)
         async with open_generation(place, "next", progress, embedding=embedding) as generation:
             assert generation.vectors, "there are some"
             await generation.replay_to_end(place, progress)

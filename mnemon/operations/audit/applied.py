@@ -31,6 +31,13 @@ _ERASED: Final = "the event was erased"
 class LogAudit:
     """Compares the events of the log with the rows, page by page.
 
+    Args:
+        database: the database with the rows.
+        up_to: last log position to compare.
+        dead: reasons of the dead letters of `persist`, by log position of the event.
+        sample: users whose content is compared.
+        faults: receives the faults.
+
     Attributes:
         outcomes: outcomes of the events so far.
         matched: log positions that account for a stored row.
@@ -63,11 +70,11 @@ class LogAudit:
                 case Dead(reason, error):
                     self._count_dead(delivery.sequence, reason, error)
         said = {each.seq: each for each in await compare_rows(self._database, rows, self._sample)}
-        lacking = [row for row in rows if (remark := said.get(row.seq)) and _has_no_row(row, remark)]
+        lacking = [row for row in rows if (deviation := said.get(row.seq)) and _has_no_row(row, deviation)]
         erased = await load_erasures(self._database, (row.key[:2] for row in lacking))
         for row in rows:
-            if remark := said.get(row.seq):
-                self._judge_remark(row, remark, erased.get(row.key[:2], Erasures()))
+            if deviation := said.get(row.seq):
+                self._judge_deviation(row, deviation, erased.get(row.key[:2], Erasures()))
             else:
                 self._count_applied(row)
 
@@ -81,34 +88,35 @@ class LogAudit:
         self.outcomes.applied += 1
         if _get_table(row) != erasures.name:  # that table has one row for each user
             self.matched.add(row.seq)
-        for seq in _erased_starts(row):
+        for seq in _list_erased_starts(row):
             self.matched.add(seq)
 
-    def _judge_remark(self, row: Row, remark: RowDeviation, erased: Erasures) -> None:
-        if remark.stored is None and row.seq in self._dead:
+    def _judge_deviation(self, row: Row, deviation: RowDeviation, erased: Erasures) -> None:
+        """Count the outcome of an event whose stored row deviates from the expected one, or add a fault."""
+        if deviation.stored is None and row.seq in self._dead:
             self.outcomes.dead[self._dead[row.seq]] += 1
-        elif _has_no_row(row, remark) and is_erased(row, erased):
+        elif _has_no_row(row, deviation) and is_erased(row, erased):
             self.outcomes.ignored[_ERASED] += 1
-        elif remark.stored is None:
+        elif deviation.stored is None:
             self._faults.add("absent", row.seq, "persist", _get_table(row))
-        elif remark.stored > row.seq:
-            later = f"its row is that of a later copy, at position {remark.stored}"
+        elif deviation.stored > row.seq:
+            later = f"its row is that of a later copy, at position {deviation.stored}"
             self._faults.add("absent", row.seq, "persist", _get_table(row), later)
-        elif remark.stored < row.seq:
+        elif deviation.stored < row.seq:
             self.outcomes.ignored[_COPY] += 1
-        elif remark.differs:
+        elif deviation.differs:
             self.matched.add(row.seq)
-            self._faults.add("differs", row.seq, "persist", _get_table(row), ", ".join(remark.differs))
+            self._faults.add("differs", row.seq, "persist", _get_table(row), ", ".join(deviation.differs))
         else:
             self._count_applied(row)
-            self.outcomes.removed += remark.is_gone
+            self.outcomes.removed += deviation.is_gone
             if isinstance(row, MemoryRow) and row.event in SUMMARIES:
                 self.summaries.append(_parse_summary(row))
 
 
-def _has_no_row(row: Row, remark: RowDeviation) -> bool:
+def _has_no_row(row: Row, deviation: RowDeviation) -> bool:
     """Return whether the event has no row, or only the row of a later copy."""
-    return remark.stored is None or remark.stored > row.seq
+    return deviation.stored is None or deviation.stored > row.seq
 
 
 def _get_table(row: Row) -> str:
@@ -117,7 +125,7 @@ def _get_table(row: Row) -> str:
     return "memory_events" if isinstance(row, MemoryRow) else "messages"
 
 
-def _erased_starts(row: Row) -> set[int]:
+def _list_erased_starts(row: Row) -> set[int]:
     """Return the positions where an erased conversation began: the row of the erasure accounts for them."""
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()

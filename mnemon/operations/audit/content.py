@@ -49,10 +49,10 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     waiting = 0
     async with aclosing(stream_watermarked_owners(database)) as users:
         async for owners in users:
-            for each in await _find_lasting(connection, database, owners, up_to):
+            for each in await _find_lasting_deviations(connection, database, owners, up_to):
                 if each.is_gone:
                     faults.add("emptied", each.seq, "persist-sweep", "content")
-                elif await _is_awaited(connection, database, each.owner, up_to):
+                elif await _is_sweep_pending(connection, database, each.owner, up_to):
                     waiting += 1
                 else:
                     faults.add("kept", each.seq, "persist-sweep", "content")
@@ -61,7 +61,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     return waiting
 
 
-async def _find_lasting(
+async def _find_lasting_deviations(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
 ) -> Sequence[WrongRemoval]:
     """Return the deviations that remain after `EXAMINATIONS` examinations."""
@@ -75,7 +75,7 @@ async def _find_lasting(
     return found
 
 
-async def _is_awaited(connection: Client, database: Database, owner: Owner, up_to: int) -> bool:
+async def _is_sweep_pending(connection: Client, database: Database, owner: Owner, up_to: int) -> bool:
     """Return whether a sweep is pending: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await load_last_watermark(database, *owner) > up_to:
         return True

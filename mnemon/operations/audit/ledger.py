@@ -102,7 +102,7 @@ class AuditFaults:
         """Return the number of faults of all kinds."""
         return sum(self.counts.values())
 
-    def count_of(self, *consumers: str) -> int:
+    def count_consumer_faults(self, *consumers: str) -> int:
         """Return the number of faults of the named consumers."""
         return sum(self._by_consumer[each] for each in consumers)
 

@@ -43,7 +43,7 @@ class ProposalAudit:
             self.outcomes.proposals += len(proposed)
             self._undecided += await find_undecided_proposals(self._database, proposed)
 
-    async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
+    async def record_faults(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
 
         A decision may be in the log and not projected yet: for at most `MAX_SEARCHED` proposals, the log is

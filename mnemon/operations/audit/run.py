@@ -78,16 +78,16 @@ async def run_audit(
                 await examine_summaries(connection, database, applied.summaries, faults)
                 applied.summaries.clear()
             progress(deliveries[-1].sequence, up_to)
-    await proposals.finish(connection, up_to, faults)
+    await proposals.record_faults(connection, up_to, faults)
     await examine_summaries(connection, database, applied.summaries, faults)
     waiting = await examine_content(connection, database, up_to, faults)
     applied.outcomes.waiting = waiting
-    await _find_strays(database, up_to, applied.matched, faults)
-    await _find_beyond(connection, database, faults)
+    await _record_stray_rows(database, up_to, applied.matched, faults)
+    await _record_rows_beyond_log(connection, database, faults)
     vectors = None
     if pages is not None:
         given_up = dead.of_log.get("persist", {})
-        vectors = await VectorAudit(connection, database, pages, given_up, faults).examine()
+        vectors = await VectorAudit(connection, database, pages, given_up, faults).examine_points()
     return Audit(
         up_to=up_to,
         beyond=max(0, await read_log_end(stream_context) - up_to),
@@ -110,7 +110,9 @@ async def _require_log(connection: Client) -> None:
         raise NotProvisioned("the stream LOG, or its consumer persist, does not exist") from error
 
 
-async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:
+async def _record_stray_rows(
+    database: Database, up_to: int, matched: PositionSet, faults: AuditFaults
+) -> None:
     """Add a fault for each row without an event in the log.
 
     The rows are read only if their number differs from the number of matched positions.
@@ -127,7 +129,7 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
                     seen.add(place.seq)
 
 
-async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
+async def _record_rows_beyond_log(connection: Client, database: Database, faults: AuditFaults) -> None:
     """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this log."""
     # Read the database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await find_highest_position(database)

@@ -54,7 +54,7 @@ class VectorAudit:
         self._dead = dead
         self._faults = faults
 
-    async def examine(self) -> Mapping[Collection, CollectionAudit]:
+    async def examine_points(self) -> Mapping[Collection, CollectionAudit]:
         """Compare all points with the rows of handled events; return the counts by collection."""
         # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
@@ -101,7 +101,7 @@ class VectorAudit:
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             audit.dead += 1
-        elif await self._is_awaited(point.owner):
+        elif await self._is_sweep_pending(point.owner):
             audit.waiting += 1
         elif await self._has_point(
             collection, point.id, _get_event_id(point)
@@ -112,16 +112,16 @@ class VectorAudit:
 
     async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
         """Judge a row without all of its points. The points may exist by now, or the row may be gone."""
-        if not await self._is_shown(collection, item) or all(
+        if not await self._is_row_visible(collection, item) or all(
             [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):
             return
-        if await self._is_awaited(item.owner):
+        if await self._is_sweep_pending(item.owner):
             audit.waiting += 1
         else:
             self._faults.add("no_point", item.seq, "index", f"vectors of {collection}", item.item)
 
-    async def _is_shown(self, collection: Collection, item: IndexableItem) -> bool:
+    async def _is_row_visible(self, collection: Collection, item: IndexableItem) -> bool:
         """Return whether a row is still visible; a row below a watermark is not, even if it has content."""
         match collection:
             case Collection.MESSAGES:
@@ -138,7 +138,7 @@ class VectorAudit:
         page = await self._pages.page(collection, place, 1)
         return any(each.id == place and _get_event_id(each) == event_id for each in page.points)
 
-    async def _is_awaited(self, owner: Owner) -> bool:
+    async def _is_sweep_pending(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
         return bool(await list_waiting(self._connection, work_subject("index", *owner)))
 

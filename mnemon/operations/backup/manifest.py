@@ -142,7 +142,7 @@ class RangeCount(NamedTuple):
     events: int
 
 
-def select_kept(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], int]:
+def select_kept_segments(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], int]:
     """Return the segments that a further run keeps, and the position after which it reads the log.
 
     A last segment that is not full is written again with the new events, so that many small runs do not
@@ -154,7 +154,7 @@ def select_kept(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], i
     return kept, kept[-1].last if kept else 0
 
 
-def find_changed(counts: Iterable[RangeCount]) -> list[SegmentEntry]:
+def find_changed_segments(counts: Iterable[RangeCount]) -> list[SegmentEntry]:
     """Return the segments that have lost events in the log. Events are removed but never changed."""
     return [segment for segment, events in counts if events != segment.events]
 

@@ -86,7 +86,7 @@ class BackupRepository:
             )
         return await asyncio.to_thread(self.cipher.decrypt, stored, where)
 
-    async def remove_others(self, manifest: Manifest) -> int:
+    async def remove_unlisted_files(self, manifest: Manifest) -> int:
         """Remove segments and deployment records that the manifest does not name.
 
         Among them are segments with events that were erased since.

@@ -23,9 +23,9 @@ from mnemon.operations.backup.manifest import (
     RangeCount,
     SegmentEntry,
     build_segment_name,
-    find_changed,
+    find_changed_segments,
     replace_segments,
-    select_kept,
+    select_kept_segments,
 )
 from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.segments import (
@@ -131,14 +131,14 @@ class _BackupRun:
 
     async def perform(self, logins: str | None) -> BackupResult:
         former = await self._repository.read_manifest()
-        end = await self._read_end()
+        end = await self._read_log_end()
         if former:
             require_same_encryption(self._repository.cipher, former.encryption, self._repository.location)
             await self._require_same_log(former, end)
             self._known = former.position
-        kept, after = select_kept(former.segments if former else ())
+        kept, after = select_kept_segments(former.segments if former else ())
         manifest = await self._begin_manifest(former, logins, end)
-        changed = await self._find_changed(kept)
+        changed = await self._find_changed_segments(kept)
         segments = list(kept)
         for each in changed:
             others = [
@@ -156,7 +156,7 @@ class _BackupRun:
             update={"segments": tuple(segments), "position": end, "is_complete": True}
         )
         await self._repository.write_manifest(manifest)
-        removed = await self._repository.remove_others(manifest)
+        removed = await self._repository.remove_unlisted_files(manifest)
         return BackupResult(manifest, self._new_events, len(changed), removed)
 
     async def _begin_manifest(self, former: Manifest | None, logins: str | None, end: int) -> Manifest:
@@ -174,7 +174,7 @@ class _BackupRun:
             needs_login=bool(self._connection._server_info.get("auth_required")),
         )
 
-    async def _read_end(self) -> int:
+    async def _read_log_end(self) -> int:
         try:
             info = await self._connection.jetstream().stream_info(LOG)
         except NotFoundError as error:
@@ -206,15 +206,17 @@ class _BackupRun:
             if found:
                 return
 
-    async def _find_changed(self, segments: Sequence[SegmentEntry]) -> list[SegmentEntry]:
+    async def _find_changed_segments(self, segments: Sequence[SegmentEntry]) -> list[SegmentEntry]:
         """Return the segments with events that the log no longer has."""
         if not segments:
             return []
-        if await self._count(1, segments[-1].last) == sum(each.events for each in segments):
+        if await self._count_events(1, segments[-1].last) == sum(each.events for each in segments):
             return []  # the usual case
-        return find_changed([RangeCount(each, await self._count(each.first, each.last)) for each in segments])
+        return find_changed_segments(
+            [RangeCount(each, await self._count_events(each.first, each.last)) for each in segments]
+        )
 
-    async def _count(self, first: int, last: int) -> int:
+    async def _count_events(self, first: int, last: int) -> int:
         beyond = await count_messages_from(self._connection, LOG, last + 1)
         return await count_messages_from(self._connection, LOG, first) - beyond
 
@@ -227,12 +229,12 @@ class _BackupRun:
                     self._new_events += record.seq > self._known
                     encoder.add(record)
                     if encoder.is_full:
-                        yield await self._store(encoder.encode())
+                        yield await self._store_segment(encoder.encode())
                 self._progress(page[-1].seq, up_to)
         if not encoder.is_empty:
-            yield await self._store(encoder.encode())
+            yield await self._store_segment(encoder.encode())
 
-    async def _store(self, segment: EncodedSegment) -> SegmentEntry:
+    async def _store_segment(self, segment: EncodedSegment) -> SegmentEntry:
         name = build_segment_name(segment.first, segment.last, sha256(segment.body).hexdigest(), SUFFIX)
         return SegmentEntry(
             first=segment.first,

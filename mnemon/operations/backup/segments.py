@@ -85,10 +85,10 @@ def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
 class SegmentEncoder:
     """Collects records in log order until they fill a segment."""
 
-    def __init__(self, most_events: int = SEGMENT_EVENTS, most_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(self, max_events: int = SEGMENT_EVENTS, max_bytes: int = SEGMENT_BYTES) -> None:
         self._encoder = msgspec.json.Encoder()
-        self._most_events = most_events
-        self._most_bytes = most_bytes
+        self._max_events = max_events
+        self._max_bytes = max_bytes
         self._lines: list[bytes] = []
         self._bytes = 0
         self._first: LogRecord | None = None
@@ -97,7 +97,7 @@ class SegmentEncoder:
     @property
     def is_full(self) -> bool:
         """True if the next record belongs in another segment."""
-        return len(self._lines) >= self._most_events or self._bytes >= self._most_bytes
+        return len(self._lines) >= self._max_events or self._bytes >= self._max_bytes
 
     @property
     def is_empty(self) -> bool:

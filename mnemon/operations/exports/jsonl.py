@@ -78,25 +78,25 @@ async def _generate_items(memory: ExportedMemory) -> AsyncGenerator[ExportedItem
     """
     held: list[ConversationChange] = []
     async with aclosing(
-        _merge_streams(_place_changes(memory), _place_messages(memory), _place_windows(memory))
+        _merge_streams(_place_changes(memory), _place_messages(memory), _place_ranges(memory))
     ) as merged:
         async for each in merged:
             if isinstance(each, ConversationChange):
                 held.append(each)
                 continue
             if isinstance(each, KeptMessage):
-                for turn in held:
-                    if turn.event != "named" or turn.seq != each.seq:
-                        yield turn
+                for change in held:
+                    if change.event != "named" or change.seq != each.seq:
+                        yield change
                 held = []
             yield each
-    for turn in held:
-        yield turn
+    for change in held:
+        yield change
 
 
 async def _place_changes(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for turn in memory.stream_conversation_changes():
-        yield (turn.seq, 0), turn
+    async for change in memory.stream_conversation_changes():
+        yield (change.seq, 0), change
 
 
 async def _place_messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
@@ -104,26 +104,26 @@ async def _place_messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, 
         yield (message.seq, 1), message
 
 
-async def _place_windows(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for to_seq, stretch in memory.stream_ranges():
-        yield (to_seq, 2), stretch
+async def _place_ranges(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+    async for to_seq, kept in memory.stream_ranges():
+        yield (to_seq, 2), kept
 
 
 async def _merge_streams(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[ExportedItem, None]:
     """Merge streams, each of which is in order, into one stream in order."""
     heads: list[tuple[tuple[int, int], int, ExportedItem]] = []
 
-    async def pull(number: int) -> None:
-        async for place, told in streams[number]:
-            heapq.heappush(heads, (place, number, told))
+    async def pull_item(number: int) -> None:
+        async for place, item in streams[number]:
+            heapq.heappush(heads, (place, number, item))
             return
 
     for number in range(len(streams)):
-        await pull(number)
+        await pull_item(number)
     while heads:
-        _, number, told = heapq.heappop(heads)
-        yield told
-        await pull(number)
+        _, number, item = heapq.heappop(heads)
+        yield item
+        await pull_item(number)
 
 
 def _format_calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
@@ -141,7 +141,7 @@ class _LineWriter:
         self._owner = owner
         self._owner_fields = dict(zip(("tenant", "user"), owner, strict=True))
         self._seqs = array("q")
-        self._numbers = MessagePositions(self._number_exactly, self._number_from, self._number_up_to)
+        self._numbers = MessagePositions(self._find_number, self._find_first_number, self._find_last_number)
 
     def format_message(self, kept: KeptMessage) -> str:
         self._seqs.append(kept.seq)
@@ -158,17 +158,20 @@ class _LineWriter:
         body = {name: value for name, value in body.items() if value is not None}
         return self._format_line("message.v1", body, kept.conversation, len(self._seqs))
 
-    def format_change(self, turn: ConversationChange) -> str:
-        conversation, event_id = turn.conversation, derive_portable_id(*self._owner, turn.event_id)
-        if turn.event == "named":
+    def format_change(self, change: ConversationChange) -> str:
+        conversation, event_id = change.conversation, derive_portable_id(*self._owner, change.event_id)
+        if change.event == "named":
             event_id = derive_start_id(*self._owner, str(conversation))
-        elif conversation == started_conversation(*self._owner, turn.event_id) and event_id == turn.event_id:
+        elif (
+            conversation == started_conversation(*self._owner, change.event_id)
+            and event_id == change.event_id
+        ):
             conversation = None  # published to `-`: an import derives the name from the event again
         body: dict[str, Any] = {"id": event_id}
-        if turn.discard_previous:
+        if change.discard_previous:
             body["discard_previous"] = True
         return self._format_line(
-            "cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation
+            "cleared.v1" if change.event == "cleared" else "started.v1", body, conversation
         )
 
     def format_memory(self, kept: KeptMemory) -> str | None:
@@ -203,13 +206,13 @@ class _LineWriter:
             record["n"] = n
         return json.dumps({**record, "body": body}, ensure_ascii=False, separators=(",", ":"))
 
-    def _number_exactly(self, seq: int) -> int | None:
+    def _find_number(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) and self._seqs[place] == seq else None
 
-    def _number_from(self, seq: int) -> int | None:
+    def _find_first_number(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) else None
 
-    def _number_up_to(self, seq: int) -> int | None:
+    def _find_last_number(self, seq: int) -> int | None:
         return bisect_right(self._seqs, seq) or None

@@ -76,7 +76,7 @@ def _format_facts(known: _UserMemory, tier: Tier) -> list[str]:
         for fact_id, fact in known.facts.items()
         if fact.tier == tier and (fact.expires_at is None or fact.expires_at > now)
     ]
-    return [format_fact(*each) for each in sorted(facts, key=lambda each: _number_key(each[0]))]
+    return [format_fact(*each) for each in sorted(facts, key=lambda each: _build_sort_key(each[0]))]
 
 
 def _format_tasks(known: _UserMemory) -> list[str]:
@@ -86,6 +86,7 @@ def _format_tasks(known: _UserMemory) -> list[str]:
     ]
 
 
-def _number_key(fact_id: str) -> tuple[int, str]:
+def _build_sort_key(fact_id: str) -> tuple[int, str]:
+    """Return a key that sorts ids by the number at their end, such as 7 of `pf_007`; 0 without a number."""
     number = re.search(r"\d+\Z", fact_id)
     return int(number[0]) if number else 0, fact_id

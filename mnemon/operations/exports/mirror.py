@@ -47,9 +47,13 @@ DATABASE_TIMEOUT: Final = 60.0
 """Seconds for which the mirror retries to read one user's memory while the database does not answer."""
 
 _PAUSE: Final = 1.0
+"""Seconds between two attempts to read a user's memory."""
+
 _REPORTED_USERS: Final = 1000
+"""Number of users after which `Mirror.write_all` reports the counts."""
+
 _PROJECTION_WAIT: Final = 30.0
-"""Seconds for the rows to have an event, before the mirror logs that they are behind."""
+"""Seconds that the rows may lack an event before the mirror logs that `persist` fell behind."""
 
 
 @dataclass(slots=True)
@@ -116,7 +120,7 @@ class Mirror:
                     self._report(self.counts)
         for path in self._folder.list_files():
             if path not in kept:
-                self.counts.removed += self._folder.remove_memory(path)
+                self.counts.removed += self._folder.remove_file(path)
         self._save_state(end)
 
     async def follow_log(self) -> None:
@@ -131,7 +135,7 @@ class Mirror:
             log_tail(self._connection, _choose_filter(self._scope), self.counts.position)
         ) as pages:
             async for page in pages:
-                changed = set(_find_changed(each.subject for each in page))
+                changed = set(_find_changed_owners(each.subject for each in page))
                 if changed:
                     await self._wait_for_rows(page[-1].sequence)
                     for owner in sorted(changed):
@@ -144,9 +148,9 @@ class Mirror:
         """Write a user's file as of a log position; remove it if the user has no memory."""
         text = "".join(f"{line}\n" for line in await self._load_lines(owner, position))
         if text:
-            self.counts.written += self._folder.write_memory(owner, text)
+            self.counts.written += self._folder.write_file(owner, text)
         else:
-            self.counts.removed += self._folder.remove_memory(self._folder.get_path(owner))
+            self.counts.removed += self._folder.remove_file(self._folder.get_path(owner))
 
     async def _load_lines(self, owner: Owner, position: int) -> list[str]:
         loop = asyncio.get_running_loop()
@@ -186,7 +190,7 @@ def _choose_filter(scope: MirrorScope) -> str:
     return derived
 
 
-def _find_changed(subjects: Iterable[str]) -> Iterable[Owner]:
+def _find_changed_owners(subjects: Iterable[str]) -> Iterable[Owner]:
     for subject in subjects:
         try:
             address = parse_subject(subject)

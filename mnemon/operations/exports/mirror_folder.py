@@ -105,19 +105,19 @@ class MirrorFolder:
     def save_state(self, position: int, log: str) -> None:
         """Save the log position up to which the folder is written."""
         state = MirrorState(self._scope, position, log)
-        self._replace(self.path / STATE, json.dumps({"version": _VERSION, **asdict(state)}))
+        self._replace_file(self.path / STATE, json.dumps({"version": _VERSION, **asdict(state)}))
 
-    def write_memory(self, owner: Owner, text: str) -> bool:
+    def write_file(self, owner: Owner, text: str) -> bool:
         """Write a user's file; return False if the file has this text already."""
         path = self.get_path(owner)
         with suppress(FileNotFoundError):
             if path.read_bytes() == text.encode():
                 return False
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        self._replace(path, text)
+        self._replace_file(path, text)
         return True
 
-    def remove_memory(self, path: Path) -> bool:
+    def remove_file(self, path: Path) -> bool:
         """Remove a user's file, then the tenant's folder if it is empty; return False if there is no file."""
         try:
             path.unlink()
@@ -154,7 +154,7 @@ class MirrorFolder:
                 "Give the same --tenant, --user or --all as before, or another folder: -o DIR",
             )
 
-    def _replace(self, path: Path, text: str) -> None:
+    def _replace_file(self, path: Path, text: str) -> None:
         draft = self.path / _DRAFT
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -23,7 +23,7 @@ class ExportFormat(Protocol):
 
 
 class NotProjected(Exception):
-    """The rows are too far behind the log to be exported."""
+    """The rows, or the decisions of `dedupe`, are too far behind the log for an export."""
 
 
 @dataclass(slots=True)
@@ -70,9 +70,9 @@ async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator
 async def write_memories(
     database: Database,
     owners: AsyncIterator[Owner],
-    form: ExportFormat,
-    put: Callable[[str], None],
-    written: ExportCounts,
+    generate: ExportFormat,
+    write_line: Callable[[str], None],
+    counts: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
     """Write the memory of users, one after another. A user who is erased before their turn has no lines.
@@ -80,22 +80,22 @@ async def write_memories(
     Args:
         database: the database with the projections.
         owners: the users.
-        form: function that yields the lines of one user.
-        put: function that is called with each line.
-        written: the counts, with the log position to export; updated in place.
+        generate: function that yields the lines of one user.
+        write_line: function that is called with each line.
+        counts: the counts, with the log position to export; updated in place.
         progress: function that is called after each user and after every 1000 lines.
     """
     async for owner in owners:
-        before = written.lines
+        before = counts.lines
         async with (
-            open_memory(database, owner, written.position) as memory,
-            aclosing(form(memory, owner)) as lines,
+            open_memory(database, owner, counts.position) as memory,
+            aclosing(generate(memory, owner)) as lines,
         ):
             async for line in lines:
-                put(line)
-                written.lines += 1
-                if written.lines % 1000 == 0:
-                    progress(written)
-        written.users += written.lines > before
-        progress(written)
-    return written
+                write_line(line)
+                counts.lines += 1
+                if counts.lines % 1000 == 0:
+                    progress(counts)
+        counts.users += counts.lines > before
+        progress(counts)
+    return counts

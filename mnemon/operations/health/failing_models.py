@@ -8,7 +8,7 @@ from typing import Final
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from mnemon.operations.health.services import request_all
+from mnemon.operations.health.services import request_replies
 from mnemon_consumers.model_reports import SUBJECT, parse_reports
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import DEAD
@@ -86,7 +86,7 @@ async def find_failing_models(
         default: the settings of all other tenants.
     """
     now = datetime.now(UTC)
-    failing = parse_reports(await request_all(connection, SUBJECT))
+    failing = parse_reports(await request_replies(connection, SUBJECT))
     found = []
     for each in failing:
         whose = tuple(tenant for tenant in sorted(tenants) if _is_named_by(settings_of(tenant), each))
@@ -132,17 +132,19 @@ async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
     )
 
 
-def describe_problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
+def describe_problems(
+    failing: Iterable[FailingModelState], given_up: Iterable[GivenUpState]
+) -> Iterator[str]:
     """Yield a sentence for each failing model and each group of windows that were given up."""
     yield from (each.problem for each in failing)
-    yield from (each.problem for each in lost)
+    yield from (each.problem for each in given_up)
 
 
 def _is_named_by(settings: SettingsV1, failing: FailingModel) -> bool:
     named = {failing.model, failing.setting}
     return any(
-        of.enabled and of.provider == failing.provider and of.model in named
-        for of in (settings.extraction, settings.compaction)
+        each.enabled and each.provider == failing.provider and each.model in named
+        for each in (settings.extraction, settings.compaction)
     )
 
 

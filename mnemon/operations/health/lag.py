@@ -149,7 +149,7 @@ def warn_of_growing_lags(consumers: Mapping[str, Lag]) -> Iterator[str]:
     for name, lag in consumers.items():
         if lag.waiting >= MANY_MESSAGES and lag.grows_per_second and lag.grows_per_second > 0:
             yield (
-                f"{name} falls behind: {lag.waiting:,} messages are pending, and their number grows by "
+                f"{name} falls behind: {lag.waiting:,} messages wait, and their number grows by "
                 f"{lag.grows_per_second:,.0f} per second. No message is lost; they are handled later. "
                 "Run more processes if the consumer allows several: docs/scaling.md"
             )

@@ -78,7 +78,7 @@ async def examine_models(deployment: Deployment) -> ModelsState:
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
         return ModelsState(error=str(error))
     except TimeoutError:
-        return ModelsState(error="time out")
+        return ModelsState(error=f"no answer within {_EXAMINATION_TIMEOUT:.0f} s; check NATS and PostgreSQL")
 
 
 async def _load_state(connection: Client, deployment: Deployment) -> ModelsState:

@@ -404,13 +404,14 @@ def _describe_vectors(deployment: Deployment) -> VectorsState:
 
 async def _examine_database(deployment: Deployment) -> DatabaseState:
     url, schema, head = deployment.database_url, deployment.database_schema, find_head_revision()
-    assert url, "a command that looks at the database was given one"
+    assert url, "the caller has checked that an address of the database is configured"
     try:
         async with asyncio.timeout(_SERVER_TIMEOUT):
             revision = await asyncio.to_thread(load_revision, url, schema)
             version = await _load_version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
-        return DatabaseState(error=str(error) or "it did not answer in time", schema_name=schema, head=head)
+        silent = f"it did not answer within {_SERVER_TIMEOUT:.0f} s; check PostgreSQL"
+        return DatabaseState(error=str(error) or silent, schema_name=schema, head=head)
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 
@@ -424,12 +425,12 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
             Database(deployment, name="mnemon-status") as database,
         ):
             clocks = (await compare_clocks(connection, database)).problem
-            replay = await _find_replay(connection)
+            replay = await _describe_log_problem(connection)
             return [*filter(None, [clocks, replay, await _find_rows_problem(connection, database)])]
     return []
 
 
-async def _find_replay(connection: Client) -> str | None:
+async def _describe_log_problem(connection: Client) -> str | None:
     """Describe an unfinished restore, a replay of restored events, or a log of a newer version; else None."""
     stream_context = connection.jetstream()
     log = await stream_context.stream_info(LOG)
@@ -458,8 +459,8 @@ async def _find_rows_problem(connection: Client, database: Database) -> str | No
 
 
 async def _load_version(deployment: Deployment) -> str:
-    async def read(connection: Any) -> str:
+    async def read_server_version(connection: Any) -> str:
         return "{}.{}".format(*divmod(connection.info.server_version, 10_000))
 
     async with Database(deployment, name="mnemon-status") as database:
-        return await database.run_query(read)
+        return await database.run_query(read_server_version)

@@ -20,8 +20,8 @@ class ServiceCounts(NamedTuple):
     errors: int = 0
     seconds: float = 0.0
 
-    def since(self, before: "ServiceCounts") -> "ServiceCounts":
-        """Return the difference to earlier counts.
+    def compute_increase(self, before: "ServiceCounts") -> "ServiceCounts":
+        """Return the difference from earlier counts; `processes` is the current number.
 
         If there are fewer requests than before, a process has restarted at 0: return the counts unchanged.
         """
@@ -52,10 +52,10 @@ async def sum_service_counts(connection: Client, name: str) -> ServiceCounts:
 
 
 async def _request_json(connection: Client, subject: str) -> list[dict[str, Any]]:
-    return [json.loads(reply) for reply in await request_all(connection, subject)]
+    return [json.loads(reply) for reply in await request_replies(connection, subject)]
 
 
-async def request_all(connection: Client, subject: str) -> list[bytes]:
+async def request_replies(connection: Client, subject: str) -> list[bytes]:
     """Send an empty request; return the replies until none has arrived for `_REPLY_TIMEOUT` seconds."""
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)

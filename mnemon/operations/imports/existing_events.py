@@ -42,7 +42,7 @@ class ExistingEvents:
             self.source_facts.add(fact_id)
         return fact_id in self.facts and fact_id not in self.source_facts
 
-    def has_room_for(self, event: Event) -> bool:
+    def may_keep_id(self, event: Event) -> bool:
         """Return whether a fact may keep its id.
 
         A fact keeps its id if no other fact has the id, and all facts of the user come from the same kind of
@@ -54,7 +54,7 @@ class ExistingEvents:
 
 
 async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
-    """Load the events that the log has of a user."""
+    """Load the events of a user that the log has."""
     found = ExistingEvents()
     for pattern in user_filters(*owner):
         async for logged in stream_events(connection, pattern):

@@ -11,7 +11,7 @@ import ijson
 from mnemon.operations.imports.records import NotReadable
 
 MAX_DEPTH: Final = 200
-"""Maximum depth of nested lists and objects; an export of a chat has a dozen."""
+"""Maximum depth of nested lists and objects, in levels; an export of a chat has about 12."""
 
 
 def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 
 from mnemon.operations.imports.records import (
     ImportRecord,
-    Incoming,
+    IncomingEvent,
     NotReadable,
     RefusedRecord,
     create_import_id,
@@ -35,7 +35,7 @@ class _InvalidLine(ValueError):
 
 @dataclass(slots=True)
 class JsonLinesReader:
-    """Reader of an export.
+    """Reader of a file of `mnemon export jsonl`.
 
     Attributes:
         tenant: the tenant that gets all events; None takes the tenants of the lines.
@@ -78,7 +78,7 @@ class JsonLinesReader:
             except RecursionError:
                 yield RefusedRecord(place, "line", "is nested too deeply", _decode_line(line))
 
-    def _read_event(self, place: str, record: dict[str, Any]) -> Incoming:
+    def _read_event(self, place: str, record: dict[str, Any]) -> IncomingEvent:
         name, version = _parse_event_name(record.get("event"))
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
@@ -108,7 +108,7 @@ class JsonLinesReader:
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
             raise _InvalidLine("n", "must be a whole number from 1 to 2^40 - 1")
-        return Incoming(place, owner[1], event, record, conversation, owner[0], n)
+        return IncomingEvent(place, owner[1], event, record, conversation, owner[0], n)
 
     def _create_id(self, record: dict[str, Any]) -> str:
         """Return an id that is the same each time the file is read; equal records get different ids."""

@@ -1,9 +1,9 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
-The reader takes files of mnemon's export, folders of a bot that has a file per tier, and the older files of
-that bot, one per user with a fact on each line. A fact keeps its id if its line has an id, a tier and an
-importance, the default policy accepts it, no other fact of the user has the id, and the user has no facts of
-other sources. Otherwise the fact is proposed, and `dedupe` decides as on any proposal.
+The reader takes files of mnemon's export, files of a bot that has a folder per user with a file per tier,
+and older files of that bot, one per user with a fact on each line. A fact keeps its id if its line has an
+id, a tier and an importance, the default policy accepts it, no other fact of the user has the id, and the
+user has no facts of other sources. Otherwise the fact is proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, Literal
 
 from mnemon.operations.imports.records import (
     ImportRecord,
-    Incoming,
+    IncomingEvent,
     NotReadable,
     RefusedRecord,
     create_import_id,
@@ -54,7 +54,7 @@ _SECTIONS: Final[dict[str, MarkdownSection]] = {"user data": "data", "tasks": "t
 
 @dataclass(slots=True)
 class MarkdownReader:
-    """Reader of a file.
+    """Reader of a Markdown file with facts, profile fields and tasks.
 
     Attributes:
         tenant: the tenant that gets all facts; None takes the tenant that the file names.
@@ -83,7 +83,7 @@ class MarkdownReader:
             if owner := parse_owner(text):
                 place = _LineOwner(self.tenant or owner[0], self.user or owner[1], "facts", None)
             elif text.lstrip().startswith("#"):
-                place = place.set_heading(text.strip().strip("#").strip().lower())
+                place = place.with_heading(text.strip().strip("#").strip().lower())
             elif text.strip() and not text.strip().startswith(("<!--", "---")):
                 yield from place.read_line(where, text)
 
@@ -97,7 +97,8 @@ class _LineOwner:
     section: MarkdownSection
     tier: Tier | None
 
-    def set_heading(self, heading: str) -> "_LineOwner":
+    def with_heading(self, heading: str) -> "_LineOwner":
+        """Return the same owner, with the section and the tier that a heading names."""
         tier = next((each for each in TIERS if heading.startswith(each)), None)
         return _LineOwner(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
 
@@ -114,10 +115,10 @@ class _LineOwner:
             first, *others = readers[self.section](line, _digest_line(self.user, self.section, line))
             if isinstance(first, FactSavedV1):
                 [proposed] = others
-                yield Incoming(place, self.user, first, line, tenant=self.tenant, instead=proposed)
+                yield IncomingEvent(place, self.user, first, line, tenant=self.tenant, instead=proposed)
                 return
             for event in first, *others:
-                yield Incoming(place, self.user, event, line, tenant=self.tenant)
+                yield IncomingEvent(place, self.user, event, line, tenant=self.tenant)
         except WrongMark as error:
             yield RefusedRecord(place, error.mark, error.reason, line)
         except InvalidBody as error:
@@ -134,7 +135,7 @@ class _LineOwner:
             expires_at=read.expires_at,
             lineage=Lineage(extractor="import"),
         )
-        return [each for each in (_create_saved(read, proposed), proposed) if each is not None]
+        return [each for each in (_create_saved_fact(read, proposed), proposed) if each is not None]
 
     def _read_field(self, line: str, digest: str) -> list[Event]:
         read = parse_field(line)
@@ -161,7 +162,7 @@ def parse_path(path: Path) -> tuple[Tier | None, str | None]:
     return tier, (path.parent.name or None) if tier else path.stem
 
 
-def _create_saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
+def _create_saved_fact(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     """Return the fact of a line under its own id.
 
     Return None if the fact lacks an id, a tier or an importance, or if the default policy refuses it: then

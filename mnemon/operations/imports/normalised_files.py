@@ -50,11 +50,16 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
             part.touch(mode=0o600)  # private until it gets the mode of the original file
             with part.open("w", encoding="utf-8") as file:
 
-                def put(line: str) -> None:
+                def write_line(line: str) -> None:
                     print(line, file=file)
 
                 await write_memories(
-                    database, _yield_owner(owner), generate_lines, put, ExportCounts(position), lambda _: None
+                    database,
+                    _yield_owner(owner),
+                    generate_lines,
+                    write_line,
+                    ExportCounts(position),
+                    lambda _: None,
                 )
             copymode(path, part)
             copy2(path, old)

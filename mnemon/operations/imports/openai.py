@@ -48,7 +48,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
                     raise NotReadable(
                         "an item of the list is not a conversation; give the file conversations.json"
                     )
-                begins.append((_begin_seconds(conversation), aside.tell()))
+                begins.append((_parse_begin_seconds(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
@@ -73,7 +73,7 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
     speaker = Speaker(user, f"openai-{name}")
     said_at: datetime | None = None
     try:
-        branch = _current_branch(mapping, conversation.get("current_node"))
+        branch = _find_current_branch(mapping, conversation.get("current_node"))
     except ValueError as error:
         yield RefusedRecord(place, "mapping", str(error), {"id": name, "title": title})
         return
@@ -92,7 +92,7 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
         title = None  # only the first message has the title in its metadata
 
 
-def _current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
+def _find_current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
     """Return the nodes from the root to the current node, or to the last leaf if no node is current.
 
     Raises:
@@ -178,7 +178,8 @@ def _format_part(part: object) -> str:
     return str(part.get("text") or "") or f"[{kind}]"
 
 
-def _begin_seconds(conversation: dict[str, Any]) -> float:
+def _parse_begin_seconds(conversation: dict[str, Any]) -> float:
+    """Return the begin of a conversation in seconds since 1970; 0 if it is unknown."""
     try:
         return float(conversation.get("create_time") or 0)
     except (TypeError, ValueError):
@@ -186,5 +187,5 @@ def _begin_seconds(conversation: dict[str, Any]) -> float:
 
 
 def _parse_begin(conversation: dict[str, Any]) -> datetime | None:
-    begun = _begin_seconds(conversation)
+    begun = _parse_begin_seconds(conversation)
     return parse_unix_time(begun) if begun else None

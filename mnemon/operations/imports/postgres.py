@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mnemon.operations.imports.records import (
     ImportRecord,
-    Incoming,
+    IncomingEvent,
     NotReadable,
     RefusedRecord,
     Speaker,
@@ -38,7 +38,7 @@ _KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conver
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """Reader of rows.
+    """Reader of the rows of a bot's tables.
 
     Attributes:
         user: the user that gets all events; None takes the users of the rows.
@@ -65,7 +65,7 @@ class RowReader:
                     started = StartedV1(id=create_import_id("pg", row.conversation, "start"))
                     place = f"conversation {row.conversation}"
                     user = self.user or row.user
-                    yield Incoming(place, user, started, row._asdict(), row.conversation)
+                    yield IncomingEvent(place, user, started, row._asdict(), row.conversation)
                 if row.id is not None:
                     yield self.read_message(row)
 
@@ -86,7 +86,7 @@ class RowReader:
                     yield found
         async with aclosing(logs.stream_memories()) as known:
             async for memory in known:
-                for found in self.read_known(memory):
+                for found in self.read_session_memory(memory):
                     yield found
 
     def read_message(self, row: ExternalMessageRow) -> ImportRecord:
@@ -124,14 +124,16 @@ class RowReader:
                     sent_at=at and at + later * _ANSWER_DELAY,
                 )
 
-    def read_known(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
+    def read_session_memory(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
         """Yield key facts and summaries as proposals of facts; yield refusals of what cannot be imported."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
         memory = row.memory
         if user is None or not isinstance(memory, dict):
-            field = "user_id" if user is None else "memory"
-            yield RefusedRecord(place, field, "is missing or not a JSON object", row._asdict())
+            field, problem = (
+                ("user_id", "is missing") if user is None else ("memory", "is missing or not a JSON object")
+            )
+            yield RefusedRecord(place, field, problem, row._asdict())
             return
         for name, kind in _KINDS.items():
             texts = memory.get(name) or []
@@ -155,7 +157,7 @@ def _propose_fact(place: str, user: str, kind: Kind, text: str, row: SessionMemo
         )
     except InvalidBody as error:
         return RefusedRecord(place, error.field, error.problem, text)
-    return Incoming(place, user, proposed, text)
+    return IncomingEvent(place, user, proposed, text)
 
 
 def _get_text(written: Any) -> str:

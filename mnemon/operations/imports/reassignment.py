@@ -24,7 +24,7 @@ class NotReassigned(Exception):
     """A chat could not be erased; no message of the chat was imported again."""
 
 
-async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
+async def erase_reassigned_chat(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
     """Erase a chat for each user for whom it was imported with other speakers.
 
     Facts that come from this chat alone are erased with it. A conversation that has, or may have,

@@ -9,7 +9,7 @@ from mnemon_contracts.base import ID_LIMIT, Event, InvalidBody
 from mnemon_contracts.events.chat import MessageV1
 
 
-class Incoming(NamedTuple):
+class IncomingEvent(NamedTuple):
     """An event to import. Its id is the same each time the source is read.
 
     Attributes:
@@ -79,7 +79,7 @@ class Reassignment(NamedTuple):
     ids: str
 
 
-ImportRecord = Incoming | RefusedRecord | LeftOutRecord | ImportDoubt | Reassignment
+ImportRecord = IncomingEvent | RefusedRecord | LeftOutRecord | ImportDoubt | Reassignment
 
 
 class NotReadable(ValueError):
@@ -101,7 +101,9 @@ class Speaker:
     def create_message(self, place: str, source: Any, **fields: Any) -> ImportRecord:
         """Return a message with these fields, or the refusal if they do not satisfy the contract."""
         try:
-            return Incoming(place, self.user, MessageV1.create_strict(**fields), source, self.conversation)
+            return IncomingEvent(
+                place, self.user, MessageV1.create_strict(**fields), source, self.conversation
+            )
         except InvalidBody as error:
             return RefusedRecord(place, error.field, error.problem, source)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mnemon.operations.imports.records import ImportDoubt, Incoming, LeftOutRecord, RefusedRecord
+from mnemon.operations.imports.records import ImportDoubt, IncomingEvent, LeftOutRecord, RefusedRecord
 
 MAX_FIRST: Final = 10
 """Maximum number of refusals, and of doubts, that the report names."""
@@ -46,7 +46,7 @@ class ImportReport:
     last_seq: int = 0
     _user: tuple[str | None, str] | None = None
 
-    def count_event(self, incoming: Incoming, name: str) -> None:
+    def count_event(self, incoming: IncomingEvent, name: str) -> None:
         """Count an event that can be imported."""
         self.events[name] += 1
         user = incoming.tenant, incoming.user

@@ -8,11 +8,11 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, read_existing_events
-from mnemon.operations.imports.reassignment import erase_reassigned
+from mnemon.operations.imports.reassignment import erase_reassigned_chat
 from mnemon.operations.imports.records import (
     ImportDoubt,
     ImportRecord,
-    Incoming,
+    IncomingEvent,
     LeftOutRecord,
     Reassignment,
     RefusedRecord,
@@ -40,7 +40,7 @@ def get_event_name(event: Event) -> str:
     return _NAMES[type(event)]
 
 
-def encode_import(tenant: str, incoming: Incoming) -> LogEvent | RefusedRecord:
+def encode_import(tenant: str, incoming: IncomingEvent) -> LogEvent | RefusedRecord:
     """Return the event for the log, or the refusal if an id is invalid or the body is too large."""
     event, event_id = incoming.event, str(incoming.event.id)
     try:
@@ -94,7 +94,7 @@ async def count_records(
         if number % BATCH == 0:
             progress(report)
         match each:
-            case Incoming():
+            case IncomingEvent():
                 wire = encode_import(str(each.tenant or tenant), each)
                 if isinstance(wire, RefusedRecord):
                     report.count_refused(wire)
@@ -115,7 +115,7 @@ async def count_records(
     return report
 
 
-def judge_proposal(incoming: Incoming, policy: Policy) -> RefusedRecord | None:
+def judge_proposal(incoming: IncomingEvent, policy: Policy) -> RefusedRecord | None:
     """Return the refusal of a proposal that the policy rejects; None for any other event."""
     if not isinstance(incoming.event, FactProposedV1):
         return None
@@ -128,7 +128,7 @@ class _StagedEvent(NamedTuple):
 
     owner: Owner
     known: ExistingEvents
-    incoming: Incoming
+    incoming: IncomingEvent
     wire: LogEvent
 
 
@@ -172,7 +172,7 @@ class RecordImporter:
 
     async def _take_record(self, record: ImportRecord) -> None:
         match record:
-            case Incoming():
+            case IncomingEvent():
                 await self._stage_record(record)
             case RefusedRecord():
                 self._report.count_refused(record)
@@ -186,11 +186,11 @@ class RecordImporter:
     async def _reassign_chat(self, recast: Reassignment) -> None:
         """Erase a chat that was imported with other speakers, before its import with these speakers."""
         await self._flush_batch()
-        for done in await erase_reassigned(self._connection, str(self._tenant), recast):
+        for done in await erase_reassigned_chat(self._connection, str(self._tenant), recast):
             self._report.count_doubt(ImportDoubt(recast.place, done))
             self._users.clear()  # the log has fewer events now
 
-    async def _stage_record(self, incoming: Incoming) -> None:
+    async def _stage_record(self, incoming: IncomingEvent) -> None:
         owner = str(incoming.tenant or self._tenant), incoming.user
         wire = encode_import(owner[0], incoming)
         if isinstance(wire, RefusedRecord):
@@ -199,8 +199,8 @@ class RecordImporter:
         if (refusing := judge_proposal(incoming, await self._load_policy(owner[0]))) is not None:
             self._report.count_refused(refusing)
             return
-        known = await self._load_known(owner)
-        if incoming.instead is not None and not known.has_room_for(incoming.event):
+        known = await self._load_existing_events(owner)
+        if incoming.instead is not None and not known.may_keep_id(incoming.event):
             incoming = incoming._replace(event=incoming.instead, instead=None)
             await self._stage_record(incoming)
             return
@@ -231,7 +231,7 @@ class RecordImporter:
             self._policies[tenant] = (await read_settings(self._connection, tenant)).policy
         return self._policies[tenant]
 
-    async def _load_known(self, owner: Owner) -> ExistingEvents:
+    async def _load_existing_events(self, owner: Owner) -> ExistingEvents:
         """Return the existing events of a user.
 
         Keep the events of the users in the current batch: sources list users one after another.
@@ -294,19 +294,18 @@ def _is_chat(event: Event) -> bool:
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 
-def _find_conflict(known: ExistingEvents, incoming: Incoming) -> RefusedRecord | None:
+def _find_conflict(known: ExistingEvents, incoming: IncomingEvent) -> RefusedRecord | None:
     """Return the refusal if an event conflicts with existing events or names unknown messages; else None."""
 
-    def same(number: int) -> int | None:
+    def get_known_number(number: int) -> int | None:
         return number if number in known.numbers else None
+
+    known_numbers = MessagePositions(get_known_number, get_known_number, get_known_number)
 
     if known.has_foreign_fact(incoming.event):
         reason = "another fact of the user has this id: forget that fact, or import as another user"
         return RefusedRecord(incoming.place, "fact_id", reason, incoming.source)
-    if (
-        has_positions(incoming.event)
-        and map_positions(incoming.event, MessagePositions(same, same, same)) is None
-    ):
+    if has_positions(incoming.event) and map_positions(incoming.event, known_numbers) is None:
         reason = "names the number of a message that the file does not have before this line"
         return RefusedRecord(incoming.place, "body.from_seq", reason, incoming.source)
     return None
@@ -318,7 +317,7 @@ def _place_event(staged: _StagedEvent) -> _StagedEvent:
     if not has_positions(incoming.event):
         return staged
     event = map_positions(incoming.event, MessagePositions(at, at, at))
-    assert event is not None, "it was looked at before"
+    assert event is not None, "`_find_conflict` has checked the numbers"
     wire = encode_import(staged.owner[0], incoming._replace(event=event))
-    assert isinstance(wire, LogEvent), "it was one with other numbers"
+    assert isinstance(wire, LogEvent), "the event was encoded with the numbers before"
     return staged._replace(wire=wire)

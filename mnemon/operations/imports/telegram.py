@@ -58,7 +58,7 @@ class _Chat:
 
 @dataclass(frozen=True, slots=True)
 class TelegramReader:
-    """Reader of an export.
+    """Reader of a JSON export of Telegram Desktop.
 
     Attributes:
         bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.

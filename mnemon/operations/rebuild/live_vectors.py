@@ -37,7 +37,7 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         yield vectors
 
 
-async def list_unswept(connection: Client) -> set[Owner]:
+async def list_unswept_owners(connection: Client) -> set[Owner]:
     """Return the users whose live points `index` still has to sweep."""
     return {parse_owner(subject) for subject in await list_waiting(connection, "work.index.>")}
 

@@ -39,7 +39,7 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
             answer; the next call continues from the position reached.
         Exception: also the other errors of `open_generation`.
     """
-    await require_no_former(place)
+    await require_no_former_generation(place)
     async with open_generation(place, "next", progress) as generation:
         rows, vectors = generation
         begun = perf_counter()
@@ -53,7 +53,7 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
     return RebuildResult(former, rows.reached, events, seconds, vector_seconds)
 
 
-async def require_no_former(place: Site) -> None:
+async def require_no_former_generation(place: Site) -> None:
     """Check that no former generation exists, which a rebuild would replace.
 
     Raises:

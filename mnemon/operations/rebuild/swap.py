@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 
 from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running, set_embedding
 from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
-from mnemon.operations.rebuild.live_vectors import list_unswept
+from mnemon.operations.rebuild.live_vectors import list_unswept_owners
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.config import Deployment
@@ -57,13 +57,13 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
         await generations.swap_row_generations(place, replay.rows, progress)
         return
     indexed = await read_applied_position(place.connection.jetstream(), "index")
-    owed = await list_unswept(place.connection)
+    owed = await list_unswept_owners(place.connection)
 
-    async def also(connection: Connection, former: str) -> None:
+    async def record_position(connection: Connection, former: str) -> None:
         # Record with the former rows the position of the vectors that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await generations.swap_row_generations(place, replay.rows, progress, also)
+    await generations.swap_row_generations(place, replay.rows, progress, record_position)
 
 
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
@@ -86,16 +86,18 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
         reraise=True,
     ):
         with attempt:
-            await _exchange_existing(place, reached, progress)
+            await _exchange_existing_vectors(place, reached, progress)
     if place.deployment.qdrant_url:
-        await _index_remaining(place, progress)
+        await _index_remaining_events(place, progress)
     async with place.database.transaction() as connection:
         await VECTORS.drop(connection, place.live)
     return True
 
 
 @asynccontextmanager
-async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
+async def open_former_generation(
+    place: Site, progress: GenerationProgress
+) -> AsyncIterator[GenerationReplay]:
     """Open the generation that was live before the last swap; rename its vectors to the next generation's.
 
     Raises:
@@ -133,7 +135,7 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
             yield GenerationReplay(rows, vectors)
 
 
-async def _exchange_existing(place: Site, reached: int, progress: GenerationProgress) -> None:
+async def _exchange_existing_vectors(place: Site, reached: int, progress: GenerationProgress) -> None:
     to = locate_generation(place.deployment, "next")
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
@@ -147,10 +149,10 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
     async with open_index(to, await choose_embedding(place, to)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
-        await _index_delivered(place, replay, progress)
+        await _index_delivered_events(place, replay, progress)
         if holder:
             await holder.pause()
-            await _index_delivered(place, replay, progress)
+            await _index_delivered_events(place, replay, progress)
     if holder and to.vectors_folder:
         await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
@@ -160,21 +162,21 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
         swap_closed_folder(place.deployment, to)
 
 
-async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
+async def _index_delivered_events(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
     """Replay up to the last event delivered to `index`, which may have written it to other vectors only."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
 
-async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
+async def _index_remaining_events(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections during the exchange."""
     reached = await VECTORS.load_position(place.database, place.live)
-    assert reached is not None, "it was there a moment ago"
+    assert reached is not None, "`swap_vectors` has found a position"
     async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         for _ in range(MAX_PASSES):
             before = replay.reached
-            await _index_delivered(place, replay, progress)
+            await _index_delivered_events(place, replay, progress)
             if replay.reached == before:
                 break

@@ -52,12 +52,12 @@ class VectorReplay:
         self._database = database
         self._schema = schema
 
-    async def replay_to(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+    async def replay_to(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
         """Index the log up to a position, and sweep the points of items that are gone by then.
 
         Args:
             position: last position to index; the rows must have reached it.
-            at: receives each position that is reached.
+            report: receives each position that is reached.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
@@ -73,14 +73,14 @@ class VectorReplay:
                 await self.index.vectors.wait_until_optimised()
                 await VECTORS.advance(self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys())
                 self.reached = read[-1][1].sequence
-                at(self.reached)
+                report(self.reached)
                 pages += 1
                 if pages % SWEEP_PAGES == 0:
                     await self._sweep_owners()
         if position > self.reached:
             await VECTORS.advance(self._database, self._schema, position, ())
             self.reached = position
-            at(position)
+            report(position)
         await self._sweep_owners()
 
     async def _sweep_owners(self) -> None:

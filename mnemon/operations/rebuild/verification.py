@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay
-from mnemon.operations.rebuild.live_vectors import list_unswept
+from mnemon.operations.rebuild.live_vectors import list_unswept_owners
 from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compare_points, name_table
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
@@ -98,7 +98,7 @@ class GenerationVerification:
             if is_settled and rebuilt.reached == before:
                 break
         if page.differences and not is_settled:
-            return page._replace(differences=await self._drop_delayed(page.differences))
+            return page._replace(differences=await self._drop_delayed_differences(page.differences))
         return page
 
     async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
@@ -114,17 +114,17 @@ class GenerationVerification:
 
     async def _is_settled(self) -> bool:
         return (
-            not await list_unswept(self._place.connection)
-            and await self._indexed_position() >= await self._place.load_log_end()
+            not await list_unswept_owners(self._place.connection)
+            and await self._read_indexed_position() >= await self._place.load_log_end()
         )
 
-    async def _indexed_position(self) -> int:
+    async def _read_indexed_position(self) -> int:
         return await read_applied_position(self._place.connection.jetstream(), "index")
 
-    async def _drop_delayed(self, differences: Sequence[Difference]) -> list[Difference]:
+    async def _drop_delayed_differences(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; others may be delays."""
-        moving = await list_unswept(self._place.connection)
-        after = min(await self._indexed_position(), self._generation.rows.reached)
+        moving = await list_unswept_owners(self._place.connection)
+        after = min(await self._read_indexed_position(), self._generation.rows.reached)
         reading = read_stream(
             self._place.connection, LOG, after=after, up_to=await self._place.load_log_end()
         )

@@ -67,7 +67,7 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
     return True
 
 
-def require_closed(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
+def require_closed_server(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
     """Check that a server of your own requires a login if the server of the backup did.
 
     Raises:

@@ -67,7 +67,7 @@ async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
         run_consumers(("persist",), deployment),
     ):
         events = (await connection.jetstream().stream_info(LOG)).state.messages
-        while waiting := await _count_waiting(connection):
+        while waiting := await _count_unhandled_messages(connection):
             progress(events - waiting, events)
             await asyncio.sleep(PAUSE)
         progress(events, events)
@@ -75,12 +75,13 @@ async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
     return events
 
 
-async def _count_waiting(connection: Client) -> int:
+async def _count_unhandled_messages(connection: Client) -> int:
+    """Return the number of messages of the log that `persist` has not handled yet."""
     return count_waiting(await connection.jetstream().consumer_info(LOG, "persist"))
 
 
 async def _wait_for_sweeps(connection: Client) -> None:
-    """Wait up to `SWEEP_TIMEOUT` for pending sweeps; `persist` does the rest in a later run."""
+    """Wait up to `SWEEP_TIMEOUT` seconds for pending sweeps; a later run of `persist` does the rest."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(SWEEP_TIMEOUT),

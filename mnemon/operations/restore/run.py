@@ -55,7 +55,11 @@ class Backup:
 
     @property
     def mark(self) -> str:
-        """Return the mark of a restore of this backup."""
+        """Return the id of the backup and its last log position, as the mark of a restore.
+
+        A restore writes the mark to the metadata of the log. A later run continues only a log with the same
+        mark.
+        """
         return f"{self.manifest.backup_id}:{self.manifest.position}"
 
     async def read_segments(self) -> AsyncIterator[list[LogRecord]]:
@@ -197,7 +201,7 @@ class _RestoreRun:
         else:
             await self._write_events(state.last)
             await remove_fillers(connection)
-            await self._verify()
+            await self._verify_log()
             await self._apply_erasures()
             record = self._backup.record
             for bucket, entries in ((SETTINGS, record.settings), (API_KEYS, record.api_keys)):
@@ -219,7 +223,7 @@ class _RestoreRun:
         reached = last
         async for records in self._backup.read_segments():
             if records[-1].seq > reached:
-                for message in plan_messages(self._select_kept(records), reached):
+                for message in plan_messages(self._select_kept_events(records), reached):
                     await writer.write(message)
                     reached += 1
                     if not reached % 1000:
@@ -229,7 +233,7 @@ class _RestoreRun:
         await writer.flush()
         self._progress("events", manifest.position, manifest.position)
 
-    async def _verify(self) -> None:
+    async def _verify_log(self) -> None:
         """Compare the restored log with the backup, event by event.
 
         Remove events that an interrupted run wrote before the register had the erasure that covers them.
@@ -271,5 +275,5 @@ class _RestoreRun:
             await writer.write(message)
         await writer.flush()
 
-    def _select_kept(self, records: Sequence[LogRecord]) -> list[LogRecord]:
+    def _select_kept_events(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         return [each for each in records if not self._erasures.removes(each)]

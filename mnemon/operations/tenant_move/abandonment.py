@@ -56,44 +56,63 @@ async def abandon_move(here: TenantSite, there: TenantSite | None, address: str 
     async with hold_move_leases(here, there):
         ours = await here.load_residence()
         theirs = await there.load_residence() if there is not None else None
-        if ours is not None and there is not None and _is_return(ours, theirs):
-            return await _abandon_in_order(there, here, is_returning=True)
-        if ours is None or not _is_begun(ours):
-            if there is None or theirs is None or not await _has_abandoned(here, theirs):
+        if ours is not None and there is not None and _has_unfinished_revert(ours, theirs):
+            return await _reinstate_source(there, here, is_returning=True)
+        if ours is None or not _has_begun_move(ours):
+            if there is None or theirs is None or not await _has_abandoned_move(here, theirs):
                 _refuse_abandonment(here.tenant, ours)
-        elif there is not None and not _is_other_deployment(ours, theirs, address):
+        elif there is not None and not _leads_to(address, ours, theirs):
             raise MoveRefused(
                 f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to, or"
                 " give --target-lost if that deployment is lost"
             )
-        return await _abandon_in_order(
-            here, there, is_returning=ours is not None and _is_begun(ours) and ours.is_returning
+        return await _reinstate_source(
+            here, there, is_returning=ours is not None and _has_begun_move(ours) and ours.is_returning
         )
 
 
-def _is_other_deployment(ours: Residence, theirs: Residence | None, address: str) -> bool:
-    """Return whether a begun move leads to the deployment at an address, where the tenant has `theirs`."""
+def _leads_to(address: str, ours: Residence, theirs: Residence | None) -> bool:
+    """Return whether a move that has begun here leads to the deployment at an address.
+
+    Args:
+        address: the address of the other deployment.
+        ours: the tenant's residence in this deployment.
+        theirs: the tenant's residence in the other deployment; None if the tenant has none there.
+    """
     if theirs is not None:
         return theirs.move_id == ours.move_id
     # The target gets its residence while the source copies.
     return ours.state == "copying" and ours.peer == address
 
 
-def _is_begun(residence: Residence) -> bool:
+def _has_begun_move(residence: Residence) -> bool:
+    """Return whether a move or a revert has begun to take the tenant away, and has not switched."""
     return residence.state in ("copying", "draining", "leaving")
 
 
-def _is_return(ours: Residence, theirs: Residence | None) -> bool:
-    """Return whether a move is being reverted, or a command was killed while it abandoned the revert."""
+def _has_unfinished_revert(ours: Residence, theirs: Residence | None) -> bool:
+    """Return whether the other deployment reverts a move to this one, and the revert has not ended.
+
+    A revert has not ended either if a command was killed while it abandoned the revert.
+
+    Args:
+        ours: the tenant's residence in this deployment.
+        theirs: the tenant's residence in the other deployment; None if the tenant has none there.
+    """
     if theirs is None or theirs.move_id != ours.move_id:
         return False
-    if theirs.is_returning and _is_begun(theirs):
+    if theirs.is_returning and _has_begun_move(theirs):
         return True
     return (ours.state, theirs.state) == ("moved", "here") and bool(ours.keys) and not ours.is_confirmed
 
 
-async def _has_abandoned(source: TenantSite, target: Residence) -> bool:
-    """Return whether a move of the source was abandoned, perhaps by a command that was killed."""
+async def _has_abandoned_move(source: TenantSite, target: Residence) -> bool:
+    """Return whether a move of the source was abandoned, perhaps by a command that was killed.
+
+    Args:
+        source: the tenant in the deployment where the move began.
+        target: the tenant's residence in the other deployment.
+    """
     if source.residence is not None and source.residence.state != "here":
         return False
     return target.state in ("arriving", "here") and (
@@ -109,8 +128,9 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
         raise MoveRefused(describe_arrival(tenant, residence))
     if residence.is_confirmed:
         raise MoveRefused(
-            f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned: `mnemon tenant"
-            " move` there can move the tenant to a deployment that has no events of the tenant"
+            f"the move of {tenant} to {residence.peer} is confirmed and cannot be abandoned: to move the"
+            " tenant again, run `mnemon tenant move` there, with --to a deployment that has no events of the"
+            " tenant"
         )
     raise MoveRefused(
         f"the tenant {tenant} has moved to {residence.peer}: `mnemon tenant revert` moves it back, with all"
@@ -118,12 +138,13 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
     )
 
 
-async def _abandon_in_order(
+async def _reinstate_source(
     source: TenantSite, target: TenantSite | None, *, is_returning: bool
 ) -> AbandonResult:
+    """Stop the target, let the source serve the tenant again, and revoke the copied API keys."""
     tenant, residence = source.tenant, source.residence
-    if target is not None and target.residence is not None and not await _close_target(target, is_returning):
-        if residence is None or not _is_begun(residence):
+    if target is not None and target.residence is not None and not await _stop_target(target, is_returning):
+        if residence is None or not _has_begun_move(residence):
             raise MoveRefused(
                 "the move was abandoned without the other deployment, which has new events of the tenant"
                 f" {tenant}: let bots connect here, and revoke the keys of the tenant there. Then run `mnemon"
@@ -135,7 +156,7 @@ async def _abandon_in_order(
             f" the same `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the"
             " switch"
         )
-    if residence is not None and _is_begun(residence):
+    if residence is not None and _has_begun_move(residence):
         await source.write_residence(
             msgspec.structs.replace(residence, state="here", is_returning=False)
             if is_returning
@@ -148,11 +169,11 @@ async def _abandon_in_order(
         if marked != target.residence:
             await target.write_residence(marked)
         has_copy = bool(await read_last_position(target.connection, owner_filter(tenant)))
-    log.info("tenant move abandoned", tenant=tenant, is_returning=is_returning)
+    log.info("tenant move abandoned", tenant=tenant, kind="revert" if is_returning else "move")
     return AbandonResult(is_returning, keys, has_copy)
 
 
-async def _close_target(target: TenantSite, is_returning: bool) -> bool:
+async def _stop_target(target: TenantSite, is_returning: bool) -> bool:
     """Stop the target from serving the tenant, if a command was killed in the middle of the switch.
 
     Returns:

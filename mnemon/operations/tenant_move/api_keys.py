@@ -49,7 +49,7 @@ async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
         await target.write_residence(msgspec.structs.replace(residence, keys=listed))
     for start in range(0, len(absent), KEYS_AT_ONCE):
         await asyncio.gather(*(_add_key(keys, each) for each in absent[start : start + KEYS_AT_ONCE]))
-    await _revoke_all(keys, ({*listed, *returning_ids} & present.keys()) - wanted.keys())
+    await _revoke_keys(keys, ({*listed, *returning_ids} & present.keys()) - wanted.keys())
 
 
 async def revoke_copied_keys(target: TenantSite) -> int:
@@ -63,7 +63,7 @@ async def revoke_copied_keys(target: TenantSite) -> int:
     keys = await open_api_keys(target.connection)
     # A key of another tenant, with the id of a key that was refused, is in the list too.
     present = {each.id for each in await _list_keys(keys, target)}
-    return await _revoke_all(keys, present.intersection(target.residence.keys))
+    return await _revoke_keys(keys, present.intersection(target.residence.keys))
 
 
 async def _add_key(keys: ApiKeys, key: ApiKey) -> None:
@@ -80,5 +80,5 @@ async def _list_keys(keys: ApiKeys, site: TenantSite) -> list[ApiKey]:
     return [each for each in await keys.list_keys() if each.tenant == site.tenant]
 
 
-async def _revoke_all(keys: ApiKeys, ids: Iterable[str]) -> int:
+async def _revoke_keys(keys: ApiKeys, ids: Iterable[str]) -> int:
     return sum(await asyncio.gather(*map(keys.revoke, ids)))

@@ -41,12 +41,12 @@ RETRY_SECONDS: Final = 0.5
 CopyProgress = Callable[[int, int], None]
 """Function that receives the position reached in the source's log, and the last position to copy."""
 
-
 EventFilter = Callable[[SourceEvent], Awaitable[bool]]
+"""Function that returns whether an event is withheld: it stays in the source's log alone."""
 
 
-async def copy_all(_: SourceEvent) -> bool:
-    """Return False for every event, so that none is withheld."""
+async def withhold_none(_: SourceEvent) -> bool:
+    """Return False for every event, so that all are copied."""
     return False
 
 
@@ -89,7 +89,7 @@ class TenantCopy:
             moved = parse_moved(message.headers)
             if moved is not None and self.is_copy(message.headers):
                 known.append((moved.position, delivery.sequence))
-                self._note_copy(delivery.sequence)
+                self._record_copy(delivery.sequence)
             else:
                 self.foreign += 1
         if self._is_returning:
@@ -102,7 +102,7 @@ class TenantCopy:
             self.positions.add(old, new)
 
     async def copy_events(
-        self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = copy_all
+        self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = withhold_none
     ) -> int:
         """Copy the events up to a position of the source's log that are not copied yet.
 
@@ -111,7 +111,7 @@ class TenantCopy:
         Args:
             up_to: last position to copy.
             progress: receives the progress.
-            is_withheld: returns whether an event has to stay in the source's log alone.
+            is_withheld: returns whether an event is withheld.
 
         Raises:
             MessageTooLarge: the target takes no message as large as one of the events.
@@ -134,12 +134,12 @@ class TenantCopy:
                     if holder is not None:
                         batch.append((position, self._build_placeholder(position, holder)))
                 if batch and event.last_reference >= batch[0][0]:
-                    copied += await self._store(batch)
+                    copied += await self._store_copies(batch)
                     batch, size = [], 0
                 message = build_moved_message(event, self.positions, self.prefix)
-                length = self._measure(event, message)
+                length = self._measure_message(event, message)
                 if batch and (len(batch) >= BATCH or size + length > BATCH_BYTES):
-                    copied += await self._store(batch)
+                    copied += await self._store_copies(batch)
                     batch, size = [], 0
                     progress(event.position, up_to)
                 batch.append((event.position, message))
@@ -150,7 +150,7 @@ class TenantCopy:
                     self.changed.add(origin.owner[1])
                 size += length
         if batch:
-            copied += await self._store(batch)
+            copied += await self._store_copies(batch)
         self.reached = max(self.reached, up_to)
         progress(up_to, up_to)
         return copied
@@ -191,8 +191,8 @@ class TenantCopy:
                     if self.is_copy(each[0].headers):
                         yield each
 
-    async def _store(self, batch: list[tuple[int, ExactMessage]]) -> int:
-        """Store a batch as a whole; return its number of events.
+    async def _store_copies(self, batch: list[tuple[int, ExactMessage]]) -> int:
+        """Store a batch as a whole; return its number of messages.
 
         An attempt whose answer was lost is repeated only if the target's log does not have the batch.
         """
@@ -209,11 +209,11 @@ class TenantCopy:
             else:
                 for place, (position, _) in enumerate(batch, last - len(batch) + 1):
                     self.positions.add(position, place)
-                    self._note_copy(place)
+                    self._record_copy(place)
                 return len(batch)
             await asyncio.sleep(RETRY_SECONDS * (attempt > 0))
             try:
-                await self._find_stored()
+                await self._record_stored_copies()
             except (nats.errors.Error, TimeoutError) as error:
                 fault = error
                 continue
@@ -221,13 +221,13 @@ class TenantCopy:
                 return len(batch)
         raise fault
 
-    async def _find_stored(self) -> None:
+    async def _record_stored_copies(self) -> None:
         """Record the positions of copies that were stored by an attempt whose answer was lost."""
         async with aclosing(self.read_copies(self.positions.last_new)) as copies:
             async for message, delivery in copies:
                 if moved := parse_moved(message.headers):
                     self.positions.add(moved.position, delivery.sequence)
-                    self._note_copy(delivery.sequence)
+                    self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
         """Return positions that erasures name, such as the start of a span, without an event of the tenant.
@@ -244,9 +244,10 @@ class TenantCopy:
                 for each in page:
                     gaps.update(list_span_starts(parse_source_event(*each).fields or {}))
         known = sorted(each for each in gaps if self.positions.last_old < each <= up_to)
-        return [each for each in known if not await self._exists(each)]
+        return [each for each in known if not await self._has_event(each)]
 
-    async def _exists(self, position: int) -> bool:
+    async def _has_event(self, position: int) -> bool:
+        """Return whether the source's log has an event of the tenant at a position."""
         try:
             message = await self._source.jetstream().get_msg(LOG, position)
         except NotFoundError:
@@ -261,7 +262,7 @@ class TenantCopy:
         held = {MESSAGE_ID: f"{self.prefix}{position}", MOVED: moved._replace(position=position).format()}
         return event._replace(headers={**event.headers, **held})
 
-    def _note_copy(self, position: int) -> None:
+    def _record_copy(self, position: int) -> None:
         self.first_copy = min(self.first_copy or position, position)
         self.last_copy = max(self.last_copy, position)
 
@@ -274,14 +275,14 @@ class TenantCopy:
                 for each in page:
                     yield each
 
-    def _measure(self, event: SourceEvent, message: ExactMessage) -> int:
+    def _measure_message(self, event: SourceEvent, message: ExactMessage) -> int:
         length = len(message.body) + len(message.encode_headers())
         if length > self._target.max_payload:
             raise MessageTooLarge(event.position, length, self._target.max_payload)
         return length
 
 
-def require_no_foreign(copy: TenantCopy, tenant: str) -> None:
+def require_no_foreign_events(copy: TenantCopy, tenant: str) -> None:
     """Check that all of a tenant's events in the target's log are copies of this move.
 
     Raises:

@@ -11,9 +11,9 @@ from mnemon.operations.backup.segments import select_headers
 from mnemon.operations.tenant_move.positions import (
     Body,
     PositionMap,
-    find_referenced,
     list_positions,
     map_event_positions,
+    parse_body_with_positions,
 )
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
@@ -22,7 +22,9 @@ from mnemon_infra.broker.provisioning.restoration import ExactMessage
 from mnemon_infra.delivery import MOVED, Delivery, MovedFrom, read_message_id
 
 
-class _Identified(msgspec.Struct):
+class _BodyWithId(msgspec.Struct):
+    """The part of a body that identifies its event."""
+
     id: str | None = None
 
 
@@ -61,7 +63,7 @@ def parse_source_event(message: Msg, delivery: Delivery) -> SourceEvent:
         address = parse_subject(delivery.subject)
     except InvalidSubject:
         return SourceEvent(message, delivery, "", None)
-    fields = find_referenced(delivery.body) if address.space == "memory" else None
+    fields = parse_body_with_positions(delivery.body) if address.space == "memory" else None
     return SourceEvent(message, delivery, address.name, fields)
 
 
@@ -104,6 +106,6 @@ def round_time(delivery: Delivery) -> int:
 
 def _has_id(body: bytes) -> bool:
     try:
-        return bool(msgspec.json.decode(body, type=_Identified).id)
+        return bool(msgspec.json.decode(body, type=_BodyWithId).id)
     except msgspec.MsgspecError:
         return False

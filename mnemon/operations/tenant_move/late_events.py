@@ -17,7 +17,9 @@ from mnemon_infra.settings.residence import Residence, list_residences
 ERASED: Final = "user.erased"
 
 
-class _Started(msgspec.Struct):
+class _StartedBody(msgspec.Struct):
+    """The part of the body of `started` that says whether the event removes the messages before it."""
+
     discard_previous: bool = False
 
 
@@ -26,7 +28,7 @@ def is_removal(event: SourceEvent) -> bool:
     if event.name != "started":
         return event.name == "cleared"
     try:
-        return msgspec.json.decode(event.delivery.body or b"{}", type=_Started).discard_previous
+        return msgspec.json.decode(event.delivery.body or b"{}", type=_StartedBody).discard_previous
     except msgspec.MsgspecError:
         return False
 

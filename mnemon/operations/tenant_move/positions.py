@@ -78,10 +78,10 @@ class PositionMap:
 def list_span_starts(fields: Body) -> list[int]:
     """Return the positions at which spans of an erased conversation begin, and `discarded_seq`."""
     spans = _list_mappings(fields.get("spans"))
-    return _integers([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
+    return _list_valid_positions([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
 
 
-def find_referenced(body: bytes) -> Body | None:
+def parse_body_with_positions(body: bytes) -> Body | None:
     """Return the parsed body of an event that may name positions; None for any other event."""
     if not any(each in body for each in _POSITIONS):
         return None
@@ -99,15 +99,15 @@ def list_positions(name: str, fields: Body) -> Iterator[int]:
         name: name of the event, such as `fact.saved`.
         fields: its body.
     """
-    yield from _integers(_get_mapping(fields, "lineage").get("sources"))
+    yield from _list_valid_positions(_get_mapping(fields, "lineage").get("sources"))
     ranges = [fields] if name in RANGES else []
     ranges += _list_mappings(fields.get("windows")) if name == "batch.intended" else []
     ranges += _list_mappings(fields.get("spans")) if name == "user.erased" else []
     for each in ranges:
-        yield from _integers([each.get("from_seq"), each.get("to_seq")])
+        yield from _list_valid_positions([each.get("from_seq"), each.get("to_seq")])
     if name == "user.erased":
-        yield from _integers([fields.get("up_to_seq"), fields.get("discarded_seq")])
-        yield from _integers(fields.get("derived"))
+        yield from _list_valid_positions([fields.get("up_to_seq"), fields.get("discarded_seq")])
+        yield from _list_valid_positions(fields.get("derived"))
 
 
 RANGES: Final = frozenset({"summary.written", "summary.merged", "window.answered"})
@@ -181,11 +181,12 @@ def _map_erasure(fields: Body, own: int, positions: PositionMap) -> Body:
 
 
 def _map_known(named: Any, own: int, positions: PositionMap) -> list[int]:
-    found = (positions.find(each) for each in _integers(named) if each < own)
+    found = (positions.find(each) for each in _list_valid_positions(named) if each < own)
     return [each for each in found if each is not None]
 
 
-def _integers(named: Any) -> list[int]:
+def _list_valid_positions(named: Any) -> list[int]:
+    """Return the items of a list that can be positions; none if the value of the body is not a list."""
     return [each for each in named if _is_position(each)] if isinstance(named, list) else []
 
 

@@ -20,7 +20,7 @@ from mnemon_infra.delivery import MOVED
 _PROPOSED: Final = "fact.proposed"
 
 
-async def repeat_undecided(site: TenantSite) -> int:
+async def repeat_undecided_proposals(site: TenantSite) -> int:
     """Publish each undecided proposal of a tenant again, with its id. Return their number.
 
     `dedupe` does not decide on copied proposals, because a copy arrives before the copy of its decision.
@@ -30,7 +30,7 @@ async def repeat_undecided(site: TenantSite) -> int:
     """
     repeated: set[tuple[str, str]] = set()
     stream_context = site.connection.jetstream()
-    async with aclosing(_list_undecided(site)) as found:
+    async with aclosing(_stream_undecided_proposals(site)) as found:
         async for proposal in found:
             key = proposal.owner[1], proposal.event_id
             if key in repeated:
@@ -54,7 +54,7 @@ async def repeat_undecided(site: TenantSite) -> int:
     return len(repeated)
 
 
-async def _list_undecided(site: TenantSite) -> AsyncGenerator[ProposalRecord, None]:
+async def _stream_undecided_proposals(site: TenantSite) -> AsyncGenerator[ProposalRecord, None]:
     pattern = tenant_event_filter(site.tenant, _PROPOSED)
     async with aclosing(read_pages(site.connection, pattern, 0)) as pages:
         async for page in pages:

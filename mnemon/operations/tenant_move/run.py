@@ -18,7 +18,7 @@ from nats.js.errors import NotFoundError
 from tenacity import AsyncRetrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from mnemon.operations.tenant_move.api_keys import copy_api_keys
-from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign
+from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign_events
 from mnemon.operations.tenant_move.deployment import (
     POLL_SECONDS,
     MoveDiffers,
@@ -29,7 +29,7 @@ from mnemon.operations.tenant_move.deployment import (
 )
 from mnemon.operations.tenant_move.events import SourceEvent
 from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, is_removal
-from mnemon.operations.tenant_move.proposals import repeat_undecided
+from mnemon.operations.tenant_move.proposals import repeat_undecided_proposals
 from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
 from mnemon_contracts.base import InvalidBody
@@ -155,7 +155,7 @@ class TenantMove:
         begun = time.monotonic()
         await self._require_readers()
         async with hold_move_leases(self._source, self._target):
-            residence = await self._begin()
+            residence = await self._begin_move()
             copy = TenantCopy(
                 self._source.connection,
                 self._target.connection,
@@ -168,20 +168,20 @@ class TenantMove:
                 self._result = replace(self._result, is_repeated=True, pause_seconds=residence.pause)
             else:
                 if not self._is_returning:
-                    require_no_foreign(copy, self._tenant)
+                    require_no_foreign_events(copy, self._tenant)
                     await remove_stale_calls(copy, self._source, self._target)
-                await self._prepare(copy)
-                await self._switch(copy)
-            await self._forward(copy)
+                await self._prepare_switch(copy)
+                await self._switch_tenant(copy)
+            await self._forward_late_events(copy)
             await asyncio.sleep(WAKE_SECONDS)
-            await self._wake()
+            await self._wake_consumers()
         return replace(self._result, events=len(copy.positions), seconds=time.monotonic() - begun)
 
-    async def _begin(self) -> Residence:
+    async def _begin_move(self) -> Residence:
         """Write the residences in both deployments, or resolve an interrupted switch; return the source's."""
         source, target = await self._source.load_residence(), await self._target.load_residence()
         if self._is_returning:
-            return await self._begin_return(source, target)
+            return await self._begin_revert(source, target)
         if source is not None and source.state == "arriving":
             raise MoveRefused(describe_arrival(self._tenant, source))
         if source is None or source.state == "here":
@@ -190,13 +190,13 @@ class TenantMove:
             first, last = (0, 0) if source is None else (source.first, source.last)
             move_id = await self._find_abandoned(target) or uuid4().hex
             source = Residence("copying", move_id, self._target_address, first, last, former=source)
-            self._require_free(target, source)
+            self._require_free_target(target, source)
             await self._source.write_residence(source)
-        self._require_free(target, source)
+        self._require_free_target(target, source)
         if target is None or target.is_abandoned:
             await self._target.write_residence(Residence("arriving", source.move_id, self._source_address))
             await asyncio.sleep(SETTLE_SECONDS)
-        return await self._resume(source, target)
+        return await self._resolve_interrupted_switch(source, target)
 
     async def _find_abandoned(self, target: Residence | None) -> str | None:
         """Return the id of an abandoned move of this source, whose copy the target has; None without one."""
@@ -205,25 +205,25 @@ class TenantMove:
         is_known = await is_move_known(self._source.connection, self._tenant, target.move_id)
         return target.move_id if is_known else None
 
-    async def _begin_return(self, live: Residence | None, former: Residence | None) -> Residence:
+    async def _begin_revert(self, live: Residence | None, former: Residence | None) -> Residence:
         if live is None or former is None or live.move_id != former.move_id:
             raise MoveRefused(
                 f"the tenant {self._tenant} has not moved between these deployments: check --data and --to"
             )
         if former.is_confirmed:
             raise MoveRefused(
-                f"the move of {self._tenant} is confirmed and cannot be reverted: `mnemon tenant move`"
-                " can move the tenant to a deployment that has no events of the tenant"
+                f"the move of {self._tenant} is confirmed and cannot be reverted: to move the tenant again,"
+                " run `mnemon tenant move` with --to a deployment that has no events of the tenant"
             )
         if live.state == "here":
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
             await self._source.write_residence(live)
         if not live.is_returning:
             raise MoveRefused(f"the move of {self._tenant} has not switched: run `mnemon tenant abandon`")
-        return await self._resume(live, former)
+        return await self._resolve_interrupted_switch(live, former)
 
-    async def _resume(self, source: Residence, target: Residence | None) -> Residence:
-        """Resolve an interrupted switch: complete it if the target serves the tenant, otherwise undo it."""
+    async def _resolve_interrupted_switch(self, source: Residence, target: Residence | None) -> Residence:
+        """Complete an interrupted switch if the target serves the tenant, otherwise undo the switch."""
         if source.state in ("draining", "leaving"):
             is_switched = (
                 target is not None and target.state == "here" and target.is_returning == self._is_returning
@@ -235,7 +235,7 @@ class TenantMove:
             log.info("interrupted switch resolved", tenant=self._tenant, state=state)
         return source
 
-    def _require_free(self, target: Residence | None, source: Residence) -> None:
+    def _require_free_target(self, target: Residence | None, source: Residence) -> None:
         if source.state == "moved":
             is_reverted = target is not None and target.is_returning
         else:
@@ -291,7 +291,7 @@ class TenantMove:
                 " batches have ended (mnemon batches --state open)"
             )
 
-    async def _prepare(self, copy: TenantCopy) -> None:
+    async def _prepare_switch(self, copy: TenantCopy) -> None:
         """Copy settings and events while bots talk, and wait for running calls of language models."""
         await self._copy_settings()
         await self._catch_up(copy)
@@ -302,12 +302,12 @@ class TenantMove:
             lambda reached, last: self._progress("positions", reached, last),
         )
         self._result = replace(self._result, fillers=fillers)
-        await self._set_source("draining")
+        await self._set_source_state("draining")
         try:
             await _wait_until(self._has_drained, DRAIN_SECONDS)
             await self._require_no_batches()
         except MoveRefused:
-            await self._set_source("copying")
+            await self._set_source_state("copying")
             raise
         await self._catch_up(copy)
 
@@ -329,13 +329,13 @@ class TenantMove:
             former = copied
 
     async def _copy_up_to(self, copy: TenantCopy, end: int) -> int:
-        return await copy.copy_events(end, self._note_copied)
+        return await copy.copy_events(end, self._report_copied)
 
     async def _await_rows(self, copy: TenantCopy, end: int) -> None:
         await _wait_until(lambda: self._source.has_applied(end))
         await _wait_until(lambda: self._target.has_applied(copy.positions.last_new))
 
-    async def _switch(self, copy: TenantCopy) -> None:
+    async def _switch_tenant(self, copy: TenantCopy) -> None:
         """Verify the copy, pause writes, copy and verify the remaining events, and let the target serve."""
         verified, doubtful = 0, set[str]()
         for is_first in (True, False):  # the second time for events that came meanwhile
@@ -346,7 +346,7 @@ class TenantMove:
             await self._compare_logs(copy, after, verified)
             doubtful = set(await self._compare_rows(copy, compared, verified))
         begun = time.monotonic()
-        await self._set_source("leaving")
+        await self._set_source_state("leaving")
         try:
             async with asyncio.timeout(PAUSE_SECONDS):
                 await asyncio.sleep(SETTLE_SECONDS)
@@ -359,7 +359,7 @@ class TenantMove:
                 await self._compare_logs(copy, verified, end)
                 await self._require_same_rows(copy, {*copy.changed, *doubtful}, end)
         except BaseException as error:
-            await asyncio.shield(self._set_source("copying"))
+            await asyncio.shield(self._set_source_state("copying"))
             if isinstance(error, TimeoutError):
                 raise MoveRefused(
                     f"the write pause took more than {PAUSE_SECONDS:.0f} s, so {self._tenant} stays where it"
@@ -437,7 +437,7 @@ class TenantMove:
             users = set(different)
             await asyncio.sleep(POLL_SECONDS * bool(users))
 
-    async def _forward(self, copy: TenantCopy) -> None:
+    async def _forward_late_events(self, copy: TenantCopy) -> None:
         """Copy events that arrived in the former log after the switch, except those that are withheld."""
         residence = self._source.residence
         assert residence is not None
@@ -445,7 +445,7 @@ class TenantMove:
         while await read_last_position(self._source.connection, owner_filter(self._tenant)) > since:
             since = await self._source.read_end()
             await raise_last_position(self._target.connection, since, lambda *_: None)
-            forwarded += await copy.copy_events(since, self._note_copied, self._is_withheld)
+            forwarded += await copy.copy_events(since, self._report_copied, self._is_withheld)
         if since != residence.copied:
             withheld = *residence.withheld, *await self._list_withheld(copy, residence.copied, since)
             residence = msgspec.structs.replace(residence, copied=since, withheld=withheld)
@@ -485,10 +485,10 @@ class TenantMove:
             return None  # erased since
         return f"{message.subject} at position {position:,}"
 
-    def _note_copied(self, reached: int, last: int) -> None:
+    def _report_copied(self, reached: int, last: int) -> None:
         self._progress("copy", reached, last)
 
-    async def _wake(self) -> None:
+    async def _wake_consumers(self) -> None:
         """Publish triggers for the consumers of the target, and propose undecided proposals again."""
         end = await self._target.read_end()
         await _wait_until(lambda: self._target.has_applied(end))
@@ -496,10 +496,10 @@ class TenantMove:
         await publish_user_triggers(
             self._target.connection, TRIGGERED, {(self._tenant, user): end for user in users}
         )
-        proposals = await repeat_undecided(self._target)
+        proposals = await repeat_undecided_proposals(self._target)
         self._result = replace(self._result, proposals=proposals)
 
-    async def _set_source(self, state: Literal["copying", "draining", "leaving"]) -> None:
+    async def _set_source_state(self, state: Literal["copying", "draining", "leaving"]) -> None:
         assert self._source.residence is not None
         await self._source.write_residence(msgspec.structs.replace(self._source.residence, state=state))
         self._progress("switch", 0, 1)
@@ -564,7 +564,7 @@ async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = mat
         retry_error_callback=lambda _: False,
     )
 
-    async def ask() -> bool:
+    async def check_condition() -> bool:
         return await holds()
 
-    return await waiting(ask)
+    return await waiting(check_condition)

@@ -11,7 +11,7 @@ from nats.js.errors import NotFoundError
 from mnemon.operations.tenant_move.copy import TenantCopy
 from mnemon.operations.tenant_move.deployment import TenantSite
 from mnemon.operations.tenant_move.events import SourceEvent, build_moved_message
-from mnemon.operations.tenant_move.positions import RANGES, PositionMap, find_referenced
+from mnemon.operations.tenant_move.positions import RANGES, PositionMap, parse_body_with_positions
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
@@ -56,7 +56,7 @@ async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: 
         nats.errors.Error: a server does not answer.
     """
     compared, differences = 0, list[str]()
-    erased = await _list_erased(source)
+    erased = await _list_erased_users(source)
     first = copy.positions.find_last(after)
     async with (
         aclosing(copy.read_source(after, up_to)) as events,
@@ -71,12 +71,12 @@ async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: 
                 present = await anext(copies, None)  # erased in the source since
             if present is not None and present[1].sequence == new:
                 compared += 1
-                if not _is_same(present, event, copy):
+                if not _is_same_event(present, event, copy):
                     differences.append(
                         f"the event at position {event.position:,} differs from its copy at {new:,}"
                     )
                 present = await anext(copies, None)
-            elif not _is_erased(event, erased) and await _exists(source, event.position):
+            elif not _is_erased(event, erased) and await _has_event(source, event.position):
                 differences.append(f"the event at position {event.position:,} has no copy")
     return compared, differences
 
@@ -150,7 +150,7 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
             case "derived":
                 is_same = _align_known(one, other, positions) == other
             case "spans":
-                is_same = _have_same_spans(one, other, positions)
+                is_same = _has_same_spans(one, other, positions)
             case _:
                 is_same = False
         if not is_same:
@@ -197,7 +197,7 @@ def _align_known(
     return found if copies == [each for each in found if positions.has_new(each)] else None
 
 
-def _have_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
+def _has_same_spans(one: str | None, other: str | None, positions: PositionMap) -> bool:
     """Return whether two multiranges cover the same events; ranges without an event do not count."""
     originals = [
         each for each in _parse_spans(one) if positions.count_old(each[0]) < positions.count_old(each[1])
@@ -233,7 +233,7 @@ def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     return keyed
 
 
-async def _list_erased(site: TenantSite) -> set[Owner]:
+async def _list_erased_users(site: TenantSite) -> set[Owner]:
     """Return the users of a tenant who have an erasure in the log: copies of their events may be gone."""
     info = await site.connection.jetstream().stream_info(LOG, subjects_filter=event_filter("user.erased"))
     origins = (find_origin(subject) for subject in info.state.subjects or ())
@@ -245,7 +245,7 @@ def _is_erased(event: SourceEvent, erased: set[Owner]) -> bool:
     return origin is not None and origin.owner in erased
 
 
-def _is_same(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) -> bool:
+def _is_same_event(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) -> bool:
     """Return whether a copy is that of an event, also if events that both name were erased since."""
     message, _ = copied
     expected = build_moved_message(event, copy.positions, copy.prefix)
@@ -258,7 +258,7 @@ def _is_same(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) -> boo
         return False
     if message.data == expected.body:
         return True
-    fields = None if event.fields is None else find_referenced(message.data)
+    fields = None if event.fields is None else parse_body_with_positions(message.data)
     return fields is not None and _align_event(event, fields, copy.positions) == fields
 
 
@@ -289,12 +289,21 @@ def _align_event(event: SourceEvent, other: Row, positions: PositionMap) -> Row:
 
 
 def _is_same_bound(one: int | None, other: int | None, own: int, positions: PositionMap) -> bool:
+    """Return whether two bounds of an erasure include the same events.
+
+    Args:
+        one: the bound in the event of the source.
+        other: the bound in the copy; `ALL_BEFORE` includes all events before the copy.
+        own: position of the event of the source.
+        positions: positions of the copied events.
+    """
     if other == ALL_BEFORE:
         return one is not None and one >= own
     return _is_same_position(one, other, positions)
 
 
-async def _exists(site: TenantSite, position: int) -> bool:
+async def _has_event(site: TenantSite, position: int) -> bool:
+    """Return whether the log of a deployment still has an event at a position."""
     try:
         await site.connection.jetstream().get_msg(LOG, position)
     except NotFoundError:

@@ -12,7 +12,7 @@ from testcontainers.core.wait_strategies import HttpWaitStrategy
 
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
-from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.throughput.rebuild_verified import apply_log
 from mnemon_bench.workloads.all_events import fill_log
@@ -115,7 +115,7 @@ async def test_a_rebuild_exchanges_collections(
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         assert await count_points(place, whole) == points
-        async with open_former(place, told) as generation:
+        async with open_former_generation(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         await drop_generation(locate_generation(whole, "former"))

@@ -107,8 +107,8 @@ async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deploy
 
         until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
         await stock.connection.jetstream().pause_consumer("LOG", "persist", until)
-        assert "persist has stopped until" in words(await browser.see("/dead"))
-        assert "has stopped" not in words(await browser.send("/dead/go-on", consumer="persist"))
+        assert "persist is paused until" in words(await browser.see("/dead"))
+        assert "is paused" not in words(await browser.send("/dead/go-on", consumer="persist"))
 
 
 async def test_batches_page_lists_open_batches(stock: Stock, deployment: Deployment) -> None:

@@ -30,7 +30,7 @@ from mnemon.operations.imports.jsonl import JsonLinesReader
 from mnemon.operations.imports.markdown import MarkdownReader
 from mnemon.operations.imports.normalised_files import get_backup_path, rewrite_files
 from mnemon.operations.imports.postgres import RowReader
-from mnemon.operations.imports.records import ImportRecord, Incoming
+from mnemon.operations.imports.records import ImportRecord, IncomingEvent
 from mnemon.operations.imports.report import ImportReport
 from mnemon.operations.imports.run import RecordImporter
 from mnemon_bench.workloads.all_events import fill_log
@@ -286,7 +286,9 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
             found: list[Any] = [
                 one async for one in RowReader().read_conversations(stream_messages(tables, schema))
             ]
-        events = [(one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, Incoming)]
+        events = [
+            (one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, IncomingEvent)
+        ]
         assert events == [("42", ""), ("42", "Hi"), ("42", "Hello"), ("42", "")], (
             "each begins, also an empty one"
         )

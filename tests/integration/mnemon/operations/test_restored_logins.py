@@ -16,7 +16,7 @@ from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.run import run_backup
 from mnemon.operations.restore.logins import (
     ServerOpen,
-    require_closed,
+    require_closed_server,
     restore_folder_logins,
     restore_login_file,
 )
@@ -144,13 +144,13 @@ async def test_an_open_server_is_refused(tmp_path: Path) -> None:
         await connect(server.url, name="test") as connection,
     ):
         with pytest.raises(ServerOpen, match="write the logins of the backup with --logins FILE"):
-            require_closed(connection, backup_of(text), None)
+            require_closed_server(connection, backup_of(text), None)
         assert restore_login_file(file, backup_of(text))
         with pytest.raises(ServerOpen, match=f'add `include "{file}"` to nats-server.conf'):
-            require_closed(connection, backup_of(text), file)
+            require_closed_server(connection, backup_of(text), file)
         with pytest.raises(ServerOpen, match="make logins with `mnemon auth operator"):
-            require_closed(connection, backup_of(None), None)
-        assert not require_closed(connection, backup_of(None, needs_login=False), None).is_closed
+            require_closed_server(connection, backup_of(None), None)
+        assert not require_closed_server(connection, backup_of(None, needs_login=False), None).is_closed
     assert file.read_text() == text
     file.write_text("mine")
     assert not restore_login_file(file, backup_of(text))
@@ -162,7 +162,7 @@ async def test_a_closed_server_is_accepted(tmp_path: Path) -> None:
     with FolderLogins(data).edit():
         pass
     async with running(data) as server, await connect(server.url_as("operator"), name="test") as connection:
-        assert require_closed(connection, backup_of("x"), None).is_closed
+        assert require_closed_server(connection, backup_of("x"), None).is_closed
 
 
 def test_logins_that_exist_are_kept() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.live_vectors import count_points
-from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import open_exclusive_site
@@ -23,11 +23,11 @@ async def test_foreign_vectors_are_not_taken_for_former_ones(
         async with open_generation(place, "next", told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
-        async with open_former(place, told):
+        async with open_former_generation(place, told):
             pass  # killed
         async with open_generation(place, "next", told):
             pass  # killed, too, before any of its vectors are there
-        async with open_former(place, told) as generation:
+        async with open_former_generation(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         assert await count_points(place, located) == 1

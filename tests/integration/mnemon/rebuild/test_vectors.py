@@ -15,7 +15,7 @@ from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
 from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
-from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
@@ -150,7 +150,7 @@ async def test_vectors_switch_and_return_during_searches(
     assert lost.id in await all_points(live_vectors)
     assert (await verdict_on(site_with_vectors, told)).first == []
 
-    async with open_former(site_with_vectors, told) as generation:
+    async with open_former_generation(site_with_vectors, told) as generation:
         await swap_rows(site_with_vectors, generation, told)
     assert await swap_vectors(site_with_vectors, told)
     await indexed(stock, await stock.say("after"))
@@ -222,7 +222,7 @@ async def test_stopped_deployment_switches_vectors(
         assert await count_points(place, locate_generation(vectors_deployment, "former")) == 1
         assert place.live in {each.schema for each in await place.list_generations()}
         # Cut off before the rows: the former vectors have the other name by then.
-        async with open_former(place, told):
+        async with open_former_generation(place, told):
             pass
         await remove_generation(place, "before")
         assert not await has_vectors(locate_generation(vectors_deployment, "next"))
@@ -246,7 +246,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         await lose_collection(locate_generation(vectors_deployment, "former"), Collection.SUMMARIES)
-        async with open_former(place, told) as generation:
+        async with open_former_generation(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         assert await count_points(place, vectors_deployment) == 2

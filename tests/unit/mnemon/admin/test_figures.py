@@ -47,7 +47,7 @@ def sample(
         (reader(), reader(delivered=40), "at work", 20),
         (reader(pending=5, readers=0), reader(pending=5, readers=0), "absent", 0),
         (reader(), reader(readers=0), "at rest", 0),
-        (reader(readers=0), reader(readers=0, paused=True), "stopped", 0),
+        (reader(readers=0), reader(readers=0, paused=True), "paused", 0),
         (reader(pending=2000), reader(delivered=10, pending=3000), "behind", 5),
     ],
 )

@@ -59,18 +59,18 @@ def test_a_file_is_replaced_as_a_whole_and_readable_by_its_account_only(tmp_path
     folder = MirrorFolder(tmp_path / "files", ALL)
     with folder.lock():
         path = folder.get_path(("acme", "Anna"))
-        assert folder.write_memory(("acme", "Anna"), "one\n")
+        assert folder.write_file(("acme", "Anna"), "one\n")
         inode = path.stat().st_ino
-        assert not folder.write_memory(("acme", "Anna"), "one\n"), "it said that already"
+        assert not folder.write_file(("acme", "Anna"), "one\n"), "it said that already"
         assert path.stat().st_ino == inode
-        assert folder.write_memory(("acme", "Anna"), "two\n")
+        assert folder.write_file(("acme", "Anna"), "two\n")
         assert (path.read_text(), path.stat().st_ino != inode) == ("two\n", True)
 
         modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder.path, path.parent, path)]
         assert modes == [0o700, 0o700, 0o600]
         assert list(folder.list_files()) == [path]
-        assert folder.remove_memory(path)
-        assert not folder.remove_memory(path)
+        assert folder.remove_file(path)
+        assert not folder.remove_file(path)
         assert not path.parent.exists()
 
 

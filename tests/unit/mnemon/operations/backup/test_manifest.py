@@ -8,9 +8,9 @@ from mnemon.operations.backup.manifest import (
     RangeCount,
     SegmentEntry,
     StoredFile,
-    find_changed,
+    find_changed_segments,
     replace_segments,
-    select_kept,
+    select_kept_segments,
 )
 
 
@@ -31,14 +31,14 @@ def manifest(*segments: SegmentEntry) -> Manifest:
 
 
 def test_a_further_run_reads_after_the_last_full_segment() -> None:
-    assert select_kept([]) == ([], 0)
-    assert select_kept([ONE, TWO]) == ([ONE, TWO], 20)
-    assert select_kept([ONE, TWO, THREE]) == ([ONE, TWO], 20)
-    assert select_kept([THREE]) == ([], 0)
+    assert select_kept_segments([]) == ([], 0)
+    assert select_kept_segments([ONE, TWO]) == ([ONE, TWO], 20)
+    assert select_kept_segments([ONE, TWO, THREE]) == ([ONE, TWO], 20)
+    assert select_kept_segments([THREE]) == ([], 0)
 
 
 def test_segments_that_lost_events_are_found() -> None:
-    assert find_changed([RangeCount(ONE, 10), RangeCount(TWO, 9)]) == [TWO]
+    assert find_changed_segments([RangeCount(ONE, 10), RangeCount(TWO, 9)]) == [TWO]
 
 
 def test_a_segment_is_replaced_in_its_place() -> None:

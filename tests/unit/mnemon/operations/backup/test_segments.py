@@ -92,7 +92,7 @@ def test_headers_of_storage_are_left_out() -> None:
 
 
 def test_a_segment_ends_at_its_limits() -> None:
-    encoder = SegmentEncoder(most_events=2, most_bytes=10_000)
+    encoder = SegmentEncoder(max_events=2, max_bytes=10_000)
     encoder.add(LogRecord(1, 1, "a"))
     assert not encoder.is_full
     encoder.add(LogRecord(2, 1, "a"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mnemon.operations.imports.jsonl import JsonLinesReader
-from mnemon.operations.imports.records import Incoming, NotReadable, RefusedRecord
+from mnemon.operations.imports.records import IncomingEvent, NotReadable, RefusedRecord
 from mnemon.operations.memory_lines import HEADER, MessagePositions, derive_portable_id, map_positions
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1, SummaryWrittenV1
@@ -38,7 +38,7 @@ def one(line: Any, **options: Any) -> Any:
 def test_a_line_is_an_event_of_a_user() -> None:
     assert read(HEADER) == []
     found = one({**SAID, "conversation": "c1"})
-    assert isinstance(found, Incoming)
+    assert isinstance(found, IncomingEvent)
     assert (found.place, found.tenant, found.user, found.conversation) == ("line 1", "acme", "u1", "c1")
     assert (found.event, found.number) == (MessageV1.model_validate_json(json.dumps(SAID["body"])), 1)
 
@@ -76,7 +76,7 @@ def test_problem_of_a_line_is_reported_for_that_line_alone(line: Any, field: str
     refused, good = read(line, SAID)
     assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("line 1", field)
-    assert isinstance(good, Incoming)
+    assert isinstance(good, IncomingEvent)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 980, 100_000])
@@ -85,7 +85,7 @@ def test_a_line_that_is_nested_too_deeply_is_refused_whatever_reads_it(depth: in
     line = b'{"tenant": "acme", "user": "u1", "event": "message.v1", "body": ' + body + b"}"
     refused, good = read(line, SAID)
     assert isinstance(refused, RefusedRecord)
-    assert isinstance(good, Incoming)
+    assert isinstance(good, IncomingEvent)
 
 
 def test_newer_export_format_is_refused() -> None:

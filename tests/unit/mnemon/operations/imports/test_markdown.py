@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.operations.imports.markdown import MarkdownReader
-from mnemon.operations.imports.records import Incoming, NotReadable, RefusedRecord
+from mnemon.operations.imports.records import IncomingEvent, NotReadable, RefusedRecord
 from mnemon.operations.imports.run import encode_import
 from mnemon.operations.markdown_lines import (
     MarkdownLine,
@@ -58,7 +58,7 @@ def read(text: str | bytes, name: str = "u1.md", **options: Any) -> list[Any]:
 
 
 def events(text: str, **options: Any) -> list[Any]:
-    return [each.event for each in read(text, **options) if isinstance(each, Incoming)]
+    return [each.event for each in read(text, **options) if isinstance(each, IncomingEvent)]
 
 
 @given(text=WORDS | TRICKY, tier=st.sampled_from(["profile", "working", "archive"]), day=st.none() | DAYS)
@@ -193,7 +193,7 @@ def test_data_that_is_nested_too_deeply_is_refused(depth: int) -> None:
     refused, city = read(f"## User data\n- x: {'[' * depth}{']' * depth}\n- city: Lisbon\n")
     assert isinstance(refused, RefusedRecord)
     assert refused.place == "line 2"
-    assert isinstance(city, Incoming)
+    assert isinstance(city, IncomingEvent)
     told = "[" * depth
     assert parse_field(format_field("x", told)) == ("x", told)
     assert parse_owner(f'<!-- mnemon {{"tenant": {told}}} -->') is None

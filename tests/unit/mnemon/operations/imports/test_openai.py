@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemon.operations.imports.openai import read_conversations
-from mnemon.operations.imports.records import Incoming, LeftOutRecord, NotReadable, RefusedRecord
+from mnemon.operations.imports.records import IncomingEvent, LeftOutRecord, NotReadable, RefusedRecord
 
 
 def node(name: str, parent: str | None, role: str = "user", *parts: Any, **more: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def found(*conversations: Any) -> list[Any]:
 
 
 def contents(*conversations: Any) -> list[tuple[str, str]]:
-    events: list[Any] = [each.event for each in found(*conversations) if isinstance(each, Incoming)]
+    events: list[Any] = [each.event for each in found(*conversations) if isinstance(each, IncomingEvent)]
     return [(event.role, event.content) for event in events]
 
 
@@ -118,7 +118,7 @@ def test_problem_of_a_conversation_does_not_end_the_import(about: Any, field: st
     other = tree(node("a", None, "user", "x"), conversation_id="c9", create_time=0.5)
     outcome = found({**BRANCHED, **about}, other)
     assert [each.field for each in outcome if isinstance(each, RefusedRecord)] == [field]
-    assert [each.conversation for each in outcome if isinstance(each, Incoming)] == ["openai-c9"]
+    assert [each.conversation for each in outcome if isinstance(each, IncomingEvent)] == ["openai-c9"]
 
 
 @pytest.mark.parametrize("named", [["a1"], {"a1": 1}, 7])

@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from mnemon.operations.imports.postgres import RowReader
-from mnemon.operations.imports.records import Incoming, RefusedRecord
+from mnemon.operations.imports.records import IncomingEvent, RefusedRecord
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.database.messages.external_chats import ExternalMessageRow, QuestionRow, SessionMemoryRow
 
@@ -39,7 +39,7 @@ def test_unknown_role_is_refused() -> None:
 
 def test_a_row_of_question_and_answer_is_two_messages() -> None:
     row = QuestionRow("42", "s1", "7", "Who?", "Me.", AT)
-    asked, answered = [each for each in MOSCOW.read_exchange(row) if isinstance(each, Incoming)]
+    asked, answered = [each for each in MOSCOW.read_exchange(row) if isinstance(each, IncomingEvent)]
     assert (asked.event.role, answered.event.role) == ("user", "assistant")  # type: ignore[attr-defined]
     assert asked.event.sent_at < answered.event.sent_at  # type: ignore[attr-defined]
     assert asked.event.id != answered.event.id
@@ -52,8 +52,8 @@ def test_session_memory_is_proposed() -> None:
         "key_facts": ["User prefers Russian", {"text": "Trades NQ"}],
         "summaries": ["We spoke of 2024."],
     }
-    found = list(MOSCOW.read_known(SessionMemoryRow("42", "s1", memory)))
-    events = [each.event for each in found if isinstance(each, Incoming)]
+    found = list(MOSCOW.read_session_memory(SessionMemoryRow("42", "s1", memory)))
+    events = [each.event for each in found if isinstance(each, IncomingEvent)]
     assert [(each.text, each.kind) for each in events if isinstance(each, FactProposedV1)] == [
         ("User prefers Russian", "user_fact"),
         ("Trades NQ", "user_fact"),
@@ -62,9 +62,11 @@ def test_session_memory_is_proposed() -> None:
 
 
 def test_memory_in_another_shape_is_refused() -> None:
-    [refused] = MOSCOW.read_known(SessionMemoryRow("42", "s1", ["a"]))
+    [refused] = MOSCOW.read_session_memory(SessionMemoryRow("42", "s1", ["a"]))
     assert isinstance(refused, RefusedRecord)
-    [refused] = MOSCOW.read_known(SessionMemoryRow("42", "s1", {"key_facts": "a"}))
+    [refused] = MOSCOW.read_session_memory(SessionMemoryRow("42", "s1", {"key_facts": "a"}))
     assert refused.field == "memory.key_facts"  # type: ignore[union-attr]
-    [refused, _] = MOSCOW.read_known(SessionMemoryRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
+    [refused, _] = MOSCOW.read_session_memory(
+        SessionMemoryRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]})
+    )
     assert refused.field == "text"  # type: ignore[union-attr]

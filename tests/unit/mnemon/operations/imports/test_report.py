@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.records import ImportRecord, Incoming, LeftOutRecord, RefusedRecord
+from mnemon.operations.imports.records import ImportRecord, IncomingEvent, LeftOutRecord, RefusedRecord
 from mnemon.operations.imports.report import MAX_FIRST, ImportReport, format_refused
 from mnemon.operations.imports.run import count_records
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactProposedV1
 
 
-def said(user: str, **fields: Any) -> Incoming:
+def said(user: str, **fields: Any) -> IncomingEvent:
     event = MessageV1(role="user", **{"id": "m", "content": "hi", **fields})
-    return Incoming("line 1", user, event, {"a": 1})
+    return IncomingEvent("line 1", user, event, {"a": 1})
 
 
 async def report_on(*found: ImportRecord) -> ImportReport:
@@ -28,7 +28,11 @@ async def report_on(*found: ImportRecord) -> ImportReport:
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
     fact = FactProposedV1(id="f", text="Likes tea with milk")
     report = await report_on(
-        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), LeftOutRecord("line 5", "a call")
+        said("u1"),
+        said("u1"),
+        said("u2"),
+        IncomingEvent("line 4", "u2", fact),
+        LeftOutRecord("line 5", "a call"),
     )
     figures = report.to_json()
     assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
@@ -41,9 +45,9 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
         (said("u1", content="x" * 1_100_000), "body"),
         (said("u1", id=" m "), "id"),
         (said("u" * 300), "user"),
-        (Incoming("line 1", "u1", FactProposedV1(id="f", text="What is it?")), "text"),
+        (IncomingEvent("line 1", "u1", FactProposedV1(id="f", text="What is it?")), "text"),
         (
-            Incoming("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
+            IncomingEvent("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
             "text",
         ),
         (RefusedRecord("line 1", "role", "is none"), "role"),
@@ -58,7 +62,7 @@ async def test_refused_records_are_counted_before_import(found: ImportRecord, fi
 
 async def test_facts_that_the_default_policy_judges_are_counted() -> None:
     facts = [FactProposedV1(id="f", text=text) for text in ("Likes tea with milk", "What is it?")]
-    report = await report_on(said("u1"), *(Incoming("line 1", "u1", fact) for fact in facts))
+    report = await report_on(said("u1"), *(IncomingEvent("line 1", "u1", fact) for fact in facts))
     assert report.to_json()["judged_by_default_policy"] == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mnemon.operations.imports.records import (
     ImportDoubt,
-    Incoming,
+    IncomingEvent,
     LeftOutRecord,
     NotReadable,
     Reassignment,
@@ -41,7 +41,9 @@ def read(export: Any, **options: Any) -> list[Any]:
 
 
 def said(found: list[Any]) -> list[tuple[str, str, str]]:
-    events: list[tuple[str, Any]] = [(each.user, each.event) for each in found if isinstance(each, Incoming)]
+    events: list[tuple[str, Any]] = [
+        (each.user, each.event) for each in found if isinstance(each, IncomingEvent)
+    ]
     return [(user, event.role, event.content) for user, event in events]
 
 
