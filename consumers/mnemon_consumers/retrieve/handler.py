@@ -94,7 +94,7 @@ class RetrieveConsumer:
                 self._snapshots.open(),
                 self._service.complete_requests(),
                 self.broker.run(),
-                self._service.list_endpoints(),
+                self._service.show_endpoints(),
             ):
                 yield
 

@@ -13,7 +13,7 @@ from nats.js.api import ConsumerInfo
 
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.batch_processor import measure_failures
-from mnemon_infra.broker.broker import get_newest_received, list_disconnected
+from mnemon_infra.broker.broker import get_newest_received, list_lost_connections
 from mnemon_infra.broker.durable_progress import (
     DurableProgress,
     compute_oldest_age,
@@ -121,7 +121,10 @@ class ProcessProbe:
                     self._check_broker(connection), self._check_schema(database), self._check_points()
                 )
                 faults = [
-                    *(Fault("server", f"{name} is not connected to NATS") for name in list_disconnected()),
+                    *(
+                        Fault("server", f"{name} is not connected to NATS")
+                        for name in list_lost_connections()
+                    ),
                     *(fault for faults in found for fault in faults),
                     *self._check_disk(),
                     *self._check_batches(),

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, list_escaped
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, escape_as_json
 from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,
@@ -203,7 +203,7 @@ async def search_inactive_generations(
 
 
 def _bind_search(tenant: str, user: str, words: str) -> dict[str, Any]:
-    once, twice = list_escaped(words)
+    once, twice = escape_as_json(words)
     return bind_owner(tenant, user) | {"words": words, "escaped_once": once, "escaped_twice": twice}
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.broker.streams.erasure_scope import list_escaped
+from mnemon_infra.broker.streams.erasure_scope import escape_as_json
 from mnemon_infra.database.engine import (
     Connection,
     Lookup,
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
     PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
     created the generation.
     """
-    texts = [words, *map(_escape_in_array, (words, *list_escaped(words)))]
+    texts = [words, *map(_escape_in_array, (words, *escape_as_json(words)))]
     cursor = await connection.execute(_COUNT_STATISTICS, {"texts": texts})
     return sum([row[0] async for row in cursor])
 
