@@ -27,7 +27,7 @@ from mnemon_infra.broker.provisioning.presence import (
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.broker.streams.restored_log import describe_replay
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database, DatabaseUnavailable, answer_in_time, list_pools
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, await_answer, list_pools
 from mnemon_infra.database.generations.generation_repository import Generation, list_generations
 from mnemon_infra.database.migration import SchemaTooNew, require_head_revision
 from mnemon_infra.durables import DURABLES
@@ -242,14 +242,14 @@ class ProcessProbe:
     async def _check_schema(self, database: Database) -> list[Fault]:
         schema = self._deployment.database_schema
         try:
-            await answer_in_time(require_head_revision(database, schema))
+            await await_answer(require_head_revision(database, schema))
         except DatabaseUnavailable as error:
             return [Fault("server", f"the database cannot be used: {error}")]
         except SchemaTooNew as error:
             return [Fault("server", str(error))]
         if time.monotonic() - self._measured_at > COUNT_INTERVAL:
             with suppress(DatabaseUnavailable):
-                _measure_generations(await answer_in_time(database.run_query(list_generations(schema))))
+                _measure_generations(await await_answer(database.run_query(list_generations(schema))))
                 self._measured_at = time.monotonic()
         return []
 

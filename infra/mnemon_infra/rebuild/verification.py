@@ -126,7 +126,7 @@ class RowVerifier:
     async def _replay_to_applied(self) -> None:
         """Replay up to the live generation's applied position, because later events may remove content."""
         applied = await self._place.load_applied_position()
-        await self._replay.replay_until(applied, lambda reached: self._progress.at(reached, applied))
+        await self._replay.replay_until(applied, lambda reached: self._progress.report_rows(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:

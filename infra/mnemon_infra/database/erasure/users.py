@@ -31,7 +31,7 @@ from mnemon_infra.database.engine import (
     Lookup,
     Statement,
     is_storable,
-    parameter,
+    make_parameter,
     query,
 )
 from mnemon_infra.database.erasure import conversations
@@ -64,7 +64,7 @@ PROJECTED_TABLES: Final = (
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """
 
-BELOW: Final = parameter("below", int)
+BELOW: Final = make_parameter("below", int)
 
 
 class Erasure(NamedTuple):
@@ -115,7 +115,7 @@ def _delete_below(table: Table) -> Delete:
 
 
 def _select_known() -> Select[Any]:
-    ids = parameter("event_ids", list[str])
+    ids = make_parameter("event_ids", list[str])
     scans = (
         select(table.c.event_id).where(is_owned(table), table.c.event_id == any_(ids))
         for table in (messages, memory_events)
