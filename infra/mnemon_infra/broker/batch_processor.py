@@ -68,7 +68,7 @@ class BatchProcessor:
                 "delivery batch failed, retrying",
                 consumer=self._name,
                 messages=len(messages),
-                seq=deliveries[0].sequence,
+                from_seq=deliveries[0].sequence,
                 to_seq=deliveries[-1].sequence,
             )
             outcomes = [Retry()] * len(messages)
