@@ -86,9 +86,9 @@ async def require_head_revision(database: Database, schema: str) -> None:
     if found and not is_known_revision(found):
         raise SchemaTooNew(schema, found)
     if found != find_head_revision():
+        state = f"is at revision {found}" if found else "has no revision"
         raise DatabaseUnavailable(
-            f"schema {schema} is at revision {found}, this version needs {find_head_revision()}: "
-            "run `mnemon migrate`"
+            f"schema {schema} {state}, this version needs {find_head_revision()}: run `mnemon migrate`"
         )
 
 

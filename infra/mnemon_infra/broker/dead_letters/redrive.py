@@ -116,7 +116,9 @@ async def _redrive_event(
     """
     original = await find_original(connection, letter)
     if original is None:
-        return KeptLetter("the log no longer has the event: the event was erased, or was redriven before")
+        return KeptLetter(
+            "the log no longer has the event, which was erased or was redriven before: drop the letter"
+        )
     if await is_applied(parse_delivery(original)):
         await remove_message(connection, DEAD, letter.id)
         return AlreadyApplied()
@@ -141,7 +143,9 @@ async def _redrive_event(
 
 async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
     if letter.left_out:
-        return KeptLetter(f"the letter lacks {letter.left_out} of the trigger, which had no room in it")
+        return KeptLetter(
+            f"the letter lacks {letter.left_out} of the trigger, which had no room in it: drop the letter"
+        )
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
@@ -153,12 +157,13 @@ async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kep
     """Publish a trigger that makes `extract` request the letter's window from a model again."""
     if not letter.is_given_up or letter.owner is None:
         return KeptLetter(
-            "the answer was read: the log has the facts that were proposed, and only this letter has the rest"
+            "the answer was read: the log has the facts that were proposed, and only this letter has the "
+            "rest; read it, then drop the letter"
         )
     try:
         window = decode_given_up(letter.body)
     except InvalidBody:
-        return KeptLetter("the letter does not name the messages of the window")
+        return KeptLetter("the letter does not name the messages of the window: drop the letter")
     acknowledged = await connection.jetstream().publish(
         build_given_up_subject(*letter.owner, window),
         msgspec.json.encode(window),
