@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from mnemon_consumers.app import CONSUMERS, build_consumer
-from mnemon_infra.broker.provisioning.topology import STREAMS, consumer_config
+from mnemon_infra.broker.provisioning.topology import STREAMS, build_consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import ACK_WAIT, DURABLES, GRACEFUL_TIMEOUT, STATEMENT_TIMEOUT, DurableConsumer
 
@@ -28,7 +28,7 @@ def test_every_durable_belongs_to_a_consumer() -> None:
 
 @pytest.mark.parametrize("durable", DURABLES.values(), ids=DURABLES)
 def test_the_server_is_told_what_is_declared(durable: DurableConsumer) -> None:
-    config = consumer_config(durable)
+    config = build_consumer_config(durable)
     assert (config.durable_name, config.description) == (durable.name, durable.description)
     assert (config.ack_wait, config.max_ack_pending) == (durable.ack_wait, durable.max_ack_pending)
     filters = config.filter_subjects or [each for each in [config.filter_subject] if each]

@@ -27,7 +27,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -162,7 +162,9 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
     undecided: set[str] = set()
     position = 0
     while True:
-        async for page in read_pages(connection, thing_filter(TENANT, user_name(speaker), "fact"), position):
+        async for page in read_event_pages(
+            connection, thing_filter(TENANT, user_name(speaker), "fact"), position
+        ):
             for delivery in page:
                 position = delivery.sequence
                 if ".proposed." in delivery.subject:

@@ -21,7 +21,7 @@ from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryM
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_producers.events import ChatEvent
@@ -132,7 +132,7 @@ def _generate_facts() -> Iterator[LogEvent]:
 
 
 async def _read_summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
-    async for _, _, event in events(connection, thing_filter(TENANT, USER, "summary"), 0):
+    async for _, _, event in read_events(connection, thing_filter(TENANT, USER, "summary"), 0):
         assert isinstance(event, SummaryEvent)
         yield event
 

@@ -10,7 +10,7 @@ from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_bench.workers.processes import create_schema, drain_log, libpq_url, run_module
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.provisioning.topology import consumer_config
+from mnemon_infra.broker.provisioning.topology import build_consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES
 
@@ -85,6 +85,6 @@ async def _measure_mnemon(deployment: Deployment, last_seq: int) -> dict[str, fl
     connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "persist")
-    await stream_context.add_consumer("LOG", consumer_config(DURABLES["persist"]))
+    await stream_context.add_consumer("LOG", build_consumer_config(DURABLES["persist"]))
     await connection.close()
     return await drain_log(await create_schema(deployment), "persist", last_seq)

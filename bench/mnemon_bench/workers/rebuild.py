@@ -8,14 +8,14 @@ import time
 import psutil
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.rebuild.generations import catch_up, open_exclusive_site, open_row_generation
+from mnemon_infra.rebuild.generations import catch_up_with_log, open_exclusive_site, open_row_generation
 
 
 class _SilentProgress:
-    def at(self, reached: int, up_to: int) -> None:
+    def report_rows(self, reached: int, up_to: int) -> None:
         """Ignore the position that was reached."""
 
-    def say(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Ignore a line about the progress."""
 
 
@@ -24,7 +24,7 @@ async def replay(deployment: Deployment) -> None:
     async with open_exclusive_site(deployment) as place:
         begun = time.perf_counter()
         async with open_row_generation(place, "next", _SilentProgress()) as replayed:
-            await catch_up(place, replayed, _SilentProgress())
+            await catch_up_with_log(place, replayed, _SilentProgress())
         seconds = time.perf_counter() - begun
     print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
 

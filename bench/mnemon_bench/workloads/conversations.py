@@ -13,7 +13,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import event_filter
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -94,7 +94,7 @@ async def count_windows(connection: Client) -> int:
 
 async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
     """Yield each `window.answered` after a log position, as position, user and event."""
-    async for delivery, address, event in events(connection, event_filter("window.answered"), after):
+    async for delivery, address, event in read_events(connection, event_filter("window.answered"), after):
         assert isinstance(event, WindowAnsweredV1)
         yield delivery.sequence, address.user, event
 

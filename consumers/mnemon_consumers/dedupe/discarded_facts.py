@@ -9,7 +9,7 @@ from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.subjects import Owner, chat_filter
-from mnemon_infra.database.facts.sources import find_facts_from_below
+from mnemon_infra.database.facts.sources import find_facts_sourced_below
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.settings.history import read_in_force_at
 
@@ -31,7 +31,7 @@ async def forget_discarded_facts(
     for position, at in sorted([each async for each in _find_discards(connection, owner)], reverse=True):
         then = await read_in_force_at(connection, tenant, at)
         if then is not None and then.discard_facts:
-            drawn = await find_facts_from_below(connection, owner, position)
+            drawn = await find_facts_sourced_below(connection, owner, position)
             return [
                 ("fact.forgotten", FactForgottenV1(id=f"discard:{position}:{fact_id}", fact_id=fact_id))
                 for fact_id in sorted(drawn.intersection(kept))

@@ -41,7 +41,7 @@ from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import Erasures
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
@@ -154,7 +154,7 @@ class ProposalProcessor:
 
     async def _apply_new_events(self, connection: Client, owner: Owner, known: UserState) -> None:
         """Apply the events that the log has received since the user's position."""
-        async for page in read_pages(connection, thing_filter(*owner, "fact"), known.position):
+        async for page in read_event_pages(connection, thing_filter(*owner, "fact"), known.position):
             await yield_to_requests()
             for delivery in page:
                 known.position = delivery.sequence

@@ -15,7 +15,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, parse_subject, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.purge import purge_messages
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure import conversations as conversation_erasing
@@ -117,7 +117,7 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
         StoreUnavailable: the register cannot be read or written.
         nats.errors.Error: NATS does not answer.
     """
-    async with aclosing(read_pages(connection, thing_filter(*owner, "user"), 0)) as answers:
+    async with aclosing(read_event_pages(connection, thing_filter(*owner, "user"), 0)) as answers:
         async for page in answers:
             for delivery in page:
                 if entry := _build_entry(owner, delivery):
@@ -150,7 +150,7 @@ async def _project_again(connection: Client, database: Database, erased: Erasure
     a model derived from erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
-        async with aclosing(read_pages(connection, pattern, after)) as answers:
+        async with aclosing(read_event_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
                     if erased.removes(delivery):

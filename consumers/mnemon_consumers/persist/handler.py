@@ -12,7 +12,7 @@ from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, changed_subject, parse_owner, work_subject
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.bulk_publish import publish_all
+from mnemon_infra.broker.bulk_publish import publish_core_messages
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import publish_user_triggers
@@ -93,7 +93,7 @@ class PersistConsumer:
         # The move triggers these users when all of their events are here.
         users = {owner: users[owner] for owner in users.keys() - moved} if moved else users
         await publish_user_triggers(self.broker.connection, TRIGGERED, users)
-        await publish_all(self.broker.connection, notices)
+        await publish_core_messages(self.broker.connection, notices)
 
     async def _sweep_user(self, subject: str, position: int) -> DeliveryOutcome:
         database = self._database

@@ -32,7 +32,7 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import AskService
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.watch import watch_switches
+from mnemon_infra.database.generations.watch import watch_row_swaps
 from mnemon_infra.models.reranker import RerankerEndpoint
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.storage.erasure_register import ErasureRegister
@@ -85,7 +85,7 @@ class RetrieveConsumer:
         async with (
             self.broker.connect() as connection,
             self._settings.watched(connection),
-            watch_switches(self._database, self._schema, self._drop_caches),
+            watch_row_swaps(self._database, self._schema, self._drop_caches),
         ):
             # Requests are answered only after the subscription to changes.
             await self._memory.follow(connection)
@@ -94,7 +94,7 @@ class RetrieveConsumer:
                 self._snapshots.open(),
                 self._service.complete_requests(),
                 self.broker.run(),
-                self._service.list_endpoints(),
+                self._service.show_endpoints(),
             ):
                 yield
 

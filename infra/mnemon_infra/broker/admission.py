@@ -15,7 +15,7 @@ Further requests of the user wait for these; requests of other users do not.
 """
 
 BURST: Final = 1.0
-"""After a pause, a tenant may send the requests of this many seconds at once."""
+"""Seconds of a tenant's rate that may be used at once, after a pause of as many seconds."""
 
 TENANTS: Final = 100_000
 """Maximum number of tenants whose rate is counted. Once it is reached, all counts start again at 0."""
@@ -34,7 +34,7 @@ class RequestLimits(NamedTuple):
 
 
 @dataclass(slots=True)
-class _InHand:
+class _UnansweredRequests:
     number: int = 0
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -57,42 +57,42 @@ class Admission:
     ) -> None:
         self._bounds = bounds
         self._clock = clock
-        self._in_hand: dict[Owner, _InHand] = {}
+        self._unanswered: dict[Owner, _UnansweredRequests] = {}
         self._buckets: dict[str, _Bucket] = {}
 
-    def refusal(self, address: Address) -> str | None:
+    def explain_refusal(self, address: Address) -> str | None:
         """Return the reason to refuse a request; None admits the request.
 
         An admitted request counts toward the tenant's rate.
         """
         bounds = self._bounds(address.tenant)
-        in_hand = self._in_hand.get(address.owner)
-        if in_hand and in_hand.number >= bounds.per_user:
+        unanswered = self._unanswered.get(address.owner)
+        if unanswered and unanswered.number >= bounds.per_user:
             return (
                 f"{bounds.per_user} requests of this user are pending: ask again when one of them is "
                 "answered (rates.requests_per_user)"
             )
-        if bounds.per_second is not None and not self._has_left(address.tenant, bounds.per_second):
+        if bounds.per_second is not None and not self._take_token(address.tenant, bounds.per_second):
             return (
                 f"more than {bounds.per_second:g} requests a second of this tenant: ask again in a second "
                 "(rates.requests_per_second)"
             )
         return None
 
-    def begin(self, address: Address) -> asyncio.Semaphore:
+    def begin_request(self, address: Address) -> asyncio.Semaphore:
         """Count a request as unanswered. Return the semaphore to hold while the request is handled."""
-        in_hand = self._in_hand.setdefault(address.owner, _InHand())
-        in_hand.number += 1
-        return in_hand.turns
+        unanswered = self._unanswered.setdefault(address.owner, _UnansweredRequests())
+        unanswered.number += 1
+        return unanswered.turns
 
-    def end(self, address: Address) -> None:
+    def end_request(self, address: Address) -> None:
         """Count a request as answered."""
         owner = address.owner
-        self._in_hand[owner].number -= 1
-        if not self._in_hand[owner].number:
-            del self._in_hand[owner]
+        self._unanswered[owner].number -= 1
+        if not self._unanswered[owner].number:
+            del self._unanswered[owner]
 
-    def _has_left(self, tenant: str, rate: float) -> bool:
+    def _take_token(self, tenant: str, rate: float) -> bool:
         now = self._clock()
         most = max(1.0, rate * BURST)
         if len(self._buckets) >= TENANTS:

@@ -68,19 +68,19 @@ class BatchProcessor:
                 "delivery batch failed, retrying",
                 consumer=self._name,
                 messages=len(messages),
-                seq=deliveries[0].sequence,
+                from_seq=deliveries[0].sequence,
                 to_seq=deliveries[-1].sequence,
             )
             outcomes = [Retry()] * len(messages)
         outcomes = await self._dead_limit.apply(connection, outcomes)
         await settle_batch(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
         seconds = time.perf_counter() - begun
-        self._count(deliveries, outcomes, seconds, at + seconds)
+        self._count_batch(deliveries, outcomes, seconds, at + seconds)
         if tracing.is_on():
             ended = [name_outcome(outcome) for outcome in outcomes]
             await tracing.record_batch(self._name, deliveries, ended, at, at + seconds)
 
-    def _count(
+    def _count_batch(
         self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float
     ) -> None:
         done = deliveries

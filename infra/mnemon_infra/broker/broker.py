@@ -40,7 +40,7 @@ MessageT = TypeVar("MessageT")
 _running: set["Broker"] = set()
 
 
-def list_disconnected() -> list[str]:
+def list_lost_connections() -> list[str]:
     """Return the names of the connections of running brokers that are down now."""
     connections = [broker.connection for broker in _running]
     return [connection.options["name"] for connection in connections if not connection.is_connected]
@@ -97,7 +97,7 @@ class Broker:
             apply_types=False,
             # Its serializer would make a pydantic model of each subscriber, a third of the time of a start.
             serializer=None,
-            security=_security(parse_login(servers)),
+            security=_build_security(parse_login(servers)),
             **{
                 **OPTIONS,
                 "error_cb": self._report_error,
@@ -248,7 +248,7 @@ async def confirm_subscriptions(connection: Client) -> None:
     await connection.flush()
 
 
-def _security(login: dict[str, Any]) -> NatsSecurity | None:
+def _build_security(login: dict[str, Any]) -> NatsSecurity | None:
     """Convert the result of `parse_login` for FastStream; None if it has neither credentials nor TLS."""
     context = login.get("tls")
     if "user_credentials" in login:

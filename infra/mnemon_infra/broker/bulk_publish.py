@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nats.aio.client import Client
 
 
-async def publish_all(connection: Client, messages: Sequence[tuple[str, bytes]]) -> None:
+async def publish_core_messages(connection: Client, messages: Sequence[tuple[str, bytes]]) -> None:
     """Publish messages without headers, as (subject, body), in one write.
 
     nats-py's `publish` checks and counts each message and decides whether to flush, which takes a fifth of

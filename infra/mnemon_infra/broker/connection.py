@@ -116,12 +116,12 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
     # nats-py has one listener for reconnects: this one replaces it, and calls it.
     listener = connection._reconnected_cb
 
-    async def reconnected() -> None:
+    async def report_reconnect() -> None:
         event.set()
         if listener is not None:
             await listener()
 
-    connection._reconnected_cb = reconnected
+    connection._reconnected_cb = report_reconnect
     try:
         yield event
     finally:

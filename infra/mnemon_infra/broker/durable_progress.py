@@ -70,14 +70,14 @@ class DurableProgress:
 
     def measure_stall(self, name: str, now: float | None = None) -> float:
         """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`."""
-        return _measure(self._delivered.get(name), now, STALL_SECONDS)
+        return _measure_seconds(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:
         """Return the seconds for which an applied position has stood still while messages waited.
 
         Return 0 below `STANDSTILL_SECONDS`, and for durables other than `APPLIED`.
         """
-        return _measure(self._applied.get(name), now, STANDSTILL_SECONDS)
+        return _measure_seconds(self._applied.get(name), now, STANDSTILL_SECONDS)
 
 
 def get_applied_position(info: ConsumerInfo) -> int:
@@ -121,7 +121,7 @@ def _keep_mark(former: _Mark | None, position: int, now: float) -> _Mark:
     return former if former is not None and former.position == position else _Mark(position, now)
 
 
-def _measure(mark: _Mark | None, now: float | None, least: float) -> float:
+def _measure_seconds(mark: _Mark | None, now: float | None, least: float) -> float:
     if mark is None:
         return 0.0
     seconds = (time.monotonic() if now is None else now) - mark.since

@@ -1,6 +1,7 @@
 """Conversion of texts to values of message headers."""
 
 LIMIT = 2000
+"""Default maximum number of characters of a value."""
 
 
 def fold_header(text: str, limit: int = LIMIT) -> str:

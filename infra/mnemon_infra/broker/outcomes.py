@@ -14,7 +14,7 @@ from nats.js import JetStreamContext
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
-from mnemon_infra.broker.bulk_publish import publish_all
+from mnemon_infra.broker.bulk_publish import publish_core_messages
 from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.telemetry import metrics, tracing
@@ -110,7 +110,7 @@ async def settle_batch(
                 await message.nak(compute_retry_delay(delivery.deliveries) if delay is None else delay)
             case Dead():
                 dead.append((message, delivery, outcome))
-    await publish_all(connection, acknowledged)
+    await publish_core_messages(connection, acknowledged)
     stream_context = connection.jetstream()
     for start in range(0, len(dead), 64):
         await asyncio.gather(

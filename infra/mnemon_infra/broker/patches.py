@@ -52,7 +52,7 @@ async def fetch(
     runs. So the fetch pauses before it raises.
     """
     try:
-        return await _patient_fetch(self, batch, timeout, heartbeat)
+        return await _fetch_patiently(self, batch, timeout, heartbeat)
     except (nats.errors.ConnectionClosedError, ServiceUnavailableError):
         await asyncio.sleep(PAUSE)
         raise
@@ -61,7 +61,7 @@ async def fetch(
         raise nats.errors.TimeoutError from error
 
 
-async def _patient_fetch(
+async def _fetch_patiently(
     subscription: JetStreamContext.PullSubscription,
     batch: int,
     timeout: float | None,  # noqa: ASYNC109
@@ -152,13 +152,13 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
             continue
         key = _header_names.get(name)
         if key is None:
-            key = _checked_name(name)
+            key = _parse_header_name(name)
             if key is None:
                 continue
             # Clients choose the names, so the cache is bounded.
             if len(_header_names) < 1024 and len(name) <= 256:
                 _header_names[name] = key
-        headers[key] = _text(value.strip())
+        headers[key] = _decode_text(value.strip())
     return headers
 
 
@@ -170,15 +170,20 @@ def build_message(
     Servers take any bytes in a subject. nats-py stops reading for good at a subject that is not UTF-8.
     """
     return self.msg_class(
-        _client=self, _sid=sid, subject=_text(subject), reply=_text(reply), data=data, headers=headers
+        _client=self,
+        _sid=sid,
+        subject=_decode_text(subject),
+        reply=_decode_text(reply),
+        data=data,
+        headers=headers,
     )
 
 
-def _text(value: bytes) -> str:
+def _decode_text(value: bytes) -> str:
     return value.decode("utf-8", _DOUBLE_PERCENT)
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_bytes(error: UnicodeError) -> tuple[str, int]:
     """Return text such as `%%FF` in place of bytes that are not UTF-8, and the position after these bytes.
 
     No id in a subject can contain `%%`. Different bytes give different texts: if two ids became one, the
@@ -189,7 +194,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 _DOUBLE_PERCENT: Final = "mnemon-double-percent"
-codecs.register_error(_DOUBLE_PERCENT, _escaped)
+codecs.register_error(_DOUBLE_PERCENT, _escape_bytes)
 
 
 _MESSAGE: Final = re.compile(rb"\AMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)\r\n")
@@ -216,7 +221,7 @@ def apply() -> None:
     patched.MSG_RE, patched.HMSG_RE = _MESSAGE, _MESSAGE_WITH_HEADERS
 
 
-def _checked_name(name: bytes) -> str | None:
+def _parse_header_name(name: bytes) -> str | None:
     try:
         key = name.strip().decode("ascii")
     except UnicodeDecodeError:

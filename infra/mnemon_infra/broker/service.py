@@ -117,7 +117,7 @@ class AskService:
     def __post_init__(self) -> None:
         # Subscribe in the queue group of the endpoints, so that the server delivers a request once: here or
         # to its endpoint. A second copy would use up the one reply that a login may send.
-        self.broker.subscribe_subject(_ALL_REQUESTS, self.name, self._dispatch)
+        self.broker.subscribe_subject(_ALL_REQUESTS, self.name, self._dispatch_request)
 
     def add_endpoint(self, verb: str, answer: VerbHandler) -> None:
         """Answer a verb in all its versions. Processes that answer the same verb share the requests."""
@@ -127,11 +127,13 @@ class AskService:
         ):
             endpoint = _VerbEndpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
             self._endpoints[verb, version] = endpoint
-            self.broker.subscribe_subject(endpoint.subject, self.name, partial(self._handle, endpoint))
+            self.broker.subscribe_subject(
+                endpoint.subject, self.name, partial(self._handle_request, endpoint)
+            )
         metrics.REQUESTS.add(verb, "ok", by=0)
 
     @asynccontextmanager
-    async def list_endpoints(self) -> AsyncIterator[None]:
+    async def show_endpoints(self) -> AsyncIterator[None]:
         """Show the endpoints to tools such as `nats service` until the block ends.
 
         The broker must have started.
@@ -155,7 +157,7 @@ class AskService:
             if self._waiting:
                 await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
-    async def _dispatch(self, message: Msg) -> None:
+    async def _dispatch_request(self, message: Msg) -> None:
         """Hand a request to its endpoint, or answer that no such endpoint exists."""
         try:
             address = parse_subject(message.subject)
@@ -164,7 +166,7 @@ class AskService:
         else:
             endpoint = self._endpoints.get((address.name, address.version))
             if endpoint is not None:
-                await self._handle(endpoint, message)
+                await self._handle_request(endpoint, message)
                 return
             error = AskError(code="unknown_verb", message=_describe_unknown_verb(address), retryable=False)
         if message.reply:
@@ -173,7 +175,7 @@ class AskService:
                 message.reply, _serialize_reply(ErrorReply(error=error)), headers=headers
             )
 
-    async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
+    async def _handle_request(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
         asked = _PendingRequest(
             endpoint,
@@ -187,24 +189,24 @@ class AskService:
                 address = parse_subject(message.subject)
                 if absence := self.find_absence(address):
                     raise Refusal.from_error(absence)
-                if too_much := self.admission.refusal(address):
+                if too_much := self.admission.explain_refusal(address):
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)
             except Exception as error:
-                await self._send(asked, _build_error_reply(endpoint.verb, error))
+                await self._send_reply(asked, _build_error_reply(endpoint.verb, error))
                 return
             if isinstance(reply, VerbReply):
-                await self._send(asked, reply)
+                await self._send_reply(asked, reply)
                 return
-            turn = self.admission.begin(address)
-            task = asyncio.create_task(self._finish(asked, reply, turn))
+            turn = self.admission.begin_request(address)
+            task = asyncio.create_task(self._finish_request(asked, reply, turn))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
-        task.add_done_callback(lambda _: self.admission.end(address))
+        task.add_done_callback(lambda _: self.admission.end_request(address))
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(
+    async def _finish_request(
         self, pending_request: _PendingRequest, pending: Awaitable[VerbReply], turn: asyncio.Semaphore
     ) -> None:
         async with turn:
@@ -213,9 +215,9 @@ class AskService:
                     reply = await pending
                 except Exception as error:
                     reply = _build_error_reply(pending_request.endpoint.verb, error)
-                await self._send(pending_request, reply)
+                await self._send_reply(pending_request, reply)
 
-    async def _send(self, pending_request: _PendingRequest, reply: VerbReply) -> None:
+    async def _send_reply(self, pending_request: _PendingRequest, reply: VerbReply) -> None:
         endpoint, to = pending_request.endpoint, pending_request.message.reply
         nanoseconds = time.perf_counter_ns() - pending_request.begun
         endpoint.nanoseconds += nanoseconds

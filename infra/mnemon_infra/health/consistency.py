@@ -80,7 +80,7 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
         async for page in pages:
             absent = await find_missing_rows(database, list(build_rows(delivery for _, delivery in page)))
             if absent and dead is None:
-                dead = (await summarise_letters(connection)).of_log.get("persist", {})
+                dead = (await summarise_letters(connection)).log_reasons.get("persist", {})
             for row in absent:
                 if row.seq not in (dead or {}):
                     return row.seq

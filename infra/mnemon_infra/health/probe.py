@@ -13,7 +13,7 @@ from nats.js.api import ConsumerInfo
 
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.batch_processor import measure_failures
-from mnemon_infra.broker.broker import get_newest_received, list_disconnected
+from mnemon_infra.broker.broker import get_newest_received, list_lost_connections
 from mnemon_infra.broker.durable_progress import (
     DurableProgress,
     compute_oldest_age,
@@ -27,7 +27,7 @@ from mnemon_infra.broker.provisioning.presence import (
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.broker.streams.restored_log import describe_replay
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database, DatabaseUnavailable, answer_in_time, list_pools
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, await_answer, list_pools
 from mnemon_infra.database.generations.generation_repository import Generation, list_generations
 from mnemon_infra.database.migration import SchemaTooNew, require_head_revision
 from mnemon_infra.durables import DURABLES
@@ -121,7 +121,10 @@ class ProcessProbe:
                     self._check_broker(connection), self._check_schema(database), self._check_points()
                 )
                 faults = [
-                    *(Fault("server", f"{name} is not connected to NATS") for name in list_disconnected()),
+                    *(
+                        Fault("server", f"{name} is not connected to NATS")
+                        for name in list_lost_connections()
+                    ),
                     *(fault for faults in found for fault in faults),
                     *self._check_disk(),
                     *self._check_batches(),
@@ -239,14 +242,14 @@ class ProcessProbe:
     async def _check_schema(self, database: Database) -> list[Fault]:
         schema = self._deployment.database_schema
         try:
-            await answer_in_time(require_head_revision(database, schema))
+            await await_answer(require_head_revision(database, schema))
         except DatabaseUnavailable as error:
             return [Fault("server", f"the database cannot be used: {error}")]
         except SchemaTooNew as error:
             return [Fault("server", str(error))]
         if time.monotonic() - self._measured_at > COUNT_INTERVAL:
             with suppress(DatabaseUnavailable):
-                _measure_generations(await answer_in_time(database.run_query(list_generations(schema))))
+                _measure_generations(await await_answer(database.run_query(list_generations(schema))))
                 self._measured_at = time.monotonic()
         return []
 

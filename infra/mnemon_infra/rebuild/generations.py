@@ -14,7 +14,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
 from mnemon_infra.database.generations.generation_repository import Generation
-from mnemon_infra.database.generations.swap import TablesBusy, lock_out_writers, switch_generations
+from mnemon_infra.database.generations.swap import TablesBusy, lock_out_writers, swap_schemas
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.migration import find_head_revision, migrate_schema
 from mnemon_infra.generation_names import GenerationKind, name_of
@@ -33,10 +33,10 @@ SWAP_WAIT: Final = 300.0
 class RebuildProgress(Protocol):
     """Receiver of progress reports."""
 
-    def at(self, reached: int, up_to: int) -> None:
-        """Report progress: the log position reached, and the last one to replay."""
+    def report_rows(self, reached: int, up_to: int) -> None:
+        """Report the log position that the rows have reached, and the position at which the replay ends."""
 
-    def say(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Show a line of text to an operator."""
 
 
@@ -142,18 +142,18 @@ async def open_row_generation(
     schema = name_of(place.live, kind, up_to)
     left = await place.find_generation(schema)
     if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
-        progress.say(
+        progress.show_line(
             f"dropped {schema}, begun by another version or from another log; replaying from the start"
         )
         await generations.drop_schema(place.database, schema)
         left = None
     if left:
-        progress.say(f"continuing the rebuild of {schema} from position {left.reached:,}")
+        progress.show_line(f"continuing the rebuild of {schema} from position {left.reached:,}")
     else:
         assert place.deployment.database_url, "it is open"
         await generations.create_generation(place.database, schema, up_to)
         await asyncio.to_thread(migrate_schema, place.deployment.database_url, schema)
-    async with _generation_database(place, schema) as database:
+    async with _make_generation_database(place, schema) as database:
         yield Replay(place.connection, database, schema, left.reached or 0 if left else 0)
 
 
@@ -178,16 +178,16 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
             f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
             "Replace the generation: mnemon rebuild --drop before && mnemon rebuild",
         )
-    async with _generation_database(place, schema) as database:
+    async with _make_generation_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)
 
 
-def _generation_database(place: Site, schema: str) -> Database:
+def _make_generation_database(place: Site, schema: str) -> Database:
     generation = place.deployment.model_copy(update={"database_schema": schema})
     return Database(generation, name="mnemon-rebuild")
 
 
-async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> None:
+async def catch_up_with_log(place: Site, replay: Replay, progress: RebuildProgress) -> None:
     """Replay the log into a generation, in rounds, until a round has at most `SWAP_DISTANCE` positions.
 
     Raises:
@@ -196,7 +196,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
     while True:
         end = await place.load_log_end()
         near = end - replay.reached <= SWAP_DISTANCE
-        await replay.replay_until(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
+        await replay.replay_until(end, lambda reached, end=end: progress.report_rows(reached, end))  # type: ignore[misc]
         if near:
             return
 
@@ -224,20 +224,20 @@ async def swap_row_generations(
     Raises:
         nats.errors.Error, DatabaseUnavailable: the live generation is unchanged.
     """
-    await catch_up(place, replay, progress)
+    await catch_up_with_log(place, replay, progress)
     await generations.analyze_tables(replay.database)
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(TablesBusy),
         stop=stop_after_delay(SWAP_WAIT),
         wait=wait_fixed(0.5),
-        before_sleep=lambda state: progress.say(
+        before_sleep=lambda state: progress.show_line(
             "swap failed, because other transactions hold the tables; retrying"
         ),
         reraise=True,
     ):
         with attempt:
-            await catch_up(place, replay, progress)
+            await catch_up_with_log(place, replay, progress)
             async with lock_out_writers(place.database, place.live) as held:
                 await replay.replay_until(await place.load_log_end())
-                await switch_generations(held, place.live, replay.schema, await place.load_applied_position())
+                await swap_schemas(held, place.live, replay.schema, await place.load_applied_position())
                 await also(held, name_of(place.live, "former"))

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, event_filter
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database, DatabaseRefused
 from mnemon_infra.database.generations import progress
@@ -52,14 +52,14 @@ class Replay:
         self.events = 0
         self._connection = connection
 
-    async def replay_until(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+    async def replay_until(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
         """Write the log up to a position, and remove the content that has ended by then.
 
         Invalid events are left out, because they are dead letters already.
 
         Args:
             position: the last position to write.
-            at: called with each position that is reached.
+            report: called with each position that is reached.
 
         Raises:
             nats.errors.Error: the server does not answer; `reached` stays valid.
@@ -75,17 +75,17 @@ class Replay:
                     page = [delivery for _, delivery in read]
                     self.events += len(page)
                     if len(page_writes) == WRITERS:
-                        await self._finish_page(page_writes.popleft(), at)
+                        await self._finish_page(page_writes.popleft(), report)
                     rows = Rows.from_deliveries(page)
                     task = asyncio.create_task(self._write_page(page, rows))
                     page_writes.append(_PageWrite(task, page[-1].sequence, rows.find_watermarked_owners()))
             while page_writes:
-                await self._finish_page(page_writes.popleft(), at)
+                await self._finish_page(page_writes.popleft(), report)
         finally:
             for each in page_writes:
                 each.task.cancel()
         if position > self.reached:
-            await self._record_progress(position, set(), at)
+            await self._record_progress(position, set(), report)
         await self._sweep_owners()
 
     async def apply_later_erasures(self) -> None:
@@ -97,21 +97,21 @@ class Replay:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.
         """
         erasures = event_filter("user.erased")
-        async with aclosing(read_pages(self._connection, erasures, self.reached)) as later:
+        async with aclosing(read_event_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
                 rows = Rows.from_deliveries(page)
                 await self._write_page(page, rows)
 
-    async def _finish_page(self, page: _PageWrite, at: Callable[[int], None]) -> None:
+    async def _finish_page(self, page: _PageWrite, report: Callable[[int], None]) -> None:
         await page.task
-        await self._record_progress(page.last, page.watermarked, at)
+        await self._record_progress(page.last, page.watermarked, report)
 
     async def _record_progress(
-        self, reached: int, watermarked: set[Owner], at: Callable[[int], None]
+        self, reached: int, watermarked: set[Owner], report: Callable[[int], None]
     ) -> None:
         await progress.ROWS.advance(self.database, self.schema, reached, watermarked)
         self.reached = reached
-        at(reached)
+        report(reached)
 
     async def _write_page(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from mnemon_infra.broker.streams.triggers import list_waiting
+from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.rebuild.generations import RebuildProgress, Site
@@ -126,9 +126,9 @@ class RowVerifier:
     async def _replay_to_applied(self) -> None:
         """Replay up to the live generation's applied position, because later events may remove content."""
         applied = await self._place.load_applied_position()
-        await self._replay.replay_until(applied, lambda reached: self._progress.at(reached, applied))
+        await self._replay.replay_until(applied, lambda reached: self._progress.report_rows(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
-        sweeps = await list_waiting(self._place.connection, _SWEEPS)
+        sweeps = await list_waiting_subjects(self._place.connection, _SWEEPS)
         return not sweeps and await self._place.load_applied_position() >= await self._place.load_log_end()

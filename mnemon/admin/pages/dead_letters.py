@@ -19,12 +19,12 @@ from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_
 from mnemon_infra.broker.dead_letters.redrive import (
     AlreadyApplied,
     GivenBack,
-    Kept,
+    KeptLetter,
     drop_letter,
     find_original,
     redrive_letter,
 )
-from mnemon_infra.broker.provisioning.paused_consumers import list_paused, resume_consumer
+from mnemon_infra.broker.provisioning.paused_consumers import list_paused_consumers, resume_consumer
 from mnemon_infra.database.projections.row_positions import is_applied
 from mnemon_infra.durables import DURABLES
 
@@ -69,7 +69,7 @@ async def show_letters(visit: Visit) -> Response:
         filters=filters,
         used={name: value for name, value in filters.items() if value},
         consumers=[("", "any"), *((each, each) for each in _CONSUMERS)],
-        paused=await list_paused(connection),
+        paused=await list_paused_consumers(connection),
     )
 
 
@@ -117,7 +117,7 @@ async def redrive_letters(visit: Visit) -> Response:
                 given.append(back)
             case AlreadyApplied():
                 applied += 1
-            case Kept(why):
+            case KeptLetter(why):
                 kept.append(f"Letter {id_} was not redriven: {why}.")
     return visit.redirect(
         "/dead", " ".join([*_describe_redrive(given, applied), *kept]) or "The letters were removed already."

@@ -99,7 +99,7 @@ def _read_logins(data: Path | None, file: Path | None) -> str | None:
         return None
     try:
         text = path.read_text("utf-8")
-        Authorization.parse(text)
+        Authorization.from_text(text)
     except FileNotFoundError:
         if file is None:
             return None

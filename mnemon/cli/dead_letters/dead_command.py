@@ -263,7 +263,7 @@ async def _redrive_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive_letter
+    from mnemon_infra.broker.dead_letters.redrive import GivenBack, KeptLetter, redrive_letter
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -279,7 +279,7 @@ async def _redrive_letters(
             match await redrive_letter(connection, found, is_applied):
                 case GivenBack(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
-                case Kept(why):
+                case KeptLetter(why):
                     kept.append({"id": each, "why": why})
                 case _:
                     applied.append(each)

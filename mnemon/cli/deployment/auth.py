@@ -55,7 +55,7 @@ def tenant(
     from mnemon_contracts.subjects import inbox_prefix
 
     with _open_logins(data, file) as users:
-        login = users.issue_tenant(name)
+        login = users.issue_tenant_login(name)
     perform_command(
         _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)})
     )
@@ -137,7 +137,7 @@ def limit(
     from mnemon_infra.broker.provisioning.authorization import Limits
 
     with _open_logins(data, file) as users:
-        known = users.limit(name, Limits(payload, connections, subscriptions))
+        known = users.replace_tenant_limits(name, Limits(payload, connections, subscriptions))
     if not known:
         refuse(
             ExitCode.NEGATIVE_RESULT,
@@ -158,7 +158,7 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
     Example: `mnemon auth revoke acme --data ./memory`
     """
     with _open_logins(data, file) as users:
-        known = users.revoke(name)
+        known = users.revoke_tenant_login(name)
     if not known:
         refuse(
             ExitCode.NEGATIVE_RESULT, f"the tenant {name!r} has no login", "List the logins: mnemon auth list"
@@ -172,11 +172,11 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
 
     Example: `mnemon auth list --data ./memory`
     """
-    from mnemon_infra.broker.provisioning.authorization import Authorization, NotOurs
+    from mnemon_infra.broker.provisioning.authorization import Authorization, ForeignLoginFile
 
     try:
-        permitted = Authorization.read(_choose_path(data, file)).permitted()
-    except (NotOurs, OSError) as error:
+        permitted = Authorization.from_file(_choose_path(data, file)).list_permissions()
+    except (ForeignLoginFile, OSError) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     if as_json:
         typer.echo(json.dumps([each._asdict() for each in permitted], ensure_ascii=False))
@@ -211,14 +211,14 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     invalid.
     """
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.broker.provisioning.authorization import NotOurs
+    from mnemon_infra.broker.provisioning.authorization import ForeignLoginFile
     from mnemon_infra.embedded.logins import FolderLogins, edit_authorization
 
     path = _choose_path(data, file)
     try:
         with FolderLogins(data).edit() if data else edit_authorization(path) as users:
             yield users
-    except (NotOurs, InvalidId) as error:
+    except (ForeignLoginFile, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
         refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Make the file writable")
@@ -229,7 +229,7 @@ def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json
 
     with _open_logins(data, file) as users:
         # In a folder, take the existing login: running processes of mnemon use it.
-        login = FolderLogins(data).login(role) if data else users.issue(role)
+        login = FolderLogins(data).login(role) if data else users.issue_role_login(role)
     perform_command(_show_login(login, data, file, as_json, {}))
 
 
@@ -240,7 +240,7 @@ async def _show_login(
 
     await _reload_logins(data)
     endpoints = Endpoints.read(data) if data else None
-    url = login.at(endpoints.nats if endpoints else "nats://HOST:4222")
+    url = login.add_to_url(endpoints.nats if endpoints else "nats://HOST:4222")
     shown: dict[str, Any] = {"user": login.user, "password": login.password, "url": url, **of_bot}
     if file:
         shown["include"] = str(file)

@@ -82,7 +82,11 @@ async def open_deployment(
         async with run_stack(data, load_deployment()) as stack:
             logins = FolderLogins(data)
             # Only the operator's login may change settings.
-            own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
+            own = (
+                {"nats_url": logins.login("operator").add_to_url(stack.endpoints.nats)}
+                if logins.in_force
+                else {}
+            )
             yield TargetServers(stack.deployment.model_copy(update=own), is_running=False)
         return
     deployment = require_deployment(data, *needed)

@@ -89,7 +89,7 @@ class ReplayBar:
         self._bar = bar
         self._tasks: dict[str, TaskID] = {}
 
-    def at(self, reached: int, up_to: int) -> None:
+    def report_rows(self, reached: int, up_to: int) -> None:
         """Show the log position that the rows have reached, and the position at which the replay ends."""
         self._show("rows", reached, up_to)
 
@@ -105,7 +105,7 @@ class ReplayBar:
         rate = f"{speed:,.0f} events/s" if speed else ""
         self._bar.update(task, total=up_to, completed=reached, rate=rate)
 
-    def say(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Print a message on standard error."""
         typer.echo(line, err=True)
 
@@ -169,7 +169,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
         with show_replay() as progress:
             is_finished = await swap_vectors(place, progress)
             if is_finished:
-                progress.say("completing an interrupted swap: the vectors are exchanged now")
+                progress.show_line("completing an interrupted swap: the vectors are exchanged now")
             yield ExclusiveSite(place, servers.is_running, progress, is_finished)
 
 

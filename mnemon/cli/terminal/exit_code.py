@@ -30,7 +30,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon.operations.restore.run.RestoreDiffers": ExitCode.UNAVAILABLE,
     "mnemon.operations.tenant_move.deployment.MoveDiffers": ExitCode.NEGATIVE_RESULT,
     "mnemon.operations.tenant_move.deployment.MoveRefused": ExitCode.USAGE_ERROR,
-    "mnemon_infra.broker.provisioning.authorization.NotOurs": ExitCode.USAGE_ERROR,
+    "mnemon_infra.broker.provisioning.authorization.ForeignLoginFile": ExitCode.USAGE_ERROR,
     "mnemon_infra.broker.provisioning.restoration.ForeignEvent": ExitCode.UNAVAILABLE,
     "mnemon_infra.broker.provisioning.restoration.LogNotEmpty": ExitCode.USAGE_ERROR,
     "mnemon_infra.broker.provisioning.restoration.MessageTooLarge": ExitCode.UNAVAILABLE,

@@ -17,7 +17,7 @@ from mnemon.gateway.problems import Problem
 from mnemon.gateway.routes.parameters import LogPosition, Memory
 from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
 from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
-from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, log_tail
+from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, stream_log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.api_keys import CACHE_SECONDS
 
@@ -93,7 +93,9 @@ async def _stream_changes(
     """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
-    async with aclosing(log_tail(memory.connection, selected.pattern, start, headers_only=False)) as tail:
+    async with aclosing(
+        stream_log_tail(memory.connection, selected.pattern, start, headers_only=False)
+    ) as tail:
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
         async for page in _take_while(tail, permission.is_valid):
             for delivery in page:

@@ -67,7 +67,7 @@ async def run_audit(
     # Read dead letters after the positions: every handled event that failed has its dead letter by now.
     dead = await summarise_letters(connection)
     faults = AuditFaults()
-    applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
+    applied = LogAudit(database, up_to, dead.log_reasons.get("persist", {}), sample, faults)
     proposals = ProposalAudit(database, decided)
     async with aclosing(read_stream(connection, LOG, up_to=up_to)) as log:
         async for page in log:
@@ -86,7 +86,7 @@ async def run_audit(
     await _record_rows_beyond_log(connection, database, faults)
     vectors = None
     if pages is not None:
-        given_up = dead.of_log.get("persist", {})
+        given_up = dead.log_reasons.get("persist", {})
         vectors = await VectorAudit(connection, database, pages, given_up, faults).examine_points()
     return Audit(
         up_to=up_to,
@@ -97,7 +97,7 @@ async def run_audit(
         dedupe=proposals.outcomes,
         extract=await count_batches(database, up_to),
         vectors=vectors,
-        letters=dead.by,
+        letters=dead.counts,
         durables=[await _load_durable(connection, each.stream, each.name) for each in DURABLES.values()],
         faults=faults,
     )

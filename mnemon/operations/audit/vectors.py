@@ -14,7 +14,7 @@ from mnemon_consumers.index.chunks import split_chunks
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.triggers import list_waiting
+from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.indexable import (
     IndexableItem,
@@ -140,7 +140,7 @@ class VectorAudit:
 
     async def _is_sweep_pending(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
-        return bool(await list_waiting(self._connection, work_subject("index", *owner)))
+        return bool(await list_waiting_subjects(self._connection, work_subject("index", *owner)))
 
 
 def _get_event_id(point: Point) -> str:

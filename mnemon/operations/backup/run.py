@@ -37,7 +37,7 @@ from mnemon.operations.backup.segments import (
 )
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
-from mnemon_infra.broker.streams.restored_log import require_finished
+from mnemon_infra.broker.streams.restored_log import require_finished_restore
 from mnemon_infra.broker.streams.stream_reader import count_messages_from, read_stream
 
 BackupProgress = Callable[[int, int], None]
@@ -179,7 +179,7 @@ class _BackupRun:
             info = await self._connection.jetstream().stream_info(LOG)
         except NotFoundError as error:
             raise StreamsMissing([LOG]) from error
-        require_finished(info)
+        require_finished_restore(info)
         return info.state.last_seq
 
     async def _require_same_log(self, former: Manifest, end: int) -> None:

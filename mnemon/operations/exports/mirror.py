@@ -20,7 +20,7 @@ from mnemon.operations.exports.run import stream_owners
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
-from mnemon_infra.broker.streams.log_tail import log_tail
+from mnemon_infra.broker.streams.log_tail import stream_log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.memory.export import open_memory
 
@@ -132,7 +132,7 @@ class Mirror:
             OSError: a file cannot be written.
         """
         async with aclosing(
-            log_tail(self._connection, _choose_filter(self._scope), self.counts.position)
+            stream_log_tail(self._connection, _choose_filter(self._scope), self.counts.position)
         ) as pages:
             async for page in pages:
                 changed = set(_find_changed_owners(each.subject for each in page))

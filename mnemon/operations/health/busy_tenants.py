@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored
+from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored_messages
 from mnemon_infra.settings.store import read_settings
 
 EXAMINED_POSITIONS: Final = 1000
@@ -25,7 +25,7 @@ async def measure_event_rates(connection: Client) -> dict[str, float]:
     after = max(0, await read_log_end(connection.jetstream()) - EXAMINED_POSITIONS)
     counts: Counter[str] = Counter()
     first = now = datetime.now(UTC).timestamp()
-    async for page in read_stored(connection, LOG, "chat.>", after):
+    async for page in read_stored_messages(connection, LOG, "chat.>", after):
         for delivery in map(parse_delivery, page):
             if delivery.is_moved:
                 continue

@@ -35,7 +35,11 @@ from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import list_drift
 from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_format
-from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, describe_replay, require_finished
+from mnemon_infra.broker.streams.restored_log import (
+    RestoreUnfinished,
+    describe_replay,
+    require_finished_restore,
+)
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
@@ -439,7 +443,7 @@ async def _describe_log_problem(connection: Client) -> str | None:
     except LogTooNew as error:
         return str(error)
     with suppress(RestoreUnfinished):
-        require_finished(log)
+        require_finished_restore(log)
         return describe_replay(log, await stream_context.consumer_info(LOG, "persist"))
     return str(RestoreUnfinished())
 

@@ -39,7 +39,7 @@ class GenerationReplay(NamedTuple):
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
                 not answer; another call continues from the position reached.
         """
-        await self.rows.replay_until(position, lambda reached: progress.at(reached, position))
+        await self.rows.replay_until(position, lambda reached: progress.report_rows(reached, position))
         if self.vectors:
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
@@ -112,7 +112,7 @@ async def open_vector_replay(
             try:
                 vector_index = await ends.enter_async_context(open_index(generation, embedding))
             except VectorsOutdated:
-                progress.say(
+                progress.show_line(
                     f"the vectors of {rows.schema} are of another model: they are indexed from the start"
                 )
         if reached is None or vector_index is None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mnemon.operations.rebuild.generations import GenerationProgress, open_generation
 from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up_with_log
 
 
 class RebuildResult(NamedTuple):
@@ -43,7 +43,7 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
     async with open_generation(place, "next", progress) as generation:
         rows, vectors = generation
         begun = perf_counter()
-        await catch_up(place, rows, progress)
+        await catch_up_with_log(place, rows, progress)
         events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
         await generation.replay_to_end(place, progress)
         vector_seconds = perf_counter() - begun if vectors else None

@@ -43,7 +43,7 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
     be refused.
 
     Raises:
-        NotOurs: the folder has a file of logins that `mnemon auth` did not write.
+        ForeignLoginFile: the folder has a file of logins that `mnemon auth` did not write.
     """
     manifest, text = backup.manifest, backup.record.logins
     logins = FolderLogins(data)
@@ -51,10 +51,12 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
     if needs_login and not (data / "nats" / "jetstream").exists():
         with logins.edit() as users:
             if text is not None:
-                users.add_tenants(Authorization.parse(text))
+                users.add_tenants(Authorization.from_text(text))
     if not logins.exist:
         return RestoredLogins(is_closed=False, kept=[], is_lost=False)
-    bots = [each.user for each in Authorization.read(logins.path).permitted() if each.role == "bot"]
+    bots = [
+        each.user for each in Authorization.from_file(logins.path).list_permissions() if each.role == "bot"
+    ]
     return RestoredLogins(is_closed=True, kept=bots, is_lost=text is None)
 
 

@@ -12,7 +12,7 @@ from mnemon.operations.tenant_move.deployment import TenantSite
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import tenant_event_filter
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.database.audit.events import load_erasures
 from mnemon_infra.database.facts.decisions import ProposalRecord, find_undecided_proposals
 from mnemon_infra.delivery import MOVED
@@ -56,7 +56,7 @@ async def repeat_undecided_proposals(site: TenantSite) -> int:
 
 async def _stream_undecided_proposals(site: TenantSite) -> AsyncGenerator[ProposalRecord, None]:
     pattern = tenant_event_filter(site.tenant, _PROPOSED)
-    async with aclosing(read_pages(site.connection, pattern, 0)) as pages:
+    async with aclosing(read_event_pages(site.connection, pattern, 0)) as pages:
         async for page in pages:
             proposed = [each for delivery in page if (each := parse_proposal(delivery))]
             undecided = await find_undecided_proposals(site.database, proposed)

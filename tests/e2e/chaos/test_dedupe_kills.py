@@ -17,7 +17,7 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -71,7 +71,7 @@ async def as_one_worker_decides(connection: Client) -> State:
     state: State = {}
     for user in USERS:
         known = UserFacts()
-        async for page in read_pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
+        async for page in read_event_pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
             for delivery in page:
                 event = FactProposedV1.parse(delivery.body)
                 vectors = await embedder.embed(

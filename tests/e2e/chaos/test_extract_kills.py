@@ -20,7 +20,7 @@ from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import BatchLine, GeneratedAnswer, ProviderBatch, ProviderState
 from mnemon_contracts.events.chat import MessageV1
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
@@ -128,7 +128,7 @@ class Extractor:
 async def log_of(connection: Client, event: str) -> list[dict[str, Any]]:
     """The events of a name, each with its user."""
     found: list[dict[str, Any]] = []
-    async for page in read_pages(connection, f"memory.{TENANT}.*.{event}.v1", 0):
+    async for page in read_event_pages(connection, f"memory.{TENANT}.*.{event}.v1", 0):
         found += [{**json.loads(each.body), "user": each.subject.split(".")[2]} for each in page]
     return found
 

@@ -41,13 +41,13 @@ async def package() -> Path:
 async def guarded(tmp_path: Path) -> AsyncIterator[str]:
     """The address of a server with logins, as the tenant A."""
     with FolderLogins(tmp_path).edit() as users:
-        login = users.issue_tenant("A")
+        login = users.issue_tenant_login("A")
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = await connect(server.url_as("operator"), name="operator")
     await provision(operator)
     await operator.close()
-    yield login.at(server.url)
+    yield login.add_to_url(server.url)
     await server.stop()
 
 

@@ -82,7 +82,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
 
 async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit() as users:
-        acme = users.issue_tenant("acme")
+        acme = users.issue_tenant_login("acme")
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = Deployment(
@@ -93,7 +93,7 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
     migrate_schema(operator.database_url, operator.database_schema)
     async with await connect(str(operator.nats_url), name="operator") as connection:
         await provision(connection)
-        async with await nats.connect(acme.at(server.url), inbox_prefix=inbox_prefix("acme")) as bot:
+        async with await nats.connect(acme.add_to_url(server.url), inbox_prefix=inbox_prefix("acme")) as bot:
             for content, fields in {"nameless": {}, "named": {"id": "m2"}}.items():
                 await Stock(bot).say(content, **fields)
                 await bury_next(connection)

@@ -12,7 +12,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
-from mnemon_infra.broker.streams.log_reader import read_last_position, read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages, read_last_position
 from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -96,7 +96,7 @@ class Forgetting:
         left = [
             each.subject
             for pattern in user_filters(TENANT, GONE)
-            async for page in read_pages(self._connection, pattern, 0)
+            async for page in read_event_pages(self._connection, pattern, 0)
             for each in page
         ]
         assert set(left) == {memory_subject(TENANT, GONE, "user.erased")}

@@ -17,7 +17,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
@@ -123,7 +123,7 @@ class CompactionHarness:
     async def log_of(self, event: str, user: str = "*", tenant: str = "acme") -> list[dict[str, Any]]:
         """The events of a name, in log order; `seq`, `name` and `user` say where each came from."""
         found = []
-        async for page in read_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
+        async for page in read_event_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
                 _, _, user_of_it, *name, _ = delivery.subject.split(".")
                 origin = {"seq": delivery.sequence, "name": ".".join(name), "user": user_of_it}
@@ -162,7 +162,7 @@ class CompactionHarness:
 
     async def said(self, user: str = "u1", conversation: str = "talk") -> list[int]:
         """Where the messages of a conversation are that were published under its name."""
-        found = read_pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
+        found = read_event_pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
         return [delivery.sequence async for page in found for delivery in page]
 
     async def letters(self) -> list[str]:

@@ -18,7 +18,7 @@ from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive_letter
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import BATCHES
@@ -81,7 +81,7 @@ class ExtractionHarness:
     async def log_of(self, event: str, tenant: str = "*", user: str = "*") -> list[dict[str, Any]]:
         """The events of a name, in log order, each with `owner`."""
         found = []
-        async for page in read_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
+        async for page in read_event_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
                 owner = tuple(delivery.subject.split(".")[1:3])
                 found.append({**json.loads(delivery.body), "owner": owner})

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from psycopg.sql import SQL
 
 from mnemon_infra.database.generations.generation_repository import drop_schema
-from mnemon_infra.rebuild.generations import Site, catch_up, open_row_generation
+from mnemon_infra.rebuild.generations import Site, catch_up_with_log, open_row_generation
 from mnemon_infra.rebuild.replay import Replay
 from mnemon_infra.rebuild.verification import RowVerification, RowVerifier
 
@@ -20,13 +20,13 @@ class RebuildReport:
         self.vector_positions: list[int] = []
         self.lines: list[str] = []
 
-    def at(self, reached: int, up_to: int) -> None:
+    def report_rows(self, reached: int, up_to: int) -> None:
         self.positions.append(reached)
 
     def report_vectors(self, reached: int, up_to: int) -> None:
         self.vector_positions.append(reached)
 
-    def say(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         self.lines.append(line)
 
 
@@ -34,7 +34,7 @@ class RebuildReport:
 async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
     """Rebuild the rows from the whole log next to the live generation."""
     async with open_row_generation(place, "next", told) as replay:
-        await catch_up(place, replay, told)
+        await catch_up_with_log(place, replay, told)
         yield replay
 
 

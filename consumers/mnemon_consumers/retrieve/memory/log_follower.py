@@ -124,8 +124,8 @@ class LogFollower:
 
     def _note_change(self, owner: Owner, seq: int) -> None:
         self._newest_changes[owner] = max(seq, self._newest_changes.get(owner, 0))
-        self._applied.notice(seq)
-        self._indexed.notice(seq)
+        self._applied.note_event(seq)
+        self._indexed.note_event(seq)
 
     async def _reach(
         self, position: AppliedPosition, owner: Owner, min_seq: int | None, *, wait: bool = True

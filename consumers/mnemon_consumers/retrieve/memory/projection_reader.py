@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.log_follower import LogFollower
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Database, answer_in_time
+from mnemon_infra.database.engine import Database, await_answer
 from mnemon_infra.database.facts import fact_repository as facts
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.messages import counts as message_counts
@@ -75,7 +75,7 @@ class ProjectionReader:
         """
         if self._follower.has_to_read_tail(position, min_seq):
             tail = await self._follower.read_tail(owner, position)
-            (value,) = await answer_in_time(simulate_rows(self._database, tail.rows, part.query([query])))
+            (value,) = await await_answer(simulate_rows(self._database, tail.rows, part.query([query])))
             return ProjectionReading(PositionedValue(value, tail.seq), is_settled=False)
         seen = PositionedValue(await part.load(query), position)
         # Between a commit and its acknowledgement the value is already right, but the position is too low.

@@ -12,7 +12,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal
-from mnemon_infra.broker.streams.applied_position import find_first_from, read_log_end
+from mnemon_infra.broker.streams.applied_position import find_first_event_from, read_log_end
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.stream_reader import find_moved_position, find_position
 from mnemon_infra.database.engine import Database
@@ -102,7 +102,7 @@ class SnapshotResolver:
             )
         if isinstance(moment, datetime):
             return position, moment
-        taken = await find_first_from(self._broker.stream_context, position)
+        taken = await find_first_event_from(self._broker.stream_context, position)
         return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
@@ -150,5 +150,5 @@ class SnapshotResolver:
         nearest = max((each for each in positions if each <= position), default=None)
         if nearest is None or nearest == position:
             return nearest
-        following = await find_first_from(self._broker.stream_context, nearest + 1)
+        following = await find_first_event_from(self._broker.stream_context, nearest + 1)
         return nearest if following is None or following[0] > position else None

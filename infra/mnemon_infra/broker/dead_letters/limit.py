@@ -55,12 +55,12 @@ class DeadLimit:
         now = asyncio.get_running_loop().time()
         while self._recent and self._recent[0][0] <= now - WINDOW:
             self._recent.popleft()
-        limited = [self._limit(outcome, now) for outcome in outcomes]
+        limited = [self._limit_outcome(outcome, now) for outcome in outcomes]
         if limited != list(outcomes) and now >= self._paused_until:
             await self._pause_consumer(connection, now)
         return limited
 
-    def _limit(self, outcome: DeliveryOutcome, now: float) -> DeliveryOutcome:
+    def _limit_outcome(self, outcome: DeliveryOutcome, now: float) -> DeliveryOutcome:
         if not isinstance(outcome, Dead):
             return outcome
         if len(self._recent) >= self._letters:

@@ -15,12 +15,12 @@ from nats.js.errors import APIError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, find_origin, user_filters
-from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored
+from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored_messages
 
 LetterKind = Literal["event", "trigger", "answer"]
 """Kind of an original: an event of the log, a trigger, or an answer of a model, which is in no stream."""
 
-_SPAN: Final = 64
+_FIRST_RANGE: Final = 64
 """Positions in the first range that `read_newest_letters` reads; each further range is twice as long."""
 
 _WRITES_ROWS: Final = "persist"
@@ -84,6 +84,7 @@ class LetterFilter:
     since: datetime | None = None
 
     def covers(self, letter: Letter) -> bool:
+        """Return whether a letter meets all conditions."""
         tenant, user = letter.owner or (None, None)
         return (
             self.consumer in (None, letter.consumer)
@@ -102,7 +103,7 @@ async def read_letters(
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
-    async with aclosing(read_stored(connection, DEAD, ">", after)) as pages:
+    async with aclosing(read_stored_messages(connection, DEAD, ">", after)) as pages:
         async for page in pages:
             for message in page:
                 letter = parse_letter(message)
@@ -147,11 +148,11 @@ async def read_newest_letters(
     """
     state = (await connection.jetstream().stream_info(DEAD)).state
     end = state.last_seq if before is None else min(before - 1, state.last_seq)
-    span, found = _SPAN, list[Letter]()
+    length, found = _FIRST_RANGE, list[Letter]()
     while end >= state.first_seq and len(found) < most:
-        begin = max(end - span, state.first_seq - 1)
+        begin = max(end - length, state.first_seq - 1)
         found += reversed(await _read_last_between(connection, letter_filter, begin, end, most - len(found)))
-        end, span = begin, span * 2
+        end, length = begin, length * 2
     return found
 
 
@@ -165,7 +166,9 @@ async def read_rejected_events(connection: Client, tenant: str, user: str) -> li
     """
     found = list[Letter]()
     for pattern in user_filters(tenant, user):
-        async with aclosing(read_stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
+        async with aclosing(
+            read_stored_messages(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)
+        ) as pages:
             async for page in pages:
                 # Bodies may be large.
                 found += [replace(parse_letter(message), body=b"") for message in page]
@@ -200,7 +203,7 @@ async def find_message(connection: Client, stream: str, pattern: str, sequence: 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
     """
-    async with aclosing(read_stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
+    async with aclosing(read_stored_messages(connection, stream, pattern, sequence - 1, most=1)) as pages:
         async for page in pages:
             found = int((page[0].headers or {})["Nats-Sequence"])
             return page[0] if found == sequence else None
@@ -221,7 +224,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
 
 
 def parse_letter(message: Msg) -> Letter:
-    """Convert a message that `read_stored` yielded to a letter."""
+    """Convert a message that `read_stored_messages` yielded to a letter."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

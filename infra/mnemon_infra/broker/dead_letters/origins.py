@@ -13,34 +13,35 @@ from mnemon_infra.broker.streams.stream_reader import read_stream
 
 
 @dataclass(slots=True)
-class Letters:
-    """Summary of the dead letters.
+class LetterSummary:
+    """Numbers of dead letters, and the events that they are about.
 
     Attributes:
-        by: the number of letters, by consumer and reason.
-        of_log: for each consumer, the log positions of the events in its letters, each with the reason.
+        counts: the number of letters, by consumer and reason.
+        log_reasons: for each consumer, the log positions of the events in its letters, each with the reason.
     """
 
-    by: Counter[tuple[str, str]] = field(default_factory=Counter)
-    of_log: dict[str, dict[int, str]] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    log_reasons: dict[str, dict[int, str]] = field(default_factory=dict)
 
-    def add(self, headers: Mapping[str, str]) -> None:
+    def add_letter(self, headers: Mapping[str, str]) -> None:
+        """Add the letter with these headers."""
         consumer, reason = (intern(headers.get(name, "?")) for name in ("Mnemon-Consumer", "Mnemon-Reason"))
-        self.by[consumer, reason] += 1
+        self.counts[consumer, reason] += 1
         if headers.get("Mnemon-Stream") == LOG and headers.get("Mnemon-Sequence", "").isdecimal():
-            self.of_log.setdefault(consumer, {})[int(headers["Mnemon-Sequence"])] = reason
+            self.log_reasons.setdefault(consumer, {})[int(headers["Mnemon-Sequence"])] = reason
 
 
-async def summarise_letters(connection: Client) -> Letters:
+async def summarise_letters(connection: Client) -> LetterSummary:
     """Count all dead letters, and list the log positions of their originals, without reading bodies.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
-    found = Letters()
+    found = LetterSummary()
     async with aclosing(read_stream(connection, DEAD, up_to=last, headers_only=True)) as pages:
         async for page in pages:
             for message, _ in page:
-                found.add(message.headers or {})
+                found.add_letter(message.headers or {})
     return found

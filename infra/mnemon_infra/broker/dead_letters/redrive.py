@@ -17,7 +17,7 @@ from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remove_message
 from mnemon_infra.broker.outcomes import HEADROOM
 from mnemon_infra.broker.streams.log_reader import parse_delivery
-from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subject
+from mnemon_infra.broker.streams.triggers import build_given_up_subject, decode_given_up
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
@@ -50,7 +50,7 @@ class AlreadyApplied:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptLetter:
     """Result of a redrive that left the letter in place. `why` is a sentence for an operator."""
 
     why: str
@@ -72,7 +72,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
 
 async def redrive_letter(
     connection: Client, letter: Letter, is_applied: IsApplied
-) -> GivenBack | AlreadyApplied | Kept:
+) -> GivenBack | AlreadyApplied | KeptLetter:
     """Publish the original of a letter again, then remove the letter.
 
     If the projections have the event already, only the letter is removed. A letter whose original cannot be
@@ -108,7 +108,7 @@ async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied)
 
 async def _redrive_event(
     connection: Client, letter: Letter, is_applied: IsApplied
-) -> GivenBack | AlreadyApplied | Kept:
+) -> GivenBack | AlreadyApplied | KeptLetter:
     """Publish the event again, at the end of the log.
 
     An event that `persist` rejected is removed from its former position: if it stayed there, a replay of the
@@ -116,13 +116,15 @@ async def _redrive_event(
     """
     original = await find_original(connection, letter)
     if original is None:
-        return Kept("the log no longer has the event: the event was erased, or was redriven before")
+        return KeptLetter(
+            "the log no longer has the event, which was erased or was redriven before: drop the letter"
+        )
     if await is_applied(parse_delivery(original)):
         await remove_message(connection, DEAD, letter.id)
         return AlreadyApplied()
     headers = _build_headers(original, letter)
     if _measure_message(headers, original.data) > connection.max_payload:
-        return Kept(
+        return KeptLetter(
             "the event with its headers exceeds the maximum size of a message at the server: raise "
             "`max_payload` of the server, then redrive again"
         )
@@ -130,16 +132,20 @@ async def _redrive_event(
         letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
     )
     if acknowledged.seq == letter.sequence:
-        return Kept("the event is so new that the server regards it as a duplicate: try again in two minutes")
+        return KeptLetter(
+            "the event is so new that the server regards it as a duplicate: try again in two minutes"
+        )
     if letter.consumer == PROJECTING:
         await remove_message(connection, LOG, letter.sequence)
     await remove_message(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)
 
 
-async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
     if letter.left_out:
-        return Kept(f"the letter lacks {letter.left_out} of the trigger, which had no room in it")
+        return KeptLetter(
+            f"the letter lacks {letter.left_out} of the trigger, which had no room in it: drop the letter"
+        )
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
@@ -147,18 +153,22 @@ async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Ke
     return GivenBack(acknowledged.seq)
 
 
-async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
     """Publish a trigger that makes `extract` request the letter's window from a model again."""
     if not letter.is_given_up or letter.owner is None:
-        return Kept(
-            "the answer was read: the log has the facts that were proposed, and only this letter has the rest"
+        return KeptLetter(
+            "the answer was read: the log has the facts that were proposed, and only this letter has the "
+            "rest; read it, then drop the letter"
         )
     try:
         window = decode_given_up(letter.body)
     except InvalidBody:
-        return Kept("the letter does not name the messages of the window")
+        return KeptLetter("the letter does not name the messages of the window: drop the letter")
     acknowledged = await connection.jetstream().publish(
-        given_up_subject(*letter.owner, window), msgspec.json.encode(window), stream=WORK, timeout=TIMEOUT
+        build_given_up_subject(*letter.owner, window),
+        msgspec.json.encode(window),
+        stream=WORK,
+        timeout=TIMEOUT,
     )
     await remove_message(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)

@@ -75,7 +75,7 @@ class Login(NamedTuple):
     user: str
     password: str
 
-    def at(self, url: str) -> str:
+    def add_to_url(self, url: str) -> str:
         """Return the address of a server with the login in it."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -96,7 +96,7 @@ class Limits(NamedTuple):
     subscriptions: int | None = None
 
 
-class Permitted(NamedTuple):
+class LoginPermissions(NamedTuple):
     """Permissions of one login."""
 
     user: str
@@ -117,22 +117,22 @@ class Authorization:
         self._accounts = accounts
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def from_file(cls, path: Path) -> Self:
         """Read a file of logins; if the file is absent, return an authorization without logins.
 
         The logins `worker` and `gateway` get the permissions of this version of mnemon.
 
         Raises:
-            NotOurs: the file was not written by `mnemon auth`.
+            ForeignLoginFile: the file was not written by `mnemon auth`.
         """
         try:
             said = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return cls({ACCOUNT: _main_account()})
+            return cls({ACCOUNT: _build_main_account()})
         try:
-            authorization = cls.parse(said)
+            authorization = cls.from_text(said)
         except ValueError as error:
-            raise NotOurs(
+            raise ForeignLoginFile(
                 f"{path} does not have the form that `mnemon auth` writes: restore it or move it away"
             ) from error
 
@@ -142,11 +142,11 @@ class Authorization:
         return authorization
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Parse the text of a file.
 
         Raises:
-            ValueError: the text is not one that the method `text` returns.
+            ValueError: the text is not one that `to_text` returns.
         """
         try:
             accounts = json.loads(text[text.index(_HEAD) + len(_HEAD) :])
@@ -167,32 +167,32 @@ class Authorization:
         self._accounts.update({name: others._accounts[name] for name in added})
         return added
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         """Return the text of the file that nats-server includes in its configuration."""
         # nats-server reads JSON strings, except for escapes of letters.
         return f"{_HEAD}{json.dumps(self._accounts, ensure_ascii=False, indent=2)}\n"
 
-    def has(self, role: LoginRole) -> bool:
+    def has_role_login(self, role: LoginRole) -> bool:
         """Return whether the role has a login."""
         return any(user["user"] == role for user in self._main["users"])
 
-    def issue(self, role: LoginRole) -> Login:
+    def issue_role_login(self, role: LoginRole) -> Login:
         """Issue a login for a mnemon process or an operator, in place of the role's former login."""
         login = Login(role, secrets.token_urlsafe(24))
-        user: dict[str, Any] = {"user": role, "password": _hash(login.password)}
+        user: dict[str, Any] = {"user": role, "password": _hash_password(login.password)}
         if role in _PERMISSIONS:
             user |= {"permissions": _PERMISSIONS[role]}
         users = self._main["users"]
         users[:] = [*(other for other in users if other["user"] != role), user]
         return login
 
-    def issue_tenant(self, tenant: str) -> Login:
+    def issue_tenant_login(self, tenant: str) -> Login:
         """Issue a login for a tenant's bots, in place of their former login. The tenant's limits stay.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
-        login = Login(_user(tenant), secrets.token_urlsafe(24))
+        login = Login(_name_login(tenant), secrets.token_urlsafe(24))
         filters = tenant_filters(tenant)
         permissions = {
             "publish": {"allow": list(filters)},
@@ -201,18 +201,20 @@ class Authorization:
         former = self._accounts.get(login.user, {})
         self._accounts[login.user] = {
             **({_LIMITS: former[_LIMITS]} if _LIMITS in former else {}),
-            "users": [{"user": login.user, "password": _hash(login.password), "permissions": permissions}],
+            "users": [
+                {"user": login.user, "password": _hash_password(login.password), "permissions": permissions}
+            ],
             "imports": [{"service": {"account": ACCOUNT, "subject": each}} for each in filters],
         }
         return login
 
-    def limit(self, tenant: str, limits: Limits) -> bool:
+    def replace_tenant_limits(self, tenant: str, limits: Limits) -> bool:
         """Replace the limits of a tenant. Return False if the tenant has no login.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
-        account = self._accounts.get(_user(tenant))
+        account = self._accounts.get(_name_login(tenant))
         if account is None:
             return False
         account.pop(_LIMITS, None)
@@ -220,15 +222,15 @@ class Authorization:
             account[_LIMITS] = stated
         return True
 
-    def revoke(self, tenant: str) -> bool:
+    def revoke_tenant_login(self, tenant: str) -> bool:
         """Remove a tenant's login. Return False if the tenant has no login.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
-        return self._accounts.pop(_user(tenant), None) is not None
+        return self._accounts.pop(_name_login(tenant), None) is not None
 
-    def permitted(self) -> list[Permitted]:
+    def list_permissions(self) -> list[LoginPermissions]:
         """List the permissions of every login."""
         found = []
         for account in self._accounts.values():
@@ -240,7 +242,7 @@ class Authorization:
                 tenant = decode_token(publish[0].split(".")[1]) if "imports" in account else None
                 role = "bot" if tenant is not None else user["user"]
                 limits = {name.removeprefix("max_"): most for name, most in account.get(_LIMITS, {}).items()}
-                found.append(Permitted(user["user"], role, tenant, publish, subscribe, limits))
+                found.append(LoginPermissions(user["user"], role, tenant, publish, subscribe, limits))
         return found
 
     @property
@@ -249,25 +251,25 @@ class Authorization:
         return main
 
 
-class NotOurs(Exception):
+class ForeignLoginFile(Exception):
     """The file of logins was not written by `mnemon auth`."""
 
 
-def anybody() -> str:
+def build_open_configuration() -> str:
     """Return a server configuration that needs no login.
 
     Clients use the account of the logins, so that streams need not move when logins are added later.
     """
-    accounts = {ACCOUNT: _main_account() | {"users": [{"user": "anybody"}]}}
+    accounts = {ACCOUNT: _build_main_account() | {"users": [{"user": "anybody"}]}}
     return f"{_HEAD}{json.dumps(accounts)}\nno_auth_user: anybody\n"
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text as a JSON string without escaped letters, which nats-server cannot read."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _main_account() -> dict[str, Any]:
+def _build_main_account() -> dict[str, Any]:
     return {
         "jetstream": "enabled",
         "users": [],
@@ -276,11 +278,11 @@ def _main_account() -> dict[str, Any]:
     }
 
 
-def _user(tenant: str) -> str:
+def _name_login(tenant: str) -> str:
     return f"tenant-{ascii_name(tenant)}"
 
 
-def _hash(password: str) -> str:
+def _hash_password(password: str) -> str:
     import bcrypt
 
     # The least number of rounds: 24 random bytes cannot be guessed, and each connection costs one check.

@@ -18,7 +18,7 @@ class PausedConsumer(NamedTuple):
     waiting: int
 
 
-async def list_paused(connection: Client) -> list[PausedConsumer]:
+async def list_paused_consumers(connection: Client) -> list[PausedConsumer]:
     """List the paused consumers of the streams `LOG` and `WORK`.
 
     Raises:

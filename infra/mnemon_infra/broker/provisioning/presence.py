@@ -64,7 +64,7 @@ async def require_streams(connection: Client) -> None:
     """
     stream_context = connection.jetstream()
     names = [str(config.name) for config in STREAMS]
-    missing = [name for name in names if await _last_position(stream_context, name) is None]
+    missing = [name for name in names if await _load_last_position(stream_context, name) is None]
     if missing:
         raise StreamsMissing(missing)
     await require_known_log(stream_context)
@@ -85,18 +85,18 @@ async def watch_durables(
     resubscribe: Callable[[DurableConsumer], Awaitable[None]],
     get_newest: Callable[[], LogPosition | None],
 ) -> None:
-    """Check the consumers every `CHECK_INTERVAL` seconds.
+    """Check the log and the durables every `CHECK_INTERVAL` seconds.
 
-    A consumer that is absent is created, and a consumer that is not read is subscribed to again.
+    A durable that is absent is created, and a durable that is not read is subscribed to again.
 
-    A subscriber that pulls from an absent consumer retries without an error, and never recovers. The
-    streams of triggers and of dead letters are created again too, but not the log: its positions would start
-    at 1 again, and rows have those positions already. If the log was replaced by another or by an older one,
-    this process ends.
+    A subscriber that pulls from an absent durable retries without an error, and never recovers. The streams
+    of triggers and of dead letters are created again too, but not the log: its positions would start at 1
+    again, and rows have those positions already. If the log was replaced by another or by an older one, this
+    process ends.
 
     Args:
         connection: an open connection.
-        durables: the consumers; without any, the function returns at once.
+        durables: the durables that this process reads; without any, the function returns at once.
         resubscribe: subscribes this process again to a durable whose readers have stalled.
         get_newest: returns the newest event of the log that this process has received.
     """
@@ -123,7 +123,7 @@ async def watch_durables(
             else:
                 infos = await _recreate_absent(connection, durables)
                 progress.observe(infos)
-                await _repair_stalled(durables, progress, resubscribe)
+                await _resubscribe_stalled(durables, progress, resubscribe)
             former, is_gone = now or former, now is None
         except (nats.errors.Error, OSError, *PROVISION_REFUSALS) as error:
             log.warning("stream check failed, retrying", error=repr(error))
@@ -165,7 +165,7 @@ class LogReading(NamedTuple):
             return self
         return self._replace(end=newest.position, stored=newest.stored)
 
-    def is_another_than(self, former: "LogReading") -> bool:
+    def lacks_events_of(self, former: "LogReading") -> bool:
         """Return whether the log lacks events that it had in a former state."""
         return self.created != former.created or self.end < former.end or not self.has_former_end
 
@@ -200,7 +200,7 @@ async def compare_log(
 
 def _describe_log_change(former: LogReading, now: LogReading) -> str | None:
     """Return a sentence about a log that lacks events of a former state; None if it lacks none."""
-    if not now.is_another_than(former):
+    if not now.lacks_events_of(former):
         return None
     if now.created != former.created:
         return _RECREATED
@@ -236,7 +236,7 @@ async def _load_stored_time(stream_context: JetStreamContext, position: int) -> 
         return None
 
 
-async def _repair_stalled(
+async def _resubscribe_stalled(
     durables: Sequence[DurableConsumer],
     progress: DurableProgress,
     resubscribe: Callable[[DurableConsumer], Awaitable[None]],
@@ -248,29 +248,29 @@ async def _repair_stalled(
 
 
 async def _recreate_absent(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
-    """Create absent streams, except the log, and absent consumers.
+    """Create absent streams, except the log, and absent durables.
 
     Returns:
-        The server's figures of the consumers that existed.
+        The server's figures of the durables that existed.
     """
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
-        if await _last_position(stream_context, stream) is None:
+        if await _load_last_position(stream_context, stream) is None:
             log.error("stream deleted, recreating it empty", stream=stream)
             await provision(connection)
     return await recreate_durables(connection, durables)
 
 
 async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
-    """Create the consumers that are absent; return the server's figures of the other consumers.
+    """Create the durables that are absent; return the server's figures of the other durables.
 
-    A subscriber would create an absent consumer itself, with nats-py's defaults instead of its filter and its
+    A subscriber would create an absent durable itself, with nats-py's defaults instead of its filter and its
     limits.
 
     Raises:
-        LogTooNew, RestoreUnfinished, TooFewServers: a consumer is absent, and `provision` cannot create it
+        LogTooNew, RestoreUnfinished, TooFewServers: a durable is absent, and `provision` cannot create it
             now.
-        nats.errors.Error: the server does not answer, or refuses a consumer.
+        nats.errors.Error: the server does not answer, or refuses a durable.
     """
     stream_context = connection.jetstream()
     infos = []
@@ -285,7 +285,7 @@ async def recreate_durables(connection: Client, durables: Sequence[DurableConsum
     return infos
 
 
-async def _last_position(stream_context: JetStreamContext, stream: str) -> int | None:
+async def _load_last_position(stream_context: JetStreamContext, stream: str) -> int | None:
     try:
         return (await stream_context.stream_info(stream)).state.last_seq
     except NotFoundError:

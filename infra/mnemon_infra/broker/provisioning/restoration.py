@@ -132,9 +132,9 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
     if info is not None:
         await stream_context.delete_stream(LOG)
     await stream_context.add_stream(
-        _log_config().evolve(
+        _find_log_config().evolve(
             num_replicas=replicas,
-            subjects=[*(_log_config().subjects or ()), FILLER_SUBJECT],
+            subjects=[*(_find_log_config().subjects or ()), FILLER_SUBJECT],
             duplicate_window=_DUPLICATE_WINDOW,
             first_seq=first if first > 1 else None,
             metadata={UNFINISHED: mark},
@@ -179,7 +179,7 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
     stream_context = connection.jetstream(timeout=TIMEOUT)
     actual = (await stream_context.stream_info(LOG)).config
     metadata = {name: value for name, value in (actual.metadata or {}).items() if name != UNFINISHED}
-    usual = _log_config()
+    usual = _find_log_config()
     await stream_context.update_stream(
         actual.evolve(
             subjects=usual.subjects,
@@ -244,11 +244,11 @@ class ExactWriter:
             nats.errors.Error: the server does not answer, or refuses the batch.
         """
         if self._batch:
-            await self._store(self._batch)
+            await self._store_with_retries(self._batch)
             self.last += len(self._batch)
         self._batch, self._ids, self._bytes = [], set(), 0
 
-    async def _store(self, batch: Sequence[ExactMessage]) -> None:
+    async def _store_with_retries(self, batch: Sequence[ExactMessage]) -> None:
         fault: Exception = nats.errors.TimeoutError()
         for _ in range(TRIES):
             try:
@@ -323,7 +323,7 @@ def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -
     return b"".join(parts)
 
 
-def _log_config() -> StreamConfig:
+def _find_log_config() -> StreamConfig:
     return next(config for config in STREAMS if config.name == LOG)
 
 

@@ -93,7 +93,7 @@ class ProvisionedChange:
     detail: str = ""
 
 
-def consumer_config(durable: DurableConsumer) -> ConsumerConfig:
+def build_consumer_config(durable: DurableConsumer) -> ConsumerConfig:
     """Return the configuration of a durable consumer on the server."""
     (one,) = durable.filters if len(durable.filters) == 1 else (None,)
     return ConsumerConfig(
@@ -126,7 +126,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     """
     await _require_provisionable_log(connection)
     try:
-        return await _reconcile(connection, replicas, change=True)
+        return await _reconcile_topology(connection, replicas, change=True)
     except APIError as error:
         if error.err_code not in _TOO_FEW:
             raise
@@ -152,7 +152,7 @@ async def list_drift(connection: Client, replicas: int | None = None) -> list[Pr
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    return await _reconcile(connection, replicas, change=False)
+    return await _reconcile_topology(connection, replicas, change=False)
 
 
 async def reset_consumer(connection: Client, stream: str, name: str) -> int:
@@ -177,7 +177,9 @@ async def _require_provisionable_log(connection: Client) -> None:
         raise RestoreUnfinished
 
 
-async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[ProvisionedChange]:
+async def _reconcile_topology(
+    connection: Client, replicas: int | None, *, change: bool
+) -> list[ProvisionedChange]:
     stream_context = connection.jetstream()
     changes = [
         await _reconcile_stream(stream_context, config.evolve(num_replicas=replicas), change)
@@ -205,7 +207,7 @@ async def _reconcile_consumer(
     stream_context: JetStreamContext, durable: DurableConsumer, change: bool
 ) -> ProvisionedChange:
     what = f"consumer {durable.name} of {durable.stream}"
-    config = consumer_config(durable)
+    config = build_consumer_config(durable)
     try:
         info = await stream_context.consumer_info(durable.stream, durable.name)
     except NotFoundError:
@@ -213,7 +215,7 @@ async def _reconcile_consumer(
             await stream_context.add_consumer(durable.stream, config)
         return ProvisionedChange(what, "created")
     actual = info.config.as_dict() if info.config else {}
-    difference = _list_differences(_stated_fields(config), actual)
+    difference = _list_differences(_list_stated_fields(config), actual)
     if difference and change:
         await stream_context.add_consumer(durable.stream, config)
     return _describe_change(what, difference)
@@ -237,14 +239,14 @@ async def _update_stream(
     stream_context: JetStreamContext, actual: StreamConfig, desired: StreamConfig, change: bool
 ) -> list[str]:
     """Return the differences of `actual` and `desired`; if `change` is true, update the stream too."""
-    stated = _stated_fields(desired)
+    stated = _list_stated_fields(desired)
     difference = _list_differences(stated, actual.as_dict())
     if difference and change:
         await stream_context.update_stream(actual.evolve(**{name: getattr(desired, name) for name in stated}))
     return difference
 
 
-def _stated_fields(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+def _list_stated_fields(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
     """Return the fields that mnemon sets; the server decides the others."""
     defaults = type(config)().as_dict()
     return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}

@@ -56,7 +56,9 @@ async def read_log_end(stream_context: JetStreamContext) -> int:
         return 0
 
 
-async def find_first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
+async def find_first_event_from(
+    stream_context: JetStreamContext, position: int
+) -> tuple[int, datetime] | None:
     """Return position and original time of storage of the first event at a log position or beyond.
 
     Return None if the log has no such event.
@@ -91,7 +93,7 @@ class AppliedPosition:
         """True if this process knows of an event beyond the position."""
         return self._noticed > self.value
 
-    def notice(self, seq: int) -> None:
+    def note_event(self, seq: int) -> None:
         """Note that the log has an event at this position, and let `wait_for` ask the server at once."""
         self._noticed = max(self._noticed, seq)
         self._change.set()
@@ -120,7 +122,7 @@ class AppliedPosition:
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
-                while not await self._is_reached(stream_context, seq):
+                while not await self._has_reached(stream_context, seq):
                     # The acknowledgement comes a moment after the notice of a commit.
                     self._change.clear()
                     with suppress(TimeoutError):
@@ -129,7 +131,7 @@ class AppliedPosition:
                     pause = min(pause * 2, _LONGEST_PAUSE)
         return self.value
 
-    async def _is_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
+    async def _has_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
         # nats-py's TimeoutError is also Python's: it must not count as the end of `timeout_seconds`.
         with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
             return await self.refresh(stream_context) >= seq

@@ -30,7 +30,7 @@ EVERYWHERE: Final = 2**63 - 1
 """A position beyond every log position."""
 
 
-def list_escaped(words: str) -> tuple[str, str]:
+def escape_as_json(words: str) -> tuple[str, str]:
     """Return a text as it stands inside a JSON string, and inside JSON that is itself in a JSON string.
 
     Dead letters have the answers of models, and messages the arguments of tools, as such inner JSON.
@@ -56,10 +56,10 @@ class ErasureScope(Protocol):
     @property
     def at(self) -> datetime: ...
 
-    def triggers(self) -> Sequence[str]:
+    def list_trigger_patterns(self) -> Sequence[str]:
         """Return the subject patterns of the triggers to remove, which have no content and can be derived."""
 
-    def places(self) -> Sequence[LogRange]:
+    def list_log_ranges(self) -> Sequence[LogRange]:
         """Return the ranges of the log that may hold events to remove."""
 
     def removes(self, delivery: Delivery) -> bool:
@@ -80,10 +80,10 @@ class ErasedUser:
     below: int
     at: datetime
 
-    def triggers(self) -> Sequence[str]:
+    def list_trigger_patterns(self) -> Sequence[str]:
         return trigger_filters(*self.owner)
 
-    def places(self) -> Sequence[LogRange]:
+    def list_log_ranges(self) -> Sequence[LogRange]:
         return [LogRange(each, 1, self.below) for each in user_filters(*self.owner)]
 
     def removes(self, delivery: Delivery) -> bool:
@@ -127,10 +127,10 @@ class ErasedConversation:
             at,
         )
 
-    def triggers(self) -> Sequence[str]:
+    def list_trigger_patterns(self) -> Sequence[str]:
         return conversation_triggers(*self.owner, self.conversation)
 
-    def places(self) -> Sequence[LogRange]:
+    def list_log_ranges(self) -> Sequence[LogRange]:
         on_current = conversation_filter(*self.owner, None)
         return [
             LogRange(conversation_filter(*self.owner, self.conversation), 1, self.below),
@@ -217,7 +217,7 @@ DERIVED: Final = "fact", "summary", "window"
 """Kinds of events that are derived from conversations."""
 
 
-def erase_everything(owner: Owner) -> ErasedUser:
+def build_full_erasure(owner: Owner) -> ErasedUser:
     """Return the erasure of everything of a user."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 

@@ -25,7 +25,7 @@ TAIL_LIMIT = 500
 """Maximum number of a user's events that are read beyond the applied position."""
 
 PAGE = 256
-"""Maximum number of messages in one answer, unless the caller of `read_stored` names another number."""
+"""Default maximum number of messages in one answer of `read_stored_messages`."""
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT = 5.0
@@ -48,7 +48,7 @@ async def read_user_tail(connection: Client, tenant: str, user: str, after: int)
 
 async def _read_first(connection: Client, pattern: str, after: int) -> list[Delivery]:
     found: list[Delivery] = []
-    async with aclosing(read_pages(connection, pattern, after)) as answers:
+    async with aclosing(read_event_pages(connection, pattern, after)) as answers:
         async for page in answers:
             found += page
             if len(found) >= TAIL_LIMIT:
@@ -68,7 +68,9 @@ async def read_last_position(connection: Client, pattern: str) -> int:
         return 0
 
 
-async def read_pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+async def read_event_pages(
+    connection: Client, pattern: str, after: int
+) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, page by page.
 
     The pages have every event that the log has acknowledged. In a cluster any server with a copy answers, and
@@ -79,7 +81,7 @@ async def read_pages(connection: Client, pattern: str, after: int) -> AsyncGener
     """
     more = True
     while more:
-        async with aclosing(read_stored(connection, LOG, pattern, after)) as answers:
+        async with aclosing(read_stored_messages(connection, LOG, pattern, after)) as answers:
             async for page in answers:
                 yield [parse_delivery(message) for message in page]
                 after = int((page[-1].headers or {})["Nats-Sequence"])
@@ -129,13 +131,13 @@ async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Deli
         stream=LOG,
         sequence=found["seq"],
         deliveries=1,
-        stored_at=read_original_time(headers, found["seq"], nanoseconds_of(found["time"])) / 1e9,
+        stored_at=read_original_time(headers, found["seq"], parse_nanoseconds(found["time"])) / 1e9,
         traceparent=headers.get("traceparent"),
         is_moved=MOVED in headers,
     )
 
 
-async def read_stored(
+async def read_stored_messages(
     connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
 ) -> AsyncGenerator[list[Msg], None]:
     """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
@@ -168,7 +170,7 @@ async def read_stored(
         await answers.unsubscribe()
 
 
-async def events(
+async def read_events(
     connection: Client, pattern: str, after: int
 ) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, each with its address.
@@ -177,7 +179,7 @@ async def events(
         nats.errors.Error: the server does not answer.
         InvalidSubject, UnknownEvent, InvalidBody: a message is not a valid event.
     """
-    async with aclosing(read_pages(connection, pattern, after)) as answers:
+    async with aclosing(read_event_pages(connection, pattern, after)) as answers:
         async for page in answers:
             for delivery in page:
                 address = parse_subject(delivery.subject)
@@ -185,7 +187,7 @@ async def events(
 
 
 def parse_delivery(message: Msg) -> Delivery:
-    """Convert a message that `read_stored` yielded to the delivery that a consumer would get."""
+    """Convert a message that `read_stored_messages` yielded to the delivery that a consumer would get."""
     headers = message.headers or {}
     return Delivery(
         subject=headers["Nats-Subject"],
@@ -195,7 +197,7 @@ def parse_delivery(message: Msg) -> Delivery:
         sequence=int(headers["Nats-Sequence"]),
         deliveries=1,
         stored_at=read_original_time(
-            headers, int(headers["Nats-Sequence"]), nanoseconds_of(headers["Nats-Time-Stamp"])
+            headers, int(headers["Nats-Sequence"]), parse_nanoseconds(headers["Nats-Time-Stamp"])
         )
         / 1e9,
         traceparent=headers.get("traceparent"),
@@ -203,7 +205,7 @@ def parse_delivery(message: Msg) -> Delivery:
     )
 
 
-def nanoseconds_of(stamp: str) -> int:
+def parse_nanoseconds(stamp: str) -> int:
     """Convert a time of the server to nanoseconds since 1970.
 
     No digit may be lost: a time that differs by a microsecond makes a different row of the same event.

@@ -17,7 +17,7 @@ from nats.js.api import ConsumerInfo, DeliverPolicy, Header
 from nats.js.errors import ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.stream_reader import consumer_count, open_consumer
+from mnemon_infra.broker.streams.stream_reader import open_consumer, parse_consumer_count
 from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 1000
@@ -37,7 +37,7 @@ _HEARTBEAT: Final = "100"
 _EXPIRED: Final = "408"
 
 
-async def log_tail(
+async def stream_log_tail(
     connection: Client, pattern: str, after: int, *, headers_only: bool = True
 ) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, as they come.
@@ -49,7 +49,7 @@ async def log_tail(
         nats.errors.Error: the server has not answered for `TAIL_TIMEOUT` seconds, or the log is absent.
     """
     while True:
-        consumer = await _open(connection, pattern, after, headers_only)
+        consumer = await _open_tail_consumer(connection, pattern, after, headers_only)
         try:
             async with _Arrivals(connection, consumer) as arrivals:
                 while page := await arrivals.next_page():
@@ -61,7 +61,9 @@ async def log_tail(
                 await connection.jetstream().delete_consumer(LOG, consumer.name)
 
 
-async def _open(connection: Client, pattern: str, after: int, headers_only: bool) -> ConsumerInfo:
+async def _open_tail_consumer(
+    connection: Client, pattern: str, after: int, headers_only: bool
+) -> ConsumerInfo:
     loop = asyncio.get_running_loop()
     end = loop.time() + TAIL_TIMEOUT
     while True:
@@ -122,14 +124,14 @@ class _Arrivals:
                 await self._connection.publish(self._subject, self._request, reply=self._inbox)
                 self._left = PAGE
             try:
-                page += self._events(await self._subscription.next_msg(3 * HEARTBEAT_SECONDS))
+                page += self._take_event(await self._subscription.next_msg(3 * HEARTBEAT_SECONDS))
             except nats.errors.TimeoutError:
                 self._is_lost = True
             while len(page) < PAGE and not self._is_lost and self._subscription.pending_msgs:
-                page += self._events(await self._subscription.next_msg())
+                page += self._take_event(await self._subscription.next_msg())
         return page
 
-    def _events(self, message: Msg) -> list[Delivery]:
+    def _take_event(self, message: Msg) -> list[Delivery]:
         """Count a message, and return its event in a list; empty for a status or after a lost delivery."""
         if not message.reply:
             status = (message.headers or {}).get(Header.STATUS)
@@ -137,7 +139,7 @@ class _Arrivals:
                 self._left = 0
                 self._is_lost = status != _EXPIRED
             return []
-        number, _ = consumer_count(message)
+        number, _ = parse_consumer_count(message)
         self._taken += 1
         self._left -= 1
         self._is_lost = number != self._taken

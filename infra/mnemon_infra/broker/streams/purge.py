@@ -34,10 +34,15 @@ from mnemon_infra.broker.streams.erasure_scope import (
     Erasures,
     ErasureScope,
     LogRange,
-    list_escaped,
+    escape_as_json,
 )
-from mnemon_infra.broker.streams.log_reader import parse_delivery, read_last_position, read_pages, read_stored
-from mnemon_infra.broker.streams.triggers import list_waiting
+from mnemon_infra.broker.streams.log_reader import (
+    parse_delivery,
+    read_event_pages,
+    read_last_position,
+    read_stored_messages,
+)
+from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
@@ -54,7 +59,7 @@ async def read_erasures(connection: Client, owner: Owner) -> Erasures:
     if not await read_last_position(connection, pattern):  # the usual case
         return Erasures()
     erased = Erasures()
-    async with aclosing(read_pages(connection, pattern, 0)) as answers:
+    async with aclosing(read_event_pages(connection, pattern, 0)) as answers:
         async for page in answers:
             for delivery in page:
                 try:
@@ -87,7 +92,7 @@ async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     Raises:
         nats.errors.Error: some messages are left; the call can be repeated.
     """
-    for pattern in erased.triggers():
+    for pattern in erased.list_trigger_patterns():
         await connection.jetstream().purge_stream(WORK, subject=pattern)
     left = AT_ONCE
     async with aclosing(_find_messages(connection, erased)) as taken:
@@ -101,12 +106,12 @@ async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
 
 async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGenerator[tuple[str, int], None]:
     """Yield stream and position of each event and dead letter in the scope of an erasure."""
-    for place in erased.places():
+    for place in erased.list_log_ranges():
         async with aclosing(_read_range(connection, place)) as deliveries:
             async for delivery in deliveries:
                 if erased.removes(delivery):
                     yield LOG, delivery.sequence
-    places = tuple(place.pattern.removesuffix(">") for place in erased.places())
+    places = tuple(place.pattern.removesuffix(">") for place in erased.list_log_ranges())
     async with aclosing(_read_letters(connection, erased.owner)) as letters:
         async for letter in letters:
             if not erased.removes_letter(letter):
@@ -120,7 +125,7 @@ async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGener
 async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
     """Yield a user's dead letters, with any spelling of the ids in their subjects."""
     for pattern in [*letter_filters(*owner), *await _find_other_spellings(connection, owner)]:
-        async with aclosing(read_stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
+        async with aclosing(read_stored_messages(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
                 for letter in map(parse_letter, page):
                     if letter.owner == owner:
@@ -140,7 +145,9 @@ async def _find_event(connection: Client, letter: Letter) -> Msg | None:
 
 
 async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Delivery, None]:
-    async with aclosing(read_stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
+    async with aclosing(
+        read_stored_messages(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)
+    ) as answers:
         async for page in answers:
             for delivery in map(parse_delivery, page):
                 if delivery.sequence >= place.end:
@@ -148,7 +155,7 @@ async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Del
                 yield delivery
 
 
-async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]:
+async def count_remaining_messages(connection: Client, erased: ErasureScope) -> dict[str, int]:
     """Count the messages in the scope of an erasure that are left, by store.
 
     Raises:
@@ -158,7 +165,7 @@ async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]
     async with aclosing(_find_messages(connection, erased)) as taken:
         async for stream, _ in taken:
             counts[stream] += 1
-    work = [await _count_triggers(connection, each, erased.at) for each in erased.triggers()]
+    work = [await _count_triggers(connection, each, erased.at) for each in erased.list_trigger_patterns()]
     return {"log": counts[LOG], "dead_letters": counts[DEAD], "work": sum(work)}
 
 
@@ -169,10 +176,10 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
         nats.errors.Error: the server does not answer.
     """
     counts = {LOG: 0, DEAD: 0}
-    texts = [each.lower() for each in (words, *list_escaped(words))]
+    texts = [each.lower() for each in (words, *escape_as_json(words))]
     usual = user_filters(*owner)
     for pattern in usual:
-        async with aclosing(read_stored(connection, LOG, pattern, 0)) as answers:
+        async with aclosing(read_stored_messages(connection, LOG, pattern, 0)) as answers:
             async for page in answers:
                 counts[LOG] += sum(_contains_any(message.data, texts) for message in page)
     async with aclosing(_read_letters(connection, owner)) as letters:
@@ -196,7 +203,7 @@ def _contains_any(body: bytes, texts: Sequence[str]) -> bool:
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
     """Count the triggers of a pattern that were stored before a time. Each subject has at most one."""
     count = 0
-    for subject in await list_waiting(connection, pattern):
+    for subject in await list_waiting_subjects(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile
             at = (await connection.jetstream().get_last_msg(WORK, subject)).time
             count += at is not None and at < before

@@ -38,7 +38,7 @@ class RestoreUnfinished(Exception):
         )
 
 
-def require_finished(info: StreamInfo) -> None:
+def require_finished_restore(info: StreamInfo) -> None:
     """Check that no restore into the log is unfinished.
 
     Raises:
@@ -77,7 +77,7 @@ async def is_restore_unfinished(stream_context: JetStreamContext) -> bool:
         nats.errors.Error: the server does not answer.
     """
     try:
-        require_finished(await stream_context.stream_info(LOG))
+        require_finished_restore(await stream_context.stream_info(LOG))
     except NotFoundError:
         return False
     except RestoreUnfinished:

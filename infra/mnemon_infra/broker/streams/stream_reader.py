@@ -15,7 +15,7 @@ from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import owner_filter
-from mnemon_infra.broker.streams.applied_position import find_first_from
+from mnemon_infra.broker.streams.applied_position import find_first_event_from
 from mnemon_infra.broker.streams.restored_log import read_restored_position
 from mnemon_infra.delivery import Delivery, read_original_time
 
@@ -131,7 +131,7 @@ async def _find_restored_position(connection: Client, moment: datetime, restored
     low, high = 0, restored
     while low < high:
         middle = (low + high + 1) // 2
-        found = await find_first_from(connection.jetstream(), middle)
+        found = await find_first_event_from(connection.jetstream(), middle)
         if found is None or found[0] > high:
             high = middle - 1  # there is no event from the middle up to `high`
         elif found[1] < moment:
@@ -211,7 +211,7 @@ async def _read_pages(
 ) -> AsyncGenerator[list[StreamMessage], None]:
     """Yield the pages of a consumer until the stream ends or a message is lost on its way."""
     async with _Pages(connection, place, page) as pages:
-        while read := await pages.next():
+        while read := await pages.read_next():
             yield read
 
 
@@ -230,15 +230,15 @@ class _Pages:
         self._taken = 0
 
     async def __aenter__(self) -> Self:
-        self._subscription = await self._connection.subscribe(self._inbox, cb=self._take)
-        await self._ask()
+        self._subscription = await self._connection.subscribe(self._inbox, cb=self._take_message)
+        await self._request_page()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         with suppress(nats.errors.Error):
             await self._subscription.unsubscribe()
 
-    async def next(self) -> list[StreamMessage]:
+    async def read_next(self) -> list[StreamMessage]:
         """Return the next page; empty when the stream has ended or a message was lost on its way."""
         if not self._remaining:
             return []
@@ -247,7 +247,7 @@ class _Pages:
         arrived, self._arrived = self._arrived, []
         read: list[StreamMessage] = []
         for message in arrived:
-            number, self._remaining = consumer_count(message)
+            number, self._remaining = parse_consumer_count(message)
             self._taken += 1
             if number != self._taken:
                 self._remaining = 0
@@ -256,14 +256,14 @@ class _Pages:
         if not self._is_whole.is_set():
             self._remaining = 0
         elif read and self._remaining:
-            await self._ask()
+            await self._request_page()
         return read
 
-    async def _ask(self) -> None:
+    async def _request_page(self) -> None:
         self._is_whole.clear()
         await self._connection.publish(self._subject, self._request, reply=self._inbox)
 
-    async def _take(self, message: Msg) -> None:
+    async def _take_message(self, message: Msg) -> None:
         if not message.reply:  # a status that ends the page: all is sent, or more would be too large
             self._is_whole.set()
             return
@@ -272,7 +272,7 @@ class _Pages:
             self._is_whole.set()
 
 
-def consumer_count(message: Msg) -> tuple[int, int]:
+def parse_consumer_count(message: Msg) -> tuple[int, int]:
     """Return the ordinal number of a message in its consumer, and the number of messages that follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.from_message`

@@ -61,7 +61,7 @@ async def publish_user_triggers(
             await connection.publish(message_trigger_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
 
 
-async def list_waiting(connection: Client, pattern: str) -> list[str]:
+async def list_waiting_subjects(connection: Client, pattern: str) -> list[str]:
     """Return the subjects of a pattern with a trigger or a schedule that no consumer has acknowledged.
 
     Raises:
@@ -88,7 +88,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
         raise InvalidBody("users", "expected a list of [tenant, user], each an id") from error
 
 
-def given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
+def build_given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
     """Return the subject of the trigger that requests one window again.
 
     Each window has a subject of its own, because the stream keeps one message of each subject.

@@ -86,7 +86,7 @@ class UserSample(NamedTuple):
 
     every: int = 1
 
-    def has(self, key: EventKey) -> bool:
+    def includes_user_of(self, key: EventKey) -> bool:
         """Return whether the sample includes the user of an event."""
         if not self.every:
             return False
@@ -167,7 +167,7 @@ def is_erased(row: Row, erased: Erasures) -> bool:
 
 
 def _join_values(rows: Sequence[MessageRow | MemoryRow], sample: UserSample) -> Jsonb:
-    values = (row.values if sample.has(row.key) else _encode_place(row) for row in rows)
+    values = (row.values if sample.includes_user_of(row.key) else _encode_place(row) for row in rows)
     return Jsonb(b"[" + b",".join(values) + b"]", dumps=bytes)
 
 
@@ -219,7 +219,7 @@ async def _compare_event_rows(
             found.append(RowDeviation(row.seq, None))
             continue
         ((seq, *is_other),) = stored
-        compared = seq == row.seq and sample.has(row.key)
+        compared = seq == row.seq and sample.includes_user_of(row.key)
         differs = [name for name, other in zip(names, is_other, strict=True) if other] if compared else []
         if seq != row.seq or differs:
             found.append(RowDeviation(row.seq, seq, differs))

@@ -7,7 +7,7 @@ from sqlalchemy import and_, not_, or_, select
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
-from mnemon_infra.database.engine import Database, Lookup, parameter
+from mnemon_infra.database.engine import Database, Lookup, make_parameter
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
@@ -47,7 +47,7 @@ class GoneSummary(NamedTuple):
     from_seq: int
 
 
-_LIMIT: Final = parameter("last", int)
+_LIMIT: Final = make_parameter("last", int)
 _MESSAGES = Lookup(
     select(messages.c.seq, messages.c.role.is_(None)).where(
         is_owned(messages),
@@ -66,7 +66,11 @@ _MEMORIES = Lookup(
     )
 )
 _SUMMARY = Lookup(
-    select(is_below_watermark(parameter("of_conversation", str), parameter("begins", int)).label("is_below"))
+    select(
+        is_below_watermark(make_parameter("of_conversation", str), make_parameter("begins", int)).label(
+            "is_below"
+        )
+    )
 )
 
 

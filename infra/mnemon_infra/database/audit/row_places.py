@@ -47,15 +47,15 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
 
 async def count_rows(database: Database, up_to: int) -> int:
     """Count the rows of all projections but `erasures`, up to a log position."""
-    return int(await _aggregate(database, "count(*)", up_to))
+    return int(await _aggregate_rows(database, "count(*)", up_to))
 
 
 async def find_highest_position(database: Database) -> int:
     """Return the highest log position of any row outside `erasures`; 0 without any row."""
-    return int(await _aggregate(database, "coalesce(max(seq), 0)", _END))
+    return int(await _aggregate_rows(database, "coalesce(max(seq), 0)", _END))
 
 
-async def _aggregate(database: Database, function: LiteralString, up_to: int) -> Any:
+async def _aggregate_rows(database: Database, function: LiteralString, up_to: int) -> Any:
     async with open_long_read(database) as connection:
         cursor = await connection.execute(f"SELECT {function} FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
         [[value]] = await cursor.fetchall()

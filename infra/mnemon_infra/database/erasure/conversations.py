@@ -84,7 +84,7 @@ _COLUMNS: Final = ("event_id", "seq", "up_to", "at", "conversation", "spans", "d
 _STORED: Final = Lookup(select(*erasures.c[_COLUMNS]).where(is_owned(erasures)))
 
 
-def _collect(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
+def _collect_values(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
     """Return an array of the values of a column; without values, an empty array in place of null."""
     return func.coalesce(func.array_agg(column), text(f"ARRAY[]::{kind}[]"))
 
@@ -92,7 +92,7 @@ def _collect(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
 def _select_event_ids() -> Select[Any]:
     tables = messages, memory_events
     scans = (select(table.c.event_id).where(is_covered_by_parameters(table)) for table in tables)
-    return select(_collect(union_all(*scans).subquery("covered").c.event_id, "text"))
+    return select(_collect_values(union_all(*scans).subquery("covered").c.event_id, "text"))
 
 
 def _select_spans() -> Select[Any]:
@@ -110,8 +110,8 @@ def _select_spans() -> Select[Any]:
         .cte("found")
     )
     return select(
-        select(_collect(found.c.begins, "bigint")).scalar_subquery(),
-        select(_collect(found.c.ends, "bigint")).scalar_subquery(),
+        select(_collect_values(found.c.begins, "bigint")).scalar_subquery(),
+        select(_collect_values(found.c.ends, "bigint")).scalar_subquery(),
         discards.scalar_subquery(),
     )
 
@@ -119,7 +119,7 @@ def _select_spans() -> Select[Any]:
 _EVENT_IDS: Final = Statement(_select_event_ids())
 _SPANS: Final = Statement(_select_spans())
 _POSITIONS: Final = Statement(
-    select(_collect(messages.c.seq, "bigint")).where(is_covered_by_parameters(messages))
+    select(_collect_values(messages.c.seq, "bigint")).where(is_covered_by_parameters(messages))
 )
 
 
@@ -157,10 +157,10 @@ async def load_conversation_erasures(
     ]
 
 
-def _make_erasure(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
+def _make_erasure(owner: Owner, row: tuple[Any, ...]) -> StoredErasure:
     event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
     held = tuple((each.lower, each.upper) for each in spans)
-    erased = ErasedConversation(of, conversation, up_to, held, frozenset(derived), event_id, seq, at)
+    erased = ErasedConversation(owner, conversation, up_to, held, frozenset(derived), event_id, seq, at)
     return StoredErasure(erased, is_settled)
 
 

@@ -25,8 +25,8 @@ from sqlalchemy import (
     update,
 )
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, list_escaped
-from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, escape_as_json
+from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,
     bind_erasure,
@@ -40,7 +40,7 @@ from mnemon_infra.generation_names import OTHERS
 Erased = ErasedUser | ErasedConversation
 
 
-def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
+def _count_rows(table: Table, *conditions: ColumnElement[bool]) -> Statement:
     return Statement(select(func.count()).select_from(table).where(*conditions))
 
 
@@ -52,8 +52,8 @@ def _contains_words(table: Table) -> ColumnElement[bool]:
     names of the columns.
     """
     words, escaped = (
-        parameter("words", str),
-        [parameter(f"escaped_{each}", str) for each in ("once", "twice")],
+        make_parameter("words", str),
+        [make_parameter(f"escaped_{each}", str) for each in ("once", "twice")],
     )
     row = func.lower(literal_column(f"{table.name}::text"))
     as_json = func.lower(literal_column(f"row_to_json({table.name})::text"))
@@ -94,7 +94,7 @@ class _ErasureStatements:
         settle: Statement,
     ) -> None:
         self.deletions = {table.name: Statement(delete(table).where(is_covered(table))) for table in tables}
-        self.counts = {table.name: _count(table, is_covered(table)) for table in (*tables, windows)}
+        self.counts = {table.name: _count_rows(table, is_covered(table)) for table in (*tables, windows)}
         key = tuple(windows.primary_key)
         free = select(*key).where(is_covered(windows)).with_for_update(skip_locked=True)
         self.release = Statement(delete(windows).where(tuple_(*key).in_(free)))
@@ -102,26 +102,27 @@ class _ErasureStatements:
         self.settle = settle
 
 
-def _settle(table: Table, condition: ColumnElement[bool]) -> Statement:
+def _set_settled(table: Table, condition: ColumnElement[bool]) -> Statement:
     return Statement(update(table).where(is_owned(table), condition).values(is_settled=True))
 
 
 _OF_USERS: Final = _ErasureStatements(
     PROJECTED_TABLES,
     lambda table: and_(is_owned(table), is_below(table, BELOW)),
-    _settle(erasures, erasures.c.seq == BELOW),
+    _set_settled(erasures, erasures.c.seq == BELOW),
 )
 _OF_CONVERSATIONS: Final = _ErasureStatements(
     CONVERSATION_TABLES,
     is_covered_by_parameters,
-    _settle(conversation_erasures, conversation_erasures.c.event_id == parameter("erasure", str)),
+    _set_settled(conversation_erasures, conversation_erasures.c.event_id == make_parameter("erasure", str)),
 )
 _SEARCHES: Final = {
-    table.name: _count(table, is_owned(table), _contains_words(table)) for table in PROJECTED_TABLES
+    table.name: _count_rows(table, is_owned(table), _contains_words(table)) for table in PROJECTED_TABLES
 }
 
 
-def _bind(erased: Erased) -> tuple[_ErasureStatements, dict[str, Any]]:
+def _choose_statements(erased: Erased) -> tuple[_ErasureStatements, dict[str, Any]]:
+    """Return the statements for the kind of an erasure, and their parameters."""
     if isinstance(erased, ErasedUser):
         return _OF_USERS, bind_owner(*erased.owner) | {"below": erased.below}
     return _OF_CONVERSATIONS, bind_erasure(erased)
@@ -130,7 +131,7 @@ def _bind(erased: Erased) -> tuple[_ErasureStatements, dict[str, Any]]:
 @query
 async def count_covered_rows(connection: Connection, erased: Erased) -> dict[str, int]:
     """Count the rows that an erasure covers, by table; tables without such rows are left out."""
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     counts = {
         name: await count.fetch_value(connection, parameters) for name, count in statements.counts.items()
     }
@@ -143,7 +144,7 @@ async def list_provider_batches(connection: Connection, erased: Erased) -> list[
 
     The ids are those of the providers, or mnemon's own for batches that the provider has not named yet.
     """
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     return sorted(await statements.providers.fetch_value(connection, parameters))
 
 
@@ -152,14 +153,14 @@ async def release_windows(database: Database, erased: Erased) -> None:
 
     A process locks a window while it asks a model online.
     """
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     async with database.transaction() as connection:
         await statements.release.execute_each(connection, [parameters])
 
 
 async def mark_settled(database: Database, erased: Erased) -> None:
     """Record that log, dead letters and triggers are purged. A later erasure stays unsettled."""
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     async with database.transaction() as connection:
         await statements.settle.execute_each(connection, [parameters])
 
@@ -177,7 +178,7 @@ async def erase_in_inactive_generations(database: Database, erased: Erased) -> N
     Raises:
         DatabaseUnavailable: some rows may be left; the call can be repeated.
     """
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     async with database.transaction() as connection, _open_schemas(connection) as schemas:
         for schema in schemas:
             for deletion in await _choose_existing(connection, schema, statements.deletions):
@@ -187,7 +188,7 @@ async def erase_in_inactive_generations(database: Database, erased: Erased) -> N
 @query
 async def count_in_inactive_generations(connection: Connection, erased: Erased) -> dict[str, int]:
     """Count the rows that an erasure covers in each generation that is not live, without windows."""
-    statements, parameters = _bind(erased)
+    statements, parameters = _choose_statements(erased)
     return await _count_in_schemas(connection, statements.counts, parameters)
 
 
@@ -203,7 +204,7 @@ async def search_inactive_generations(
 
 
 def _bind_search(tenant: str, user: str, words: str) -> dict[str, Any]:
-    once, twice = list_escaped(words)
+    once, twice = escape_as_json(words)
     return bind_owner(tenant, user) | {"words": words, "escaped_once": once, "escaped_twice": twice}
 
 

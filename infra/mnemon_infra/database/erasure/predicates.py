@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, FromClause, Table, and_, any_, cast, exist
 from sqlalchemy.dialects.postgresql import INT8MULTIRANGE
 
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
-from mnemon_infra.database.engine import parameter
+from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import clears, memory_events, messages, starts, windows
@@ -48,11 +48,11 @@ def map_columns(table: FromClause) -> Columns:
 
 
 PARAMETER_COLUMNS: Final[Columns] = {
-    "event_id": parameter("erasure", str),
-    "up_to": parameter("up_to", int),
-    "conversation": parameter("conversation", str),
-    "spans": cast(parameter("spans", str), INT8MULTIRANGE),
-    "derived": parameter("derived", list[int]),
+    "event_id": make_parameter("erasure", str),
+    "up_to": make_parameter("up_to", int),
+    "conversation": make_parameter("conversation", str),
+    "spans": cast(make_parameter("spans", str), INT8MULTIRANGE),
+    "derived": make_parameter("derived", list[int]),
 }
 
 

@@ -25,13 +25,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.broker.streams.erasure_scope import list_escaped
+from mnemon_infra.broker.streams.erasure_scope import escape_as_json
 from mnemon_infra.database.engine import (
     Connection,
     Lookup,
     Statement,
     is_storable,
-    parameter,
+    make_parameter,
     query,
 )
 from mnemon_infra.database.erasure import conversations
@@ -64,7 +64,7 @@ PROJECTED_TABLES: Final = (
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """
 
-BELOW: Final = parameter("below", int)
+BELOW: Final = make_parameter("below", int)
 
 
 class Erasure(NamedTuple):
@@ -115,7 +115,7 @@ def _delete_below(table: Table) -> Delete:
 
 
 def _select_known() -> Select[Any]:
-    ids = parameter("event_ids", list[str])
+    ids = make_parameter("event_ids", list[str])
     scans = (
         select(table.c.event_id).where(is_owned(table), table.c.event_id == any_(ids))
         for table in (messages, memory_events)
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
     PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
     created the generation.
     """
-    texts = [words, *map(_escape_in_array, (words, *list_escaped(words)))]
+    texts = [words, *map(_escape_in_array, (words, *escape_as_json(words)))]
     cursor = await connection.execute(_COUNT_STATISTICS, {"texts": texts})
     return sum([row[0] async for row in cursor])
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
-from mnemon_infra.database.engine import Connection, Database, Lookup, parameter
+from mnemon_infra.database.engine import Connection, Database, Lookup, make_parameter
 from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.projections.item_states import has_name
 from mnemon_infra.database.tables import memory_events
@@ -47,10 +47,10 @@ class BatchCounts:
     answered: Mapping[str, int]
 
 
-_THIS: Final = memory_events.c.proposal_id == parameter("proposal", str)
+_THIS: Final = memory_events.c.proposal_id == make_parameter("proposal", str)
 _BY_ID = Lookup(
     select(memory_events.c.seq).where(
-        is_owned(memory_events), _THIS, memory_events.c.event_id == parameter("decision", str)
+        is_owned(memory_events), _THIS, memory_events.c.event_id == make_parameter("decision", str)
     )
 )
 _BY_PROPOSAL = Lookup(

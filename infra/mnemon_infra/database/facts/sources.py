@@ -45,18 +45,20 @@ async def find_events_from_conversation(
         each async for each in stream_events(connection, thing_filter(*owner, "fact")) if each.seq < below
     ]
 
-    def is_drawn(lineage: Lineage) -> bool:
+    def comes_from_conversation(lineage: Lineage) -> bool:
         is_its = lineage.conversation == conversation
         return bool(lineage.sources) and all(
             each in seqs or (is_its and each < below) for each in lineage.sources
         )
 
     proposals = {
-        each.id for each in logged if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
+        each.id
+        for each in logged
+        if isinstance(each.event, FactProposedV1) and comes_from_conversation(each.event.lineage)
     }
-    told = [each.event for each in logged if isinstance(each.event, _LINEAGE_EVENTS)]
-    kept = {each.fact_id for each in told if not is_drawn(each.lineage)}
-    facts = {each.fact_id for each in told} - kept
+    lineage_events = [each.event for each in logged if isinstance(each.event, _LINEAGE_EVENTS)]
+    kept = {each.fact_id for each in lineage_events if not comes_from_conversation(each.lineage)}
+    facts = {each.fact_id for each in lineage_events} - kept
     return [
         each.seq
         for each in logged
@@ -66,7 +68,7 @@ async def find_events_from_conversation(
     ]
 
 
-async def find_facts_from_below(connection: Client, owner: Owner, position: int) -> set[str]:
+async def find_facts_sourced_below(connection: Client, owner: Owner, position: int) -> set[str]:
     """Return the ids of the facts whose sources are all messages below a log position.
 
     A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is left out.
@@ -75,9 +77,11 @@ async def find_facts_from_below(connection: Client, owner: Owner, position: int)
         nats.errors.Error: the server does not answer.
     """
     events = [each.event async for each in stream_events(connection, thing_filter(*owner, "fact"))]
-    told = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]
-    kept = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
-    for each in told:
+    lineage_events = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]
+    kept = {
+        each.fact_id for each in lineage_events if max(each.lineage.sources, default=position) >= position
+    }
+    for each in lineage_events:
         if isinstance(each, FactMergedV1) and each.merged_id in kept:
             kept.add(each.fact_id)
-    return {each.fact_id for each in told} - kept
+    return {each.fact_id for each in lineage_events} - kept

@@ -9,12 +9,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events as events
 
-_BATCH: Final = parameter("of_batch", str)
+_BATCH: Final = make_parameter("of_batch", str)
 _PAIRS: Final = text("'$.windows[*].pairs[*]'")
 _ENDED: Final = ("batch.completed", "batch.failed")
 

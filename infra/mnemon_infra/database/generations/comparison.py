@@ -70,7 +70,7 @@ async def compare_page(
     last = await _find_page_end(connection, table.name, (live, rebuilt), key, beyond)
     within = SQL("({}) <= ({})").format(key, _format_key(last)) if last else SQL("true")
 
-    def side(schema: str) -> Composed:
+    def select_side(schema: str) -> Composed:
         return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
             columns_compared, Identifier(schema, table.name), beyond, within, up_to
         )
@@ -80,7 +80,7 @@ async def compare_page(
             "SELECT (SELECT count(*) FROM {0} AS counted), coalesce(jsonb_agg(jsonb_build_array("
             "to_jsonb(live), to_jsonb(rebuilt))), '[]')"
             " FROM {0} AS live FULL JOIN {1} AS rebuilt USING ({2}) WHERE live IS DISTINCT FROM rebuilt"
-        ).format(side(live), side(rebuilt), key)
+        ).format(select_side(live), select_side(rebuilt), key)
     )
     ((rows, pairs),) = await cursor.fetchall()
     found = [_make_difference(table.name, columns, one, other) for one, other in pairs]

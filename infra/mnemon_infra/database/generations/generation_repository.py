@@ -75,7 +75,7 @@ async def list_generations(connection: Connection, live: str) -> list[Generation
     """
     kinds: dict[str, GenerationKind] = {"": "live", "before": "former", "next": "next"}
     found = [
-        await _describe(connection, match[0], kinds.get(match[1] or "", "as of"))
+        await _describe_generation(connection, match[0], kinds.get(match[1] or "", "as of"))
         for match in await _match_schemas(connection, rf"{re.escape(live)}(?:{OTHERS})?")
     ]
     return sorted(found, key=lambda each: each.kind != "live")
@@ -98,10 +98,10 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
     """Describe the generation as of a position; `reached` is None if the generation was dropped."""
-    return await _describe(connection, name_of(live, "as of", position), "as of")
+    return await _describe_generation(connection, name_of(live, "as of", position), "as of")
 
 
-async def _describe(connection: Connection, schema: str, kind: GenerationKind) -> Generation:
+async def _describe_generation(connection: Connection, schema: str, kind: GenerationKind) -> Generation:
     async def fetch_value(statement: Composed) -> Any:
         row = await (await connection.execute(statement)).fetchone()
         return row[0] if row else None

@@ -13,7 +13,7 @@ from mnemon_infra.database.generations.generation_repository import (
     WORK_TABLES,
 )
 from mnemon_infra.database.generations.progress import ROWS
-from mnemon_infra.database.generations.watch import announce_switch
+from mnemon_infra.database.generations.watch import announce_row_swap
 from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
 
@@ -62,7 +62,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
         yield connection
 
 
-async def switch_generations(connection: Connection, live: str, to: str, applied: int) -> None:
+async def swap_schemas(connection: Connection, live: str, to: str, applied: int) -> None:
     """Make a generation the live one; the generation that is live now becomes the former one.
 
     Args:
@@ -86,4 +86,4 @@ async def switch_generations(connection: Connection, live: str, to: str, applied
         await connection.execute(
             SQL("ALTER SCHEMA {} RENAME TO {}").format(Identifier(name), Identifier(new))
         )
-    await announce_switch(connection, live)
+    await announce_row_swap(connection, live)

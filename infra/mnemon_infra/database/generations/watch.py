@@ -28,19 +28,19 @@ async def load_generation_identity(connection: Connection) -> int:
     return int(row[0])
 
 
-async def announce_switch(connection: Connection, live: str) -> None:
+async def announce_row_swap(connection: Connection, live: str) -> None:
     """Notify all processes of a swap; PostgreSQL sends the notification when the transaction commits."""
     await connection.execute(SQL("SELECT pg_notify({}, {})").format(Literal(CHANNEL), Literal(live)))
 
 
 @asynccontextmanager
-async def watch_switches(database: Database, live: str, on_switch: Callable[[], None]) -> AsyncIterator[None]:
+async def watch_row_swaps(database: Database, live: str, on_swap: Callable[[], None]) -> AsyncIterator[None]:
     """Call back after each swap of generations, for the duration of the block.
 
     Args:
         database: the source of the notifications; listening takes a connection outside its pool.
         live: the schema of the live generation.
-        on_switch: also called each time listening begins, because a notification may have been missed.
+        on_swap: also called each time listening begins, because a notification may have been missed.
     """
 
     async def watch() -> None:
@@ -48,7 +48,7 @@ async def watch_switches(database: Database, live: str, on_switch: Callable[[], 
             try:
                 async for payload in database.listen(CHANNEL):
                     if payload in (None, live):
-                        on_switch()
+                        on_swap()
             except DatabaseUnavailable as error:
                 log.warning("generation watch failed, retrying", error=str(error))
                 await asyncio.sleep(PAUSE)

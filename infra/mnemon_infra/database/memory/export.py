@@ -10,7 +10,7 @@ from sqlalchemy import Select, select
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
-from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.memory.user_memory import select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
@@ -24,7 +24,7 @@ PAGE: Final = 1000
 USERS: Final = 500
 """Maximum number of users that one query lists."""
 
-_UP_TO: Final = parameter("up_to", int)
+_UP_TO: Final = make_parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
@@ -193,7 +193,7 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
     begins, user = after or ("", "")
     wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
     cursor = await connection.execute(_OWNERS, wanted)
-    return [(each, of) for each, of in await cursor.fetchall()]
+    return [(owner_tenant, owner_user) for owner_tenant, owner_user in await cursor.fetchall()]
 
 
 class ExportedMemory:
@@ -208,7 +208,7 @@ class ExportedMemory:
 
     async def stream_messages(self) -> AsyncGenerator[KeptMessage, None]:
         """Yield the visible messages, in log order."""
-        async for row in self._rows("messages", *_MESSAGES.compiled):
+        async for row in self._stream_rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
     async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
@@ -216,25 +216,25 @@ class ExportedMemory:
 
         They are sorted by that position.
         """
-        async for to_seq, *row in self._rows("ranges", *_RANGES.compiled):
+        async for to_seq, *row in self._stream_rows("ranges", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 
     async def stream_conversation_changes(self) -> AsyncGenerator[ConversationChange, None]:
         """Yield starts and clears of conversations, in log order."""
-        async for row in self._rows("turns", _CONVERSATION_CHANGES):
+        async for row in self._stream_rows("turns", _CONVERSATION_CHANGES):
             yield ConversationChange._make(row)
 
     async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
         """Yield the events of current facts, tasks and documents, and the ends of facts, in log order."""
-        async for row in self._rows("memories", _MEMORIES):
+        async for row in self._stream_rows("memories", _MEMORIES):
             yield KeptMemory._make(row)
 
     async def stream_profile_fields(self) -> AsyncGenerator[KeptField, None]:
         """Yield the fields of the profile, in log order."""
-        async for row in self._rows("fields", _FIELDS):
+        async for row in self._stream_rows("fields", _FIELDS):
             yield KeptField._make(row)
 
-    async def _rows(
+    async def _stream_rows(
         self, name: str, sql: str, constants: Mapping[str, Any] = MappingProxyType({})
     ) -> AsyncGenerator[tuple[Any, ...], None]:
         async with self._connection.cursor(name=name) as cursor:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import FromClause, Select, bindparam, select, true
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.tables import messages, rounds
 
 
@@ -44,18 +44,18 @@ def _select_tenants() -> Select[Any]:
 def _select_users() -> Select[Any]:
     """Select the users of a tenant, with one index lookup for each user."""
 
-    def beyond(user: Any, table: FromClause) -> Select[Any]:
+    def select_next_user(user: Any, table: FromClause) -> Select[Any]:
         return (
             select(table.c.user_id)
-            .where(table.c.tenant == parameter("of_tenant", str), table.c.user_id > user)
+            .where(table.c.tenant == make_parameter("of_tenant", str), table.c.user_id > user)
             .order_by(table.c.user_id)
             .limit(1)
         )
 
-    users = beyond(parameter("reached", str), messages).cte("users", recursive=True)
-    following = beyond(users.c.user_id, messages.alias("others")).lateral("following")
+    users = select_next_user(make_parameter("reached", str), messages).cte("users", recursive=True)
+    following = select_next_user(users.c.user_id, messages.alias("others")).lateral("following")
     users = users.union_all(select(following.c.user_id).select_from(users.join(following, true())))
-    return select(users.c.user_id).limit(parameter("at_most", int))
+    return select(users.c.user_id).limit(make_parameter("at_most", int))
 
 
 def _upsert_scan() -> Any:

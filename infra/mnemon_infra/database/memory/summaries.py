@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ARRAY, ColumnElement, Select, Text, exists, func, literal, select, true, tuple_
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
@@ -43,13 +43,13 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-_AT_MOST = parameter("at_most", int)
+_AT_MOST = make_parameter("at_most", int)
 _TO_SEQ = extract_position("to_seq")
 
 
 def _select_newest() -> Select[Any]:
     timeline = parts.select_timeline()
-    conversation = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
+    conversation = func.coalesce(make_parameter("conversation", str), parts.select_current(timeline))
     lowest = parts.select_watermark(timeline, parts.select_spans(timeline), conversation)
     place = (
         select(conversation.label("conversation"), lowest.label("watermark"))
@@ -99,7 +99,7 @@ def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
     watermark = func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0))
     from_seq = extract_position("from_seq")
 
-    def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
+    def select_standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
         """Select rows of summaries that do not begin below a watermark."""
         return (
             select(*columns)
@@ -108,7 +108,7 @@ def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
         )
 
     item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
-    merged = standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
+    merged = select_standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
     columns = (
         *events.c["seq", "item", "event_id", "conversation"],
         from_seq.label("from_seq"),
@@ -119,7 +119,7 @@ def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
     # Not `exists`: without statistics, PostgreSQL would scan all merged summaries for each row.
     others = select(merged.c.conversation, merged.c.item)
     is_merged = tuple_(events.c.conversation, events.c.item).in_(others)
-    return standing(SUMMARIES, *columns).where(~is_merged, *only)
+    return select_standing(SUMMARIES, *columns).where(~is_merged, *only)
 
 
 _NEWEST = Lookup(_select_newest())

@@ -11,12 +11,12 @@ from sqlalchemy.dialects.postgresql import distinct_on
 
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages, profile_sets
 
-_AT_MOST = parameter("at_most", int)
+_AT_MOST = make_parameter("at_most", int)
 
 BEGINNING = 1000
 """Maximum number of characters of a tool's result that are read: enough to show its topic."""
@@ -85,7 +85,7 @@ class UserCounts:
 def _select_newest_messages() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    named = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
+    named = func.coalesce(make_parameter("conversation", str), parts.select_current(timeline))
     chosen = select(named.label("conversation")).cte("chosen")
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
@@ -143,7 +143,7 @@ def _select_task_results() -> Select[Any]:
     beginning = func.left(messages.c.content, BEGINNING)
     return (
         select_visible_messages(parts.select_timeline(), messages.c.seq, beginning)
-        .where(messages.c.role == "tool", messages.c.task_id == parameter("task_id", str))
+        .where(messages.c.role == "tool", messages.c.task_id == make_parameter("task_id", str))
         .order_by(messages.c.seq.desc())
         .limit(_AT_MOST)
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Select, any_, func, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEventRecord
 from mnemon_infra.database.memory.user_memory import StoredRow, select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
@@ -97,7 +97,7 @@ def _select_events() -> Select[Any]:
 
 
 def _select_sources() -> Select[Any]:
-    positions = parameter("positions", list[int])
+    positions = make_parameter("positions", list[int])
     columns = (messages.c[name] for name in StoredRow._fields)
     return select_visible_messages(parts.select_timeline(), *columns).where(messages.c.seq == any_(positions))
 

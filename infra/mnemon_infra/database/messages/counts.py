@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Select, and_, func, select, true, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
@@ -40,7 +40,7 @@ class MessageCount(NamedTuple):
 
 
 def _select_counts() -> Select[Any]:
-    conversation = parameter("conversation", str)
+    conversation = make_parameter("conversation", str)
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     lowest = parts.select_watermark(timeline, spans, conversation).label("seq")
@@ -52,12 +52,12 @@ def _select_counts() -> Select[Any]:
         .prefix_with("MATERIALIZED")
     )
     watermark, covered = place.c
-    edge = func.width_bucket(messages.c.seq, parameter("edges", list[int])).label("edge")
+    edge = func.width_bucket(messages.c.seq, make_parameter("edges", list[int])).label("edge")
     counted = and_(
         is_owned(messages),
         messages.c.role.isnot(None),
         messages.c.seq > watermark,
-        messages.c.seq < parameter("below", int),
+        messages.c.seq < make_parameter("below", int),
     )
     on_current = and_(
         messages.c.conversation.is_(None),

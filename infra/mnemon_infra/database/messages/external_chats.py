@@ -71,7 +71,8 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
         )
     except (psycopg.Error, OSError) as error:
         raise ExternalChatsUnavailable(
-            f"no connection to the database of --dsn: {_describe(error)}. Check the address and the password"
+            f"no connection to the database of --dsn: {_describe_error(error)}. Check the address and the "
+            "password"
         ) from error
     try:
         async with connection:
@@ -80,7 +81,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
             yield connection
     except psycopg.Error as error:
         raise ExternalChatsUnavailable(
-            f"reading the database of --dsn failed: {_describe(error)}. Check that its role may "
+            f"reading the database of --dsn failed: {_describe_error(error)}. Check that its role may "
             "read the tables, then import again"
         ) from error
 
@@ -180,7 +181,7 @@ class ChatLogs:
             yield SessionMemoryRow._make(row)
 
 
-def _describe(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 

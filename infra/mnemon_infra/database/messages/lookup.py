@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, is_storable, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, is_storable, make_parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
@@ -78,7 +78,7 @@ def _select_found() -> CTE:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     cleared = parts.select_clear_watermarks(spans)
-    wanted = func.unnest(parameter("event_ids", list[str])).table_valued("event_id").render_derived()
+    wanted = func.unnest(make_parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
@@ -153,7 +153,7 @@ def _select_surroundings() -> Select[Any]:
     neighbours = (
         select(*beside.c[_MESSAGE_COLUMNS], found.c.conversation, found.c.seq)
         .select_from(found.join(beside, true()))
-        .where(found.c.event_id == any_(parameter("anchors", list[str])))
+        .where(found.c.event_id == any_(make_parameter("anchors", list[str])))
     )
     requested = select(*found.c[VisibleMessage._fields], cast(null(), BigInteger))
     return select(union_all(requested, neighbours).subquery("surroundings"))

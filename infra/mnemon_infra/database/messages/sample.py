@@ -5,17 +5,20 @@ from typing import Any, Final
 
 from sqlalchemy import Select, func, select, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 MESSAGES: Final = 3000
+"""Maximum number of messages of a sample."""
+
 FACTS: Final = 1000
+"""Maximum number of versions of facts of a sample."""
 
 
 def _select_sample() -> Select[Any]:
     """Select the first rows in index order, as a cheap sample: ids do not depend on the words of a text."""
-    tenant = parameter("of_tenant", str)
+    tenant = make_parameter("of_tenant", str)
     said = (
         select(func.concat_ws(": ", messages.c.name, messages.c.content))
         .where(messages.c.tenant == tenant, messages.c.content.isnot(None))

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position
@@ -78,15 +78,15 @@ class UncoveredMessages(NamedTuple):
     messages: Sequence[SpokenRow]
 
 
-_LOW: Final = parameter("low", int)
-_HIGH: Final = parameter("high", int)
-_AT_MOST: Final = parameter("at_most", int)
-_CONVERSATION: Final = parameter("conversation", str)
+_LOW: Final = make_parameter("low", int)
+_HIGH: Final = make_parameter("high", int)
+_AT_MOST: Final = make_parameter("at_most", int)
+_CONVERSATION: Final = make_parameter("conversation", str)
 _END: Final = 2**63 - 1
 _FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
-def _select_furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
+def _select_recorded_end(names: Sequence[str], places: CTE) -> ColumnElement[int]:
     """Select the last position above the watermark that these events cover, by an index lookup per name."""
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
     furthest = (
@@ -107,7 +107,7 @@ def _select_furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
     return select(func.max(furthest.c.seq)).select_from(name.join(furthest, true())).scalar_subquery()
 
 
-def _select_intended(places: CTE) -> ColumnElement[int]:
+def _select_intended_end(places: CTE) -> ColumnElement[int]:
     """Select the last position that intended batches cover; the scan reads all batches of the user."""
     windows_of_it = func.jsonb_array_elements(events.c.body["windows"])
     window = windows_of_it.table_valued(column("value", JSONB)).lateral("its")
@@ -125,7 +125,7 @@ def _select_intended(places: CTE) -> ColumnElement[int]:
     )
 
 
-def _select_cut(places: CTE) -> ColumnElement[int]:
+def _select_window_end(places: CTE) -> ColumnElement[int]:
     """Select the end of a conversation's newest window; windows do not overlap."""
     return (
         select(windows.c.to_seq)
@@ -137,14 +137,14 @@ def _select_cut(places: CTE) -> ColumnElement[int]:
     )
 
 
-def _select_covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
+def _select_covered_end(by: CoveredBy, places: CTE) -> ColumnElement[int]:
     if by == "summaries":
-        return _select_furthest(SUMMARIES, places)
+        return _select_recorded_end(SUMMARIES, places)
     # A window in the table covers more than the events of the conversation do. Without such a window, as
     # after a rebuild, the events are read.
     return func.coalesce(
-        _select_cut(places),
-        func.greatest(_select_furthest(["window.answered"], places), _select_intended(places)),
+        _select_window_end(places),
+        func.greatest(_select_recorded_end(["window.answered"], places), _select_intended_end(places)),
     )
 
 
@@ -164,7 +164,7 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
         .group_by(conversation)
         .cte("places")
     )
-    covered = func.coalesce(_select_covered(by, places), 0)
+    covered = func.coalesce(_select_covered_end(by, places), 0)
     # Materialized: otherwise the joined spans would derive the position again.
     begun = (
         select(places.c.conversation, func.greatest(places.c.watermark, covered).label("beyond"))
@@ -219,17 +219,17 @@ async def load_uncovered_messages(
     """
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
-    stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]
+    found_messages: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]
     for number, conversation, _ in places:
         if rows := next(found):
-            said = stretches[number].setdefault(conversation, [])
+            said = found_messages[number].setdefault(conversation, [])
             said += [SpokenRow._make(row) for row in rows]
     return [
         [
             UncoveredMessages(conversation, sorted(said)[: request.at_most])
             for conversation, said in sorted(of.items())
         ]
-        for request, of in zip(queries, stretches, strict=True)
+        for request, of in zip(queries, found_messages, strict=True)
     ]
 
 

@@ -27,12 +27,12 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_contracts.identity import first_conversation
-from mnemon_infra.database.engine import parameter
+from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.tables import clears, messages, starts
 
-_TENANT = parameter("of_tenant", str)
-_USER = parameter("of_user", str)
-_FIRST = parameter("first", str)
+_TENANT = make_parameter("of_tenant", str)
+_USER = make_parameter("of_user", str)
+_FIRST = make_parameter("first", str)
 
 
 def bind_owner(tenant: str, user: str) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from sqlalchemy import (
     select,
 )
 
-from mnemon_infra.database.engine import parameter
+from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.tables import memory_events as events
 
 VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
-IS_WANTED: Final = events.c.item == any_(parameter("items", list[str]))
+IS_WANTED: Final = events.c.item == any_(make_parameter("items", list[str]))
 """Condition that an item is in the parameter `items`."""
 
 

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Address, InvalidSubject
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
@@ -44,7 +44,7 @@ async def stream_events(
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    async with aclosing(read_pages(connection, pattern, after)) as answers:
+    async with aclosing(read_event_pages(connection, pattern, after)) as answers:
         async for page in answers:
             for delivery in page:
                 try:

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.projections.rows import EventRow, build_row, get_table
 from mnemon_infra.database.tables import KEY, erasures, memory_events, messages, metadata
@@ -67,5 +67,5 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
 def _select_position(table: str) -> Statement:
     columns = metadata.tables[table].c
     return Statement(
-        select(func.max(columns.seq)).where(*(columns[name] == parameter(name, str) for name in KEY))
+        select(func.max(columns.seq)).where(*(columns[name] == make_parameter(name, str) for name in KEY))
     )

@@ -101,7 +101,7 @@ class Rows:
 
     def add(self, row: Row) -> None:
         """Add a row, unless these rows contain a copy of its event with a lower log position."""
-        if isinstance(row, MessageRow):  # nearly always, so without a function call
+        if isinstance(row, MessageRow):  # most rows, so without a function call
             known = self.messages.get(row.key)
             if known is None or row.seq < known.seq:
                 self.messages[row.key] = row

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Database, Statement, parameter
+from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, has_name
@@ -34,7 +34,7 @@ from mnemon_infra.database.tables import (
 )
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
-_UP_TO: Final = parameter("up_to", int)
+_UP_TO: Final = make_parameter("up_to", int)
 _APPLIED: Final = clears.c.seq <= _UP_TO
 
 

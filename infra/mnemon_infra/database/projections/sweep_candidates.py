@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, DateTime, Select, cast, exists, func, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
@@ -45,7 +45,7 @@ def _select_expired() -> Select[Any]:
         later.c.seq > events.c.seq,
     )
     expires_at = cast(events.c.body["fact"]["expires_at"].astext, DateTime(timezone=True))
-    is_due = expires_at <= parameter("now", datetime)
+    is_due = expires_at <= make_parameter("now", datetime)
     return (
         select(events.c.tenant, events.c.user_id)
         .where(has_name(VERSIONS), is_due, ~is_rewritten, _has_not_ended())
@@ -73,7 +73,7 @@ def _select_crowded() -> Select[Any]:
         )
         .where(facts.c.place == 1)
         .group_by(facts.c.tenant, facts.c.user_id)
-        .having(func.count() > parameter("more_than", int))
+        .having(func.count() > make_parameter("more_than", int))
     )
 
 
@@ -89,7 +89,7 @@ async def list_owners_of_expired_facts(connection: Connection, now: datetime) ->
 
 
 @query
-async def count_excess_facts(connection: Connection, than: int) -> list[FactCounts]:
-    """Return the users with more than `than` facts, and their counts."""
-    found = await _CROWDED.fetch(connection, more_than=than)
+async def count_excess_facts(connection: Connection, limit: int) -> list[FactCounts]:
+    """Return the users with more than `limit` facts, and their counts."""
+    found = await _CROWDED.fetch(connection, more_than=limit)
     return [FactCounts(*row) for row in found]

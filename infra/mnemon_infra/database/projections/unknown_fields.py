@@ -36,7 +36,7 @@ def encode_body(event: Event, original: bytes) -> bytes:
     """
     body = event.body()
     if body == original:
-        return body  # nearly always: events of this version
+        return body  # the usual case: an event that this version wrote
     try:
         given, known = from_json(original), from_json(body)
     except ValueError:
@@ -45,12 +45,12 @@ def encode_body(event: Event, original: bytes) -> bytes:
         return body
     own = type(event).model_fields
     kept = {name: field for name, field in given.items() if name in own or name not in _KNOWN_NAMES}
-    if not _add_unknown(event, known, kept):
+    if not _add_unknown_fields(event, known, kept):
         return body
     return _STORABLE.dump_json(known)
 
 
-def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any]) -> bool:
+def _add_unknown_fields(value: Contract, known: dict[str, Any], given: Mapping[str, Any]) -> bool:
     """Add to `known` the fields of `given` that a contract, or a contract nested in it, does not have.
 
     Returns:
@@ -63,17 +63,17 @@ def _add_unknown(value: Contract, known: dict[str, Any], given: Mapping[str, Any
                 known[name] = field
                 is_changed = True
             continue
-        for inner, known_inner, given_inner in _pair(getattr(value, name), known.get(name), field):
+        for inner, known_inner, given_inner in _pair_values(getattr(value, name), known.get(name), field):
             if (
                 isinstance(inner, Contract)
                 and isinstance(known_inner, dict)
                 and isinstance(given_inner, dict)
             ):
-                is_changed |= _add_unknown(inner, known_inner, given_inner)
+                is_changed |= _add_unknown_fields(inner, known_inner, given_inner)
     return is_changed
 
 
-def _pair(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
+def _pair_values(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
     """Return the three arguments as a tuple in a list; for three sequences, return a tuple for each place."""
     if isinstance(value, tuple) and isinstance(known, list) and isinstance(given, list):
         return list(zip(value, known, given, strict=False))

@@ -89,7 +89,7 @@ _INSERT_MEMORIES: Final = Statement(
 )
 
 
-def _insert(table: Table) -> Statement:
+def _build_insertion(table: Table) -> Statement:
     row = {column.name: cast(bindparam(column.name), column.type) for column in table.c}
     kept = [is_kept(table.name, row)] if table in CONVERSATION_TABLES else []
     insertion = insert(table).from_select(
@@ -106,7 +106,8 @@ def _insert(table: Table) -> Statement:
 
 
 _INSERT_EVENTS: Final = {
-    table.name: _insert(table) for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
+    table.name: _build_insertion(table)
+    for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
 }
 
 

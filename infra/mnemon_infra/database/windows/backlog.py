@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Select, func, select, text
 
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.tables import DIED, IS_OPEN, WAITS, batches, memory_events, windows
 
 
@@ -54,7 +54,7 @@ class TenantBacklog(NamedTuple):
     oldest: datetime
 
 
-_NOW: Final = parameter("now", datetime)
+_NOW: Final = make_parameter("now", datetime)
 
 
 def _select_counts() -> Select[Any]:
@@ -64,7 +64,7 @@ def _select_counts() -> Select[Any]:
     dead = (
         select(func.count())
         .select_from(memory_events)
-        .where(text(DIED), memory_events.c.at >= parameter("since", datetime))
+        .where(text(DIED), memory_events.c.at >= make_parameter("since", datetime))
     )
     return select(
         waiting.where(windows.c.due_at <= _NOW).scalar_subquery(),

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.events.memory import BatchIntendedV1, Window
 from mnemon_contracts.settings.language_models import Provider
-from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import OF_BATCHES, batches, windows
@@ -49,14 +49,14 @@ def _select_unknown() -> Select[Any]:
         .where(_OF_BATCHES, events.c.event == "batch.intended", events.c.body.isnot(None), ~is_known)
         .group_by(events.c.item)
         .order_by(func.min(events.c.seq))
-        .limit(parameter("at_most", int))
+        .limit(make_parameter("at_most", int))
     )
 
 
 def _select_events() -> Select[Any]:
     columns = events.c["seq", "tenant", "user_id", "event", "at", "body"]
     return select(*columns).where(
-        _OF_BATCHES, events.c.item == parameter("of_batch", str), events.c.body.isnot(None)
+        _OF_BATCHES, events.c.item == make_parameter("of_batch", str), events.c.body.isnot(None)
     )
 
 
@@ -73,8 +73,8 @@ def _insert_answered() -> Any:
         text("0"),
         text("true"),
     ).where(
-        events.c.tenant == parameter("of_tenant", str),
-        events.c.user_id == parameter("of_user", str),
+        events.c.tenant == make_parameter("of_tenant", str),
+        events.c.user_id == make_parameter("of_user", str),
         events.c.event == "window.answered",
         events.c.conversation.isnot(None),
         events.c.body.isnot(None),
@@ -112,7 +112,7 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
         DatabaseUnavailable: some batches may be missing; the call can be repeated.
     """
     adopted = 0
-    while unknown := await database.run_query(_find_unknown()):
+    while unknown := await database.run_query(_find_unknown_batch()):
         async with database.transaction() as connection:
             await _recover_batch(connection, unknown, deadline_of)
         adopted += 1
@@ -120,7 +120,7 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
 
 
 @query
-async def _find_unknown(connection: Connection) -> str | None:
+async def _find_unknown_batch(connection: Connection) -> str | None:
     found = await _UNKNOWN.fetch(connection, at_most=1)
     return found[0][0] if found else None
 

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.settings.language_models import Provider
-from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.tables import IS_OPEN, batches
 
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
@@ -87,7 +87,7 @@ _CHANGE = Statement(
         state=bindparam("into"),
         changed_at=bindparam("at"),
         lines=bindparam("number"),
-        provider_batch_id=func.coalesce(parameter("named", str), batches.c.provider_batch_id),
+        provider_batch_id=func.coalesce(make_parameter("named", str), batches.c.provider_batch_id),
         error=bindparam("for_what"),
     )
 )
@@ -95,13 +95,13 @@ _OPEN = Lookup(select(batches.c.batch_id, batches.c.created_at).where(text(IS_OP
 _NEWEST = Lookup(
     select(*_COLUMNS)
     .where(
-        batches.c.created_at < parameter("before", datetime),
-        batches.c.state == func.any(parameter("among", list[str])),
+        batches.c.created_at < make_parameter("before", datetime),
+        batches.c.state == func.any(make_parameter("among", list[str])),
     )
     .order_by(batches.c.created_at.desc())
-    .limit(parameter("most", int))
+    .limit(make_parameter("most", int))
 )
-_ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == parameter("of_batch", str)))
+_ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == make_parameter("of_batch", str)))
 
 
 async def insert_batch(connection: Connection, batch: StoredBatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, select, true, union_all
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
@@ -15,10 +15,10 @@ from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-_CONVERSATION: Final = parameter("conversation", str)
-_FROM: Final = parameter("from_seq", int)
-_TO: Final = parameter("to_seq", int)
-_ATTEMPTS: Final = parameter("attempts", int)
+_CONVERSATION: Final = make_parameter("conversation", str)
+_FROM: Final = make_parameter("from_seq", int)
+_TO: Final = make_parameter("to_seq", int)
+_ATTEMPTS: Final = make_parameter("attempts", int)
 
 
 def _select_spoken() -> Select[Any]:
@@ -27,20 +27,22 @@ def _select_spoken() -> Select[Any]:
     lowest = parts.select_watermark(timeline, spans, _CONVERSATION)
     # Materialized: otherwise each of the scans would derive the watermark again.
     watermark = select(lowest.label("seq")).cte("watermark").prefix_with("MATERIALIZED")
-    stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
+    window_range = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
     its = (
-        select((spans.c.span * stretch).label("span"))
-        .where(spans.c.conversation == _CONVERSATION, spans.c.span.op("&&")(stretch))
+        select((spans.c.span * window_range).label("span"))
+        .where(spans.c.conversation == _CONVERSATION, spans.c.span.op("&&")(window_range))
         .cte("its")
     )
 
-    def scan(*place: ColumnElement[bool]) -> Select[Any]:
+    def select_scan(*place: ColumnElement[bool]) -> Select[Any]:
         columns = (messages.c[name] for name in SpokenRow._fields)
         beyond = messages.c.seq > select(watermark.c.seq).scalar_subquery()
         return select(*columns).where(is_owned(messages), messages.c.role.isnot(None), beyond, *place)
 
-    named = scan(messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO)
-    on_current = scan(
+    named = select_scan(
+        messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO
+    )
+    on_current = select_scan(
         messages.c.conversation.is_(None),
         messages.c.seq >= func.lower(its.c.span),
         messages.c.seq < func.upper(its.c.span),

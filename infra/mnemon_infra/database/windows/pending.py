@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import CTE, ColumnElement, Select, exists, func, or_, select, text, true
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.tables import WAITS, windows
 from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow, make_window
 
@@ -21,9 +21,9 @@ class WaitingWindows(NamedTuple):
 
 
 _WAITS: Final = text(WAITS)
-_NOW: Final = parameter("now", datetime)
-_AT_MOST: Final = parameter("at_most", int)
-_IS_WANTED: Final = or_(parameter("every", bool), windows.c.is_online)
+_NOW: Final = make_parameter("now", datetime)
+_AT_MOST: Final = make_parameter("at_most", int)
+_IS_WANTED: Final = or_(make_parameter("every", bool), windows.c.is_online)
 
 
 def _select_tenants() -> CTE:
@@ -63,7 +63,7 @@ def _select_due(*only: ColumnElement[bool]) -> Select[Any]:
         select(*WINDOW_COLUMNS)
         .where(
             _WAITS,
-            windows.c.tenant == parameter("of_tenant", str),
+            windows.c.tenant == make_parameter("of_tenant", str),
             windows.c.due_at <= _NOW,
             *only,
         )
@@ -86,7 +86,7 @@ def _select_of_user() -> Select[Any]:
         ~earlier.c.is_answered,
         earlier.c.batch_id.is_(None),
     )
-    user = windows.c.user_id == parameter("of_user", str)
+    user = windows.c.user_id == make_parameter("of_user", str)
     return _select_due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 

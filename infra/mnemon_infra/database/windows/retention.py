@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Delete, Select, Table, and_, delete, exists, or_, select, text, true, tuple_
 
-from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.tables import IS_OPEN, OF_BATCHES, batches, memory_events, model_calls, windows
 
 
@@ -18,9 +18,9 @@ class StoredCall(NamedTuple):
     event_id: str
 
 
-_OF_TENANT: Final = parameter("of_tenant", str)
-_BEFORE: Final = parameter("before", datetime)
-_AT_MOST: Final = parameter("at_most", int)
+_OF_TENANT: Final = make_parameter("of_tenant", str)
+_BEFORE: Final = make_parameter("before", datetime)
+_AT_MOST: Final = make_parameter("at_most", int)
 
 
 def _select_tenants(table: Table) -> Select[Any]:
@@ -103,9 +103,9 @@ _OLD_CALLS: Final = Lookup(
 _CALL: Final = Statement(
     delete(model_calls).where(
         model_calls.c.tenant == _OF_TENANT,
-        model_calls.c.user_id == parameter("of_user", str),
-        model_calls.c.event_id == parameter("of_event", str),
-        model_calls.c.seq == parameter("at_seq", int),
+        model_calls.c.user_id == make_parameter("of_user", str),
+        model_calls.c.event_id == make_parameter("of_event", str),
+        model_calls.c.seq == make_parameter("at_seq", int),
     )
 )
 

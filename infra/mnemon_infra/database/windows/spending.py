@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Date, Double, Select, cast, func, select, text
 
-from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.tables import IS_OPEN, OF_BATCHES, batches
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import model_calls as calls
@@ -42,27 +42,27 @@ class CallTotals(NamedTuple):
 MOST_USD: Final = 1_000_000_000.0
 """Maximum US dollars that one event counts for: PostgreSQL cannot add some larger values."""
 
-_SINCE: Final = calls.c.at >= parameter("since", datetime)
+_SINCE: Final = calls.c.at >= make_parameter("since", datetime)
 _OF_BUDGET: Final = calls.c.purpose != "chat"
 """Condition of calls that a budget limits: those that mnemon makes. The proxy passes on the clients' own."""
 
-_OF_TENANT: Final = calls.c.tenant == parameter("of_tenant", str)
+_OF_TENANT: Final = calls.c.tenant == make_parameter("of_tenant", str)
 
 
 def _sum_usd(usd: ColumnElement[float]) -> Any:
     return func.coalesce(func.sum(func.least(usd, MOST_USD)).filter(usd.isnot(None)), 0.0)
 
 
-def _usd() -> Any:
+def _sum_call_usd() -> Any:
     return _sum_usd(calls.c.usd)
 
 
 def _select_spent() -> Select[Any]:
-    return select(_usd()).where(_OF_TENANT, _SINCE, _OF_BUDGET)
+    return select(_sum_call_usd()).where(_OF_TENANT, _SINCE, _OF_BUDGET)
 
 
 def _select_spent_by_tenant() -> Select[Any]:
-    return select(calls.c.tenant, _usd()).where(_SINCE, _OF_BUDGET).group_by(calls.c.tenant)
+    return select(calls.c.tenant, _sum_call_usd()).where(_SINCE, _OF_BUDGET).group_by(calls.c.tenant)
 
 
 def _select_usage() -> Select[Any]:
@@ -74,9 +74,9 @@ def _select_usage() -> Select[Any]:
             func.count(),
             func.count().filter(calls.c.usd.is_(None)),
             *map(func.sum, (calls.c.input_tokens, calls.c.cached_tokens, calls.c.output_tokens)),
-            _usd(),
+            _sum_call_usd(),
         )
-        .where(_SINCE, calls.c.at < parameter("until", datetime))
+        .where(_SINCE, calls.c.at < make_parameter("until", datetime))
         .group_by(*common)
     )
 
@@ -89,7 +89,7 @@ def _select_reserved() -> Select[Any]:
             text(IS_OPEN),
             text(OF_BATCHES),
             events.c.event == "batch.intended",
-            events.c.tenant == parameter("of_tenant", str),
+            events.c.tenant == make_parameter("of_tenant", str),
         )
     )
 

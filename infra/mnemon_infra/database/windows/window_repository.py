@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, func, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
+from mnemon_infra.database.engine import Connection, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.tables import windows
 
 
@@ -75,15 +75,15 @@ def _update_window(**values: Any) -> Update:
 
 
 def _select_of_batch(*only: ColumnElement[bool]) -> Select[Any]:
-    return select(*WINDOW_COLUMNS).where(windows.c.batch_id == parameter("of_batch", str), *only)
+    return select(*WINDOW_COLUMNS).where(windows.c.batch_id == make_parameter("of_batch", str), *only)
 
 
 _INSERT = Statement(_insert_unknown())
 _OF_BATCH = Lookup(_select_of_batch(~windows.c.is_answered))
-_OF_LINE = Lookup(_select_of_batch(windows.c.line == parameter("of_line", int), ~windows.c.is_answered))
+_OF_LINE = Lookup(_select_of_batch(windows.c.line == make_parameter("of_line", int), ~windows.c.is_answered))
 _COUNTED = Lookup(
     select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
-    .where(windows.c.batch_id == parameter("of_batch", str))
+    .where(windows.c.batch_id == make_parameter("of_batch", str))
     .group_by(windows.c.tenant, windows.c.user_id)
 )
 _HOLD = Statement(_update_window(batch_id=bindparam("batch"), line=bindparam("place")))
@@ -94,12 +94,12 @@ _AGAIN = Statement(
         due_at=bindparam("due"),
         batch_id=None,
         line=None,
-        is_online=or_(windows.c.is_online, parameter("by_itself", bool)),
+        is_online=or_(windows.c.is_online, make_parameter("by_itself", bool)),
     ).where(~windows.c.is_answered)
 )
 _REOPENED = Statement(
     _update_window(
-        attempts=func.greatest(windows.c.attempts + 1, parameter("failed", int)),
+        attempts=func.greatest(windows.c.attempts + 1, make_parameter("failed", int)),
         due_at=bindparam("due"),
         batch_id=None,
         line=None,

@@ -19,7 +19,7 @@ from mnemon_consumers.compact import handler
 from mnemon_consumers.compact.in_flight import ENDING_SECONDS, InFlightWork
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker import broker
-from mnemon_infra.broker.provisioning.topology import consumer_config
+from mnemon_infra.broker.provisioning.topology import build_consumer_config
 from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
 from tests.support.pipelines.compaction import KEY, MODEL, TIMEOUT, CompactionHarness, covers_once, live
 
@@ -62,7 +62,7 @@ async def worker(compaction: CompactionHarness) -> AsyncIterator[Process]:
 
 
 async def redelivered_after(connection: Client, seconds: float) -> None:
-    config = consumer_config(DURABLES["compact"])
+    config = build_consumer_config(DURABLES["compact"])
     await connection.jetstream().add_consumer(WORK, config.evolve(ack_wait=seconds))
 
 

@@ -23,7 +23,7 @@ from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
@@ -71,7 +71,9 @@ class Remembering:
         return [delivery.sequence for delivery in await self._deliveries(event)]
 
     async def _deliveries(self, event: str) -> list[Delivery]:
-        found = [page async for page in read_pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
+        found = [
+            page async for page in read_event_pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)
+        ]
         return [delivery for page in found for delivery in page]
 
     async def is_settled(self) -> None:

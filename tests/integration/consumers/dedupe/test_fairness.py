@@ -15,7 +15,7 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
 from mnemon_contracts.subjects import memory_subject, thing_filter
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -44,7 +44,9 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
     """The events of a user's facts beyond the proposals, once there are so many."""
     async with asyncio.timeout(TIMEOUT):
         while True:
-            found = [page async for page in read_pages(connection, thing_filter("acme", user, "fact"), 0)]
+            found = [
+                page async for page in read_event_pages(connection, thing_filter("acme", user, "fact"), 0)
+            ]
             decided = [each for page in found for each in page if "proposed" not in each.subject]
             if len(decided) >= number:
                 return decided

@@ -21,7 +21,7 @@ from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -59,7 +59,9 @@ class Anna:
 
     async def decided(self) -> list[str]:
         """Return the names of the decisions in the log."""
-        found = [address async for _, address, _ in events(self.connection, thing_filter(*ANNA, "fact"), 0)]
+        found = [
+            address async for _, address, _ in read_events(self.connection, thing_filter(*ANNA, "fact"), 0)
+        ]
         return [address.name for address in found if address.name != "fact.proposed"]
 
 

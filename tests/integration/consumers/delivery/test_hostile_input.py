@@ -17,7 +17,7 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import find_origin
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import open_site
@@ -156,7 +156,7 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
     """Where the log has events of a user, in any spelling."""
     return [
         delivery.sequence
-        async for page in read_pages(connection, ">", 0)
+        async for page in read_event_pages(connection, ">", 0)
         for delivery in page
         if owner_of(delivery.subject) == owner
     ]

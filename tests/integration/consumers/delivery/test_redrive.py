@@ -19,7 +19,7 @@ from mnemon_infra.broker.dead_letters.redrive import (
     AlreadyApplied,
     GivenBack,
     IsApplied,
-    Kept,
+    KeptLetter,
     drop_letter,
     find_original,
     redrive_letter,
@@ -115,7 +115,7 @@ async def test_redrive_killed_midway_is_repeated(
         assert done == GivenBack(first.seq)
         assert await kept(connection) == []
     else:
-        assert isinstance(done, Kept)
+        assert isinstance(done, KeptLetter)
         assert "redriven before" in done.why
     async with run_consumers(("persist",), deployment):
         await persisted(connection, first.seq)
@@ -158,7 +158,7 @@ async def test_redriven_broken_event_becomes_one_letter(
         assert (again.reason, again.sequence) == ("unknown_event", end)
         assert again.headers["Nats-Msg-Id"] == "LOG:1"
         # What is the same again within two minutes is a repetition: it waits where it is.
-        assert isinstance(await redrive_letter(connection, again, is_applied), Kept)
+        assert isinstance(await redrive_letter(connection, again, is_applied), KeptLetter)
     assert await kept(connection) == [again]
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
 
@@ -170,7 +170,7 @@ async def test_event_in_the_duplicate_window_stays_a_letter(
     await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scope_event_id("acme", "u1", "m1"))
     dead = await bury_next(connection)
     done = await redrive_letter(connection, dead, is_applied)
-    assert isinstance(done, Kept)
+    assert isinstance(done, KeptLetter)
     assert "two minutes" in done.why
     assert await read_letter(connection, dead.id) == dead
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
@@ -181,7 +181,7 @@ async def test_redrive_restores_no_erased_event(
 ) -> None:
     dead = await bury_said(stock, "a secret")
     await connection.jetstream().purge_stream(LOG, subject="chat.acme.u1.>")
-    assert isinstance(await redrive_letter(connection, dead, is_applied), Kept)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), KeptLetter)
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 0
 
 
@@ -192,7 +192,7 @@ async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
     dead = await bury_next(connection)
     assert dead.left_out == "headers and body"
     done = await redrive_letter(connection, dead, is_applied)
-    assert isinstance(done, Kept)
+    assert isinstance(done, KeptLetter)
     assert "maximum size" in done.why
     assert connection.is_connected
 
@@ -230,7 +230,7 @@ async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
     window = {"conversation": "talk", "from_seq": 3, "to_seq": 9, "answer": "Likes tea"}
     await store_letter(connection, "extract", subject, Dead("too_many_facts", "60 facts"), window, "w1")
     [dead] = await kept(connection)
-    assert isinstance(await redrive_letter(connection, dead, is_applied), Kept)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), KeptLetter)
     assert await kept(connection) == [dead]
 
 
@@ -244,7 +244,7 @@ async def test_a_letter_that_names_no_window_cannot_be_given_back(
     assert (dead.kind, dead.owner) == ("answer", ("acme", "u1"))
     assert json.loads(dead.body) == {"answer": "Да?"}
     done = await redrive_letter(connection, dead, is_applied)
-    assert isinstance(done, Kept)
+    assert isinstance(done, KeptLetter)
     assert await kept(connection) == [dead]
 
 

@@ -9,9 +9,9 @@ from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.purge import count_left, purge_messages
+from mnemon_infra.broker.streams.purge import count_remaining_messages, purge_messages
 from mnemon_infra.broker.streams.schedules import schedule_once
-from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, list_waiting
+from mnemon_infra.broker.streams.triggers import GivenUp, build_given_up_subject, list_waiting_subjects
 from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
@@ -23,8 +23,8 @@ def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
     """The triggers of one conversation."""
     return {
         work_subject("compact", *owner, conversation),
-        given_up_subject(*owner, GivenUp(conversation, 3, 5)),
-        given_up_subject(*owner, GivenUp(conversation, 7, 9)),
+        build_given_up_subject(*owner, GivenUp(conversation, 3, 5)),
+        build_given_up_subject(*owner, GivenUp(conversation, 7, 9)),
     }
 
 
@@ -61,7 +61,7 @@ async def bury_all(connection: Client) -> set[str]:
     for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
-        count = len(await list_waiting(connection, config.filter_subject or ">"))
+        count = len(await list_waiting_subjects(connection, config.filter_subject or ">"))
         messages = await subscription.fetch(count, timeout=60) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
@@ -85,13 +85,13 @@ async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connecti
     await leave(connection, kept - {user_schedule("extract", *other) for other in OTHERS})
     await leave(connection, of_user(OWNER))
     await leave_schedule(connection, OWNER)
-    left = await count_left(connection, erased_user())
+    left = await count_remaining_messages(connection, erased_user())
 
     assert await purge_messages(connection, erased_user())
 
-    assert set(await list_waiting(connection, ">")) == kept
+    assert set(await list_waiting_subjects(connection, ">")) == kept
     assert left["work"] == len(of_user(OWNER)) + 1
-    assert (await count_left(connection, erased_user()))["work"] == 0
+    assert (await count_remaining_messages(connection, erased_user()))["work"] == 0
 
 
 async def test_conversation_erasure_purges_its_triggers(connection: Client) -> None:
@@ -100,11 +100,11 @@ async def test_conversation_erasure_purges_its_triggers(connection: Client) -> N
     for other in OTHERS:
         kept |= of_user(other)
     await leave(connection, kept | gone)
-    left = await count_left(connection, erased_conversation("home.1"))
+    left = await count_remaining_messages(connection, erased_conversation("home.1"))
 
     assert await purge_messages(connection, erased_conversation("home.1"))
 
-    assert set(await list_waiting(connection, ">")) == kept
+    assert set(await list_waiting_subjects(connection, ">")) == kept
     assert left["work"] == len(gone)
 
 
@@ -112,7 +112,7 @@ async def test_user_erasure_purges_dead_letters_of_triggers(connection: Client) 
     kept = {subject for other in OTHERS for subject in of_user(other)}
     await leave(connection, kept | of_user(OWNER))
     assert await bury_all(connection) == kept | of_user(OWNER)
-    left = await count_left(connection, erased_user())
+    left = await count_remaining_messages(connection, erased_user())
 
     assert await purge_messages(connection, erased_user())
 

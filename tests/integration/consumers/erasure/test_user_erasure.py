@@ -16,7 +16,7 @@ from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.erasure_scope import ErasedUser
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -38,7 +38,7 @@ async def positions(connection: Client, user: str) -> list[int]:
     return [
         delivery.sequence
         for space in ("chat", "memory")
-        async for page in read_pages(connection, f"{space}.acme.{user}.>", 0)
+        async for page in read_event_pages(connection, f"{space}.acme.{user}.>", 0)
         for delivery in page
     ]
 

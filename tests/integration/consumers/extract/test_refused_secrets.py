@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from tests.support.pipelines.extraction import TIMEOUT, ExtractionHarness
 
 SECRETS = {
@@ -28,7 +28,7 @@ async def dead_letters(vector_extraction: ExtractionHarness) -> list[tuple[dict[
 async def logged(vector_extraction: ExtractionHarness, event: str) -> str:
     """The bodies of the events of a name, as text."""
     bodies = []
-    async for page in read_pages(vector_extraction.connection, f"memory.*.*.{event}.v1", 0):
+    async for page in read_event_pages(vector_extraction.connection, f"memory.*.*.{event}.v1", 0):
         bodies += [json.dumps(json.loads(delivery.body), ensure_ascii=False) for delivery in page]
     return "\n".join(bodies)
 

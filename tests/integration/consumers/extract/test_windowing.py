@@ -17,8 +17,8 @@ from mnemon_consumers.extract.periodic_scan import PeriodicScan
 from mnemon_consumers.extract.windowing import UNSETTLED_DELAY, WindowCutter
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.streams.log_reader import read_pages
-from mnemon_infra.broker.streams.triggers import list_waiting
+from mnemon_infra.broker.streams.log_reader import read_event_pages
+from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
@@ -246,7 +246,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
     await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS])
     answered = [
         (delivery.subject, json.loads(delivery.body)["from_seq"], json.loads(delivery.body)["outcome"])
-        async for page in read_pages(cutter.connection, "memory.*.*.window.answered.v1", 0)
+        async for page in read_event_pages(cutter.connection, "memory.*.*.window.answered.v1", 0)
         for delivery in page
     ]
     assert answered == [("memory.acme.anna.window.answered.v1", said, "nothing")]
@@ -256,7 +256,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
 
 
 async def triggered(cutter: Cutter, users: Iterable[Owner]) -> set[Owner]:
-    found = set(await list_waiting(cutter.connection, "work.extract.>"))
+    found = set(await list_waiting_subjects(cutter.connection, "work.extract.>"))
     return {owner for owner in users if work_subject("extract", *owner) in found}
 
 

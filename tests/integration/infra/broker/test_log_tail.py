@@ -14,7 +14,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams import log_tail as module
-from mnemon_infra.broker.streams.log_tail import PAGE, log_tail
+from mnemon_infra.broker.streams.log_tail import PAGE, stream_log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 
@@ -32,9 +32,9 @@ async def positions(tail: AsyncGenerator[list[Delivery], None], up_to: int) -> l
 async def test_tail_yields_pages_then_new_events(connection: Client) -> None:
     await fill_log(connection, PAGE + 10)
     said = (await connection.jetstream().publish(SUBJECT, b"{}", stream=LOG)).seq
-    async with aclosing(log_tail(connection, "chat.>", 5)) as tail:
+    async with aclosing(stream_log_tail(connection, "chat.>", 5)) as tail:
         assert await positions(tail, said - 1) == list(range(6, said))
-    async with aclosing(log_tail(connection, "memory.>", 0)) as tail:
+    async with aclosing(stream_log_tail(connection, "memory.>", 0)) as tail:
         [first] = await anext(tail)
         assert (first.sequence, first.subject, first.body) == (said, SUBJECT, b"")
         next_page = asyncio.create_task(anext(tail))
@@ -48,7 +48,7 @@ async def test_tail_continues_after_an_expired_request(
 ) -> None:
     monkeypatch.setattr(module, "REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.09)
-    async with aclosing(log_tail(connection, "memory.>", 0)) as tail:
+    async with aclosing(stream_log_tail(connection, "memory.>", 0)) as tail:
         next_page = asyncio.create_task(anext(tail))
         done, _ = await asyncio.wait({next_page}, timeout=1)
         assert not done
@@ -68,7 +68,7 @@ async def test_tail_loses_and_doubles_no_event_over_a_restart(
         await provision(connection)
         jetstream = connection.jetstream()
         said = [(await jetstream.publish(SUBJECT, b"{}", stream=LOG)).seq for _ in range(3)]
-        async with aclosing(log_tail(connection, "memory.>", 0)) as tail:
+        async with aclosing(stream_log_tail(connection, "memory.>", 0)) as tail:
             assert await positions(tail, said[-1]) == said
             next_one = asyncio.create_task(positions(tail, said[-1] + 2))
             port = int(server.url.rpartition(":")[2])
@@ -87,4 +87,4 @@ async def test_tail_loses_and_doubles_no_event_over_a_restart(
 async def test_tail_without_log_fails(connection: Client) -> None:
     await connection.jetstream().delete_stream(LOG)
     with pytest.raises(NotFoundError):
-        await anext(log_tail(connection, "memory.>", 0))
+        await anext(stream_log_tail(connection, "memory.>", 0))

@@ -225,7 +225,7 @@ async def test_a_subject_of_any_bytes_ends_no_connection(
     connection: Client, characters: bytes, headers: dict[str, str] | None
 ) -> None:
     subscription = await connection.subscribe("ask.>")
-    subject = patches._text(b"ask.acme.%b.history.v1" % characters)
+    subject = patches._decode_text(b"ask.acme.%b.history.v1" % characters)
     command = b"PUB ask.acme.%b.history.v1 2\r\n{}\r\n" % characters
     if headers:
         command = b"HPUB ask.acme.%b.history.v1 22 24\r\nNATS/1.0\r\nX-Bot: b\r\n\r\n{}\r\n" % characters
@@ -243,7 +243,7 @@ def test_bytes_that_are_not_utf_8_spell_no_id(characters: bytes, beside: bytes) 
             token.decode()
             continue
         with pytest.raises(InvalidSubject):
-            decode_token(patches._text(token))
+            decode_token(patches._decode_text(token))
 
 
 def test_names_from_outside_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
-from mnemon_infra.broker.provisioning.authorization import anybody
+from mnemon_infra.broker.provisioning.authorization import build_open_configuration
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.log_format import FORMAT, KNOWN_FORMAT, LogTooNew
 from mnemon_infra.config import Deployment
@@ -35,7 +35,7 @@ class Guarded(NatsServer):
     async def prepare(self) -> None:
         await super().prepare()
         configuration = Path(self.mark)
-        guarded = configuration.read_text("utf-8").replace(anybody(), _BOT)
+        guarded = configuration.read_text("utf-8").replace(build_open_configuration(), _BOT)
         assert _BOT in guarded
         configuration.write_text(guarded, "utf-8")
 

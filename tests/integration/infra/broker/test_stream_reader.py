@@ -83,7 +83,7 @@ async def test_an_event_is_the_same_however_it_is_read(connection: Client) -> No
     headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01"}
     await connection.jetstream().publish(SUBJECT, "чай".encode(), stream=LOG, headers=headers)
     await fill_log(connection, 20, first=1)
-    (together,) = [page async for page in log_reader.read_pages(connection, ">", 0)]
+    (together,) = [page async for page in log_reader.read_event_pages(connection, ">", 0)]
     assert [await log_reader.read_delivery(connection, each.sequence) for each in together] == together
     assert (together[0].message_id, together[0].traceparent) == ("m1", "00-1-2-01")
     with pytest.raises(NotFoundError):

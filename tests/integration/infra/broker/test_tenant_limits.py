@@ -19,16 +19,16 @@ IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
 def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:
     def limits() -> object:
         with FolderLogins(tmp_path).edit() as users:
-            return {each.tenant: each.limits for each in users.permitted()}["A"]
+            return {each.tenant: each.limits for each in users.list_permissions()}["A"]
 
     with FolderLogins(tmp_path).edit() as users:
-        users.issue_tenant("A")
-        assert users.limit("A", Limits(payload=4096, connections=1))
-        assert not users.limit("nobody", Limits(payload=4096))
-        users.issue_tenant("A")
+        users.issue_tenant_login("A")
+        assert users.replace_tenant_limits("A", Limits(payload=4096, connections=1))
+        assert not users.replace_tenant_limits("nobody", Limits(payload=4096))
+        users.issue_tenant_login("A")
     assert limits() == {"payload": 4096, "connections": 1}
     with FolderLogins(tmp_path).edit() as users:
-        assert users.limit("A", Limits(subscriptions=10))
+        assert users.replace_tenant_limits("A", Limits(subscriptions=10))
     assert limits() == {"subscriptions": 10}
 
 
@@ -44,14 +44,14 @@ async def read_refusal(address: str) -> str:
 
 async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit() as users:
-        logins = {tenant: users.issue_tenant(tenant) for tenant in "AB"}
-        users.limit("A", Limits(payload=4096, connections=1))
+        logins = {tenant: users.issue_tenant_login(tenant) for tenant in "AB"}
+        users.replace_tenant_limits("A", Limits(payload=4096, connections=1))
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = await connect(server.url_as("operator"), name="operator")
     await provision(operator)
     await operator.close()
-    addresses = {tenant: login.at(server.url) for tenant, login in logins.items()}
+    addresses = {tenant: login.add_to_url(server.url) for tenant, login in logins.items()}
 
     async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=IMPATIENT) as other:
         async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:

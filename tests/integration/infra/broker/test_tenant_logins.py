@@ -107,7 +107,7 @@ class Guarded:
     logins: dict[str, Login]
 
     def address(self, tenant: str) -> str:
-        return self.logins[tenant].at(self.server.url)
+        return self.logins[tenant].add_to_url(self.server.url)
 
     async def stored(self) -> dict[str, dict[str, int]]:
         """How often each subject is in the streams."""
@@ -120,7 +120,7 @@ class Guarded:
 @pytest_asyncio.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
     with FolderLogins(tmp_path).edit() as users:
-        logins = {tenant: users.issue_tenant(tenant) for tenant in ("A", "B", "ä.b c")}
+        logins = {tenant: users.issue_tenant_login(tenant) for tenant in ("A", "B", "ä.b c")}
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = await connect(server.url_as("operator"), name="operator")
@@ -205,7 +205,7 @@ async def test_the_client_says_that_it_is_not_permitted(guarded: Guarded) -> Non
 async def test_connection_without_login_is_refused(guarded: Guarded) -> None:
     with pytest.raises(BrokerUnreachable, match="credentials"):
         await connect(guarded.server.url, name="nobody")
-    wrong = guarded.logins["A"]._replace(password="guess-that-is-wrong").at(guarded.server.url)
+    wrong = guarded.logins["A"]._replace(password="guess-that-is-wrong").add_to_url(guarded.server.url)
     with pytest.raises(NotConnected) as refused:
         async with MemoryClient.connect(wrong, tenant="A"):
             pass
@@ -301,10 +301,10 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
         talking = asyncio.create_task(talk())
         for tenant in ("new", "newer"):
             with FolderLogins(tmp_path).edit() as users:
-                login = users.issue_tenant(tenant)
+                login = users.issue_tenant_login(tenant)
             assert await guarded.server.reload()
             before = len(said)
-            async with MemoryClient.connect(login.at(guarded.server.url), tenant=tenant) as newcomer:
+            async with MemoryClient.connect(login.add_to_url(guarded.server.url), tenant=tenant) as newcomer:
                 await newcomer.publish("u", "user", "hi")
             while len(said) < before + 10:
                 await asyncio.sleep(0.01)
@@ -317,8 +317,8 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
 
 async def test_revoked_login_is_disconnected(guarded: Guarded, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit() as users:
-        assert users.revoke("A")
-        assert not users.revoke("nobody")
+        assert users.revoke_tenant_login("A")
+        assert not users.revoke_tenant_login("nobody")
     assert await guarded.server.reload()
     with pytest.raises(NotConnected):
         async with MemoryClient.connect(guarded.address("A"), tenant="A"):

@@ -7,7 +7,7 @@ from nats.js.api import ConsumerConfig, StreamConfig
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import (
     TooFewServers,
-    consumer_config,
+    build_consumer_config,
     list_drift,
     provision,
     reset_consumer,
@@ -48,7 +48,7 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
 async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "dedupe")
-    dedupe = consumer_config(DURABLES["dedupe"])
+    dedupe = build_consumer_config(DURABLES["dedupe"])
     assert dedupe.filter_subjects is not None
     proposed = dedupe.filter_subjects[0]
     await stream_context.add_consumer("LOG", dedupe.evolve(filter_subject=proposed, filter_subjects=None))

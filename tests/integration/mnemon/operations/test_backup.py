@@ -25,7 +25,7 @@ from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.restoration import ForeignEvent, LogNotEmpty
 from mnemon_infra.broker.provisioning.topology import list_drift, provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -139,7 +139,7 @@ async def test_restored_events_keep_their_times_for_every_reader(
     await back_up(stock.connection, folder)
     await restore(other, folder)
     times = [
-        [each.stored_at async for page in read_pages(connection, "chat.>", 0) for each in page]
+        [each.stored_at async for page in read_event_pages(connection, "chat.>", 0) for each in page]
         for connection in (stock.connection, other)
     ]
     assert times[0] == times[1]

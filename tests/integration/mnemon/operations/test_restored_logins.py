@@ -58,8 +58,8 @@ def folder(tmp_path: Path, name: str) -> Path:
 async def test_passwords_of_tenants_stay_and_others_are_new(tmp_path: Path) -> None:
     data, restored = folder(tmp_path, "data"), folder(tmp_path, "restored")
     with FolderLogins(data).edit() as users:
-        acme = users.issue_tenant("acme")
-        users.limit("acme", Limits(payload=4096))
+        acme = users.issue_tenant_login("acme")
+        users.replace_tenant_limits("acme", Limits(payload=4096))
     place = BackupRepository(LocalStore(tmp_path / "backup"), NoCipher())
     async with running(data) as server:
         async with await connect(server.url_as("operator"), name="test") as connection:
@@ -82,12 +82,14 @@ async def test_passwords_of_tenants_stay_and_others_are_new(tmp_path: Path) -> N
     assert (logins.is_closed, logins.kept, logins.is_lost) == (True, ["tenant-acme"], False)
     assert restore_folder_logins(restored, backup).is_closed  # a restore that continues
     async with running(restored) as server:
-        for refused in server.url, operator.at(server.url):
+        for refused in server.url, operator.add_to_url(server.url):
             with pytest.raises(BrokerRefused):
                 await connect(refused, name="test")
-        for accepted in acme.at(server.url), server.url_as("operator"), server.url_as("worker"):
+        for accepted in acme.add_to_url(server.url), server.url_as("operator"), server.url_as("worker"):
             await (await connect(accepted, name="test")).close()
-    listed = {each.user: each for each in Authorization.read(FolderLogins(restored).path).permitted()}
+    listed = {
+        each.user: each for each in Authorization.from_file(FolderLogins(restored).path).list_permissions()
+    }
     assert listed["tenant-acme"].limits == {"payload": 4096}
 
 
@@ -137,8 +139,8 @@ def test_file_that_is_not_of_mnemon_auth_is_refused(tmp_path: Path) -> None:
 
 async def test_an_open_server_is_refused(tmp_path: Path) -> None:
     users = Authorization({"MNEMON": {"users": []}})
-    users.issue("operator")
-    text, file = users.text(), tmp_path / "etc" / "mnemon.conf"
+    users.issue_role_login("operator")
+    text, file = users.to_text(), tmp_path / "etc" / "mnemon.conf"
     async with (
         running(folder(tmp_path, "open")) as server,
         await connect(server.url, name="test") as connection,
@@ -167,10 +169,10 @@ async def test_a_closed_server_is_accepted(tmp_path: Path) -> None:
 
 def test_logins_that_exist_are_kept() -> None:
     mine, others = Authorization({"MNEMON": {"users": []}}), Authorization({"MNEMON": {"users": []}})
-    login: Login = mine.issue_tenant("acme")
-    others.issue_tenant("acme")
-    others.issue_tenant("other")
-    before = mine.text()
+    login: Login = mine.issue_tenant_login("acme")
+    others.issue_tenant_login("acme")
+    others.issue_tenant_login("other")
+    before = mine.to_text()
     assert mine.add_tenants(others) == ["tenant-other"]
     assert login.user in before
     assert mine.add_tenants(others) == []

@@ -37,7 +37,7 @@ from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.provisioning.restoration import ExactMessage, store_batch
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.broker.streams.stream_reader import find_moved_position
 from mnemon_infra.config import Deployment
@@ -261,7 +261,7 @@ async def test_events_keep_ids_and_times(pair: Pair) -> None:
     await settled(pair.old)
     await pair.move()
     old, new = [
-        [each async for page in read_pages(each, f"*.{TENANT}.>", 0) for each in page]
+        [each async for page in read_event_pages(each, f"*.{TENANT}.>", 0) for each in page]
         for each in (pair.old, pair.new)
     ]
     copied = [each for each in new if each.is_moved]
@@ -667,7 +667,7 @@ async def remove_call(pair: Pair, event_id: str) -> None:
 
 
 async def count_events(connection: Client) -> int:
-    return sum([len(page) async for page in read_pages(connection, f"*.{TENANT}.>", 0)])
+    return sum([len(page) async for page in read_event_pages(connection, f"*.{TENANT}.>", 0)])
 
 
 async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(

@@ -15,7 +15,7 @@ from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.rebuild.generations import (
     RebuildBlocked,
     Site,
-    catch_up,
+    catch_up_with_log,
     open_exclusive_site,
     open_row_generation,
 )
@@ -98,12 +98,12 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
         pass
 
     class Interrupting(RebuildReport):
-        def at(self, reached: int, up_to: int) -> None:
+        def report_rows(self, reached: int, up_to: int) -> None:
             raise Interruption
 
     with suppress(Interruption):
         async with open_row_generation(site, "next", told) as replay:
-            await catch_up(site, replay, Interrupting())
+            await catch_up_with_log(site, replay, Interrupting())
     assert 0 < replay.reached < EVENTS
     again = RebuildReport()
     async with open_row_generation(site, "next", again) as other:

@@ -184,7 +184,7 @@ async def test_switch_waits_for_locks(site: Site, stock: Stock, told: RebuildRep
     await stock.say("x")
     await applied(site)
     free = asyncio.Event()
-    told.say = lambda line: free.set()  # type: ignore[method-assign]
+    told.show_line = lambda line: free.set()  # type: ignore[method-assign]
     async with (
         rebuilt(site, told) as replay,
         asyncio.TaskGroup() as group,

@@ -18,26 +18,26 @@ def asks(user: str, tenant: str = "acme") -> Address:
 
 def let_in(admission: Admission, address: Address, times: int) -> int:
     """How many of so many requests."""
-    return sum(admission.refusal(address) is None for _ in range(times))
+    return sum(admission.explain_refusal(address) is None for _ in range(times))
 
 
 def test_concurrent_requests_are_limited_per_user() -> None:
     admission = Admission(lambda tenant: RequestLimits(None, 2))
     for _ in range(2):
-        assert admission.refusal(asks("anna")) is None
-        admission.begin(asks("anna"))
-    assert "rates.requests_per_user" in str(admission.refusal(asks("anna")))
-    assert admission.refusal(asks("boris")) is None
-    assert admission.refusal(asks("anna", "globex")) is None
-    admission.end(asks("anna"))
-    assert admission.refusal(asks("anna")) is None
+        assert admission.explain_refusal(asks("anna")) is None
+        admission.begin_request(asks("anna"))
+    assert "rates.requests_per_user" in str(admission.explain_refusal(asks("anna")))
+    assert admission.explain_refusal(asks("boris")) is None
+    assert admission.explain_refusal(asks("anna", "globex")) is None
+    admission.end_request(asks("anna"))
+    assert admission.explain_refusal(asks("anna")) is None
 
 
 def test_tenant_rate_applies_after_a_burst_of_one_second() -> None:
     clock = Clock()
     admission = Admission(lambda tenant: RequestLimits(10 if tenant == "acme" else None, 1000), clock)
     assert let_in(admission, asks("anna"), 100) == 10
-    assert "rates.requests_per_second" in str(admission.refusal(asks("boris")))
+    assert "rates.requests_per_second" in str(admission.explain_refusal(asks("boris")))
     assert let_in(admission, asks("anna", "globex"), 100) == 100
     clock.now += 0.5
     assert let_in(admission, asks("boris"), 100) == 5

@@ -10,22 +10,22 @@ import pytest
 from mnemon_infra.broker.provisioning.authorization import (
     ACCOUNT,
     Authorization,
+    ForeignLoginFile,
     Limits,
     Login,
     LoginRole,
-    NotOurs,
 )
 from mnemon_infra.process.data_folder import replace_file
 
 
 def empty(path: Path) -> Authorization:
     """A file that does not exist yet."""
-    return Authorization.read(path / "nats.conf")
+    return Authorization.from_file(path / "nats.conf")
 
 
 def accounts_of(authorization: Authorization) -> dict[str, Any]:
     """The accounts as the server reads them."""
-    accounts: dict[str, Any] = json.loads(authorization.text().partition(": ")[2])
+    accounts: dict[str, Any] = json.loads(authorization.to_text().partition(": ")[2])
     return accounts
 
 
@@ -41,9 +41,9 @@ def admits(authorization: Authorization, login: Login) -> bool:
 @pytest.mark.parametrize("role", ["worker", "operator"])
 def test_last_login_of_a_role_counts(tmp_path: Path, role: LoginRole) -> None:
     users = empty(tmp_path)
-    other = users.issue("operator" if role == "worker" else "worker")
-    former = [users.issue(role) for _ in range(2)]
-    last = users.issue(role)
+    other = users.issue_role_login("operator" if role == "worker" else "worker")
+    former = [users.issue_role_login(role) for _ in range(2)]
+    last = users.issue_role_login(role)
     assert [admits(users, login) for login in (*former, last, other)] == [False, False, True, True]
     names = [user["user"] for user in accounts_of(users)[ACCOUNT]["users"]]
     assert sorted(names) == ["operator", "worker"]
@@ -51,57 +51,57 @@ def test_last_login_of_a_role_counts(tmp_path: Path, role: LoginRole) -> None:
 
 def test_last_login_of_a_tenant_counts(tmp_path: Path) -> None:
     users = empty(tmp_path)
-    other = users.issue_tenant("B")
-    former = [users.issue_tenant("A") for _ in range(2)]
-    last = users.issue_tenant("A")
+    other = users.issue_tenant_login("B")
+    former = [users.issue_tenant_login("A") for _ in range(2)]
+    last = users.issue_tenant_login("A")
     assert [admits(users, login) for login in (*former, last, other)] == [False, False, True, True]
-    assert [each.tenant for each in users.permitted()] == ["B", "A"]
+    assert [each.tenant for each in users.list_permissions()] == ["B", "A"]
 
 
 def test_revoked_login_is_removed_and_others_stay(tmp_path: Path) -> None:
     users = empty(tmp_path)
-    logins = [users.issue_tenant(tenant) for tenant in "ABC"]
-    assert users.revoke("B")
+    logins = [users.issue_tenant_login(tenant) for tenant in "ABC"]
+    assert users.revoke_tenant_login("B")
     assert [admits(users, login) for login in logins] == [True, False, True]
-    assert not users.revoke("B")
+    assert not users.revoke_tenant_login("B")
 
 
 def test_a_login_is_there_once_it_is_issued(tmp_path: Path) -> None:
     users = empty(tmp_path)
-    users.issue("worker")
-    assert users.has("worker")
-    assert not users.has("operator")
+    users.issue_role_login("worker")
+    assert users.has_role_login("worker")
+    assert not users.has_role_login("operator")
 
 
 def test_limits_can_be_taken_back(tmp_path: Path) -> None:
     users = empty(tmp_path)
     for tenant in "AB":
-        users.issue_tenant(tenant)
-        users.limit(tenant, Limits(payload=4096, connections=1))
-    assert users.limit("A", Limits())
-    assert {each.tenant: each.limits for each in users.permitted()} == {
+        users.issue_tenant_login(tenant)
+        users.replace_tenant_limits(tenant, Limits(payload=4096, connections=1))
+    assert users.replace_tenant_limits("A", Limits())
+    assert {each.tenant: each.limits for each in users.list_permissions()} == {
         "A": {},
         "B": {"payload": 4096, "connections": 1},
     }
-    users.issue_tenant("A")
-    assert users.permitted()[0].limits == {}
+    users.issue_tenant_login("A")
+    assert users.list_permissions()[0].limits == {}
 
 
 def test_zero_is_a_limit(tmp_path: Path) -> None:
     users = empty(tmp_path)
-    users.issue_tenant("A")
-    assert users.limit("A", Limits(connections=0))
-    assert users.permitted()[0].limits == {"connections": 0}
+    users.issue_tenant_login("A")
+    assert users.replace_tenant_limits("A", Limits(connections=0))
+    assert users.list_permissions()[0].limits == {"connections": 0}
 
 
 def test_logins_file_round_trips(tmp_path: Path) -> None:
     users = empty(tmp_path)
-    login = users.issue("worker")
-    bot = users.issue_tenant("ä.b c")
-    users.limit("ä.b c", Limits(subscriptions=10))
-    replace_file(tmp_path / "nats.conf", users.text())
+    login = users.issue_role_login("worker")
+    bot = users.issue_tenant_login("ä.b c")
+    users.replace_tenant_limits("ä.b c", Limits(subscriptions=10))
+    replace_file(tmp_path / "nats.conf", users.to_text())
     again = empty(tmp_path)
-    assert again.permitted() == users.permitted()
+    assert again.list_permissions() == users.list_permissions()
     assert [admits(again, each) for each in (login, bot)] == [True, True]
 
 
@@ -120,5 +120,5 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
 )
 def test_foreign_logins_file_is_refused(tmp_path: Path, accounts: str) -> None:
     (tmp_path / "nats.conf").write_text(f"accounts: {accounts}")
-    with pytest.raises(NotOurs, match="restore it or move it away"):
+    with pytest.raises(ForeignLoginFile, match="restore it or move it away"):
         empty(tmp_path)

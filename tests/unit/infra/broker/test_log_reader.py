@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_infra.broker.streams.log_reader import nanoseconds_of
+from mnemon_infra.broker.streams.log_reader import parse_nanoseconds
 from mnemon_infra.delivery import Delivery
 
 
@@ -18,4 +18,4 @@ def test_a_header_and_a_reply_subject_give_the_same_time(nanoseconds: int) -> No
     # As Go's RFC3339Nano writes it.
     ending = f".{fraction:09}".rstrip("0").rstrip(".")
     stamp = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{ending}Z"
-    assert nanoseconds_of(stamp) / 1e9 == of_a_consumer.stored_at
+    assert parse_nanoseconds(stamp) / 1e9 == of_a_consumer.stored_at

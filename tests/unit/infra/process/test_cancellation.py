@@ -76,7 +76,7 @@ async def test_late_failure_is_not_reported(
         raise DatabaseUnavailable("away")
 
     with pytest.raises(DatabaseUnavailable, match="no answer within"):
-        await engine.answer_in_time(answer())
+        await engine.await_answer(answer())
     goes.set()
     await asyncio.sleep(0)
     await asyncio.sleep(0)

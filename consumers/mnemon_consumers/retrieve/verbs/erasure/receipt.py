@@ -11,8 +11,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
-from mnemon_infra.broker.streams.purge import count_left, count_matches
-from mnemon_infra.broker.streams.triggers import list_waiting
+from mnemon_infra.broker.streams.purge import count_matches, count_remaining_messages
+from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_in_inactive_generations,
@@ -117,7 +117,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
     """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
     if await read_applied_position(connection.jetstream(), "index") < position:
         return False
-    return not await list_waiting(connection, work_subject("index", *owner))
+    return not await list_waiting_subjects(connection, work_subject("index", *owner))
 
 
 async def count_stores(
@@ -129,7 +129,7 @@ async def count_stores(
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
     """
     return {
-        **await count_left(connection, scope),
+        **await count_remaining_messages(connection, scope),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
         **sum_generations(await database.run_query(count_in_inactive_generations(scope))),

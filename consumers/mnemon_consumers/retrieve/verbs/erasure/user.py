@@ -28,7 +28,7 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import ErasedUser, erase_everything
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser, build_full_erasure
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_covered_rows,
@@ -96,8 +96,8 @@ class EraseVerb:
     async def _erase_user(self, address: Address) -> Reply:
         owner = address.owner
         there = await self._count_contents(owner, None)
-        batches = await self._database.run_query(list_provider_batches(erase_everything(owner)))
-        inactive = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))
+        batches = await self._database.run_query(list_provider_batches(build_full_erasure(owner)))
+        inactive = await self._database.run_query(count_in_inactive_generations(build_full_erasure(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
@@ -124,7 +124,7 @@ class EraseVerb:
 
     async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """Count by store the entries of a user below an erasure, or all entries without an erasure."""
-        taking = ErasedUser(owner, *erased[:2]) if erased else erase_everything(owner)
+        taking = ErasedUser(owner, *erased[:2]) if erased else build_full_erasure(owner)
         below = taking.below
         rows = await self._database.run_query(count_covered_rows(taking))
         counts = await count_stores(self._broker.connection, self._database, taking, rows)

@@ -29,7 +29,7 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal, VerbHandler
-from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_reader import read_event_pages
 
 DECISION_TIMEOUT: Final = 5.0
 """Maximum wait for a decision, in seconds."""
@@ -97,7 +97,7 @@ async def _wait_for_decision(
             while True:
                 # nats-py's TimeoutError is also Python's: it must not end the wait for the decision.
                 with suppress(nats.errors.TimeoutError):
-                    async with aclosing(read_pages(connection, pattern, position)) as answers:
+                    async with aclosing(read_event_pages(connection, pattern, position)) as answers:
                         async for page in answers:
                             for delivery in page:
                                 position = delivery.sequence
