@@ -243,7 +243,7 @@ class OpenAIEmbeddings:
         if len(batch[row]) > SHORTEST:
             await self._fill_rows({row: batch[row][: len(batch[row]) // 2]}, vectors)
             return
-        log.warning("text not embedded, indexed by words only", error=str(refused))
+        log.warning("text refused by embedder, using words only", error=str(refused))
 
 
 class _TextRefused(EmbeddingRefused):
