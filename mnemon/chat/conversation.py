@@ -158,7 +158,7 @@ class ChatConversation:
         pieces: list[str] = []
 
         async def show() -> None:
-            async with aclosing(model.stream(given or [{"role": "user", "content": text}])) as stream:
+            async with aclosing(model.stream_reply(given or [{"role": "user", "content": text}])) as stream:
                 async for piece in stream:
                     pieces.append(piece)
                     self._screen.show_piece(piece)

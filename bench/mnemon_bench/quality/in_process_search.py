@@ -126,7 +126,7 @@ class InProcessSearch:
             for each in messages
         ]
         self.conversations = {user: Conversation(messages) for user, messages in said.items()}
-        self.tokens = asyncio.run(load_wordllama().statistics(texts))
+        self.tokens = asyncio.run(load_wordllama().compute_statistics(texts))
         self.indexed = TermStatistics.of_terms(
             [sparse.indices for each in self.conversations.values() for sparse in each.sparse]
         )

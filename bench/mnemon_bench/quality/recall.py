@@ -274,7 +274,7 @@ async def _ask_candidates(
     async with open_index(deployment, Embedding()) as vector_index:
         embedder = vector_index.embedder
         assert embedder is not None
-        statistics = await embedder.statistics(texts)
+        statistics = await embedder.compute_statistics(texts)
 
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user

@@ -119,7 +119,7 @@ def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[fl
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:
-            update = likeness.thresholds.update_for(is_english=parse_fact(text).is_english)
+            update = likeness.thresholds.choose_update_threshold(is_english=parse_fact(text).is_english)
         if duplicate is None:
             duplicate = max(update, likeness.thresholds.duplicate)
     return update, duplicate

@@ -90,7 +90,7 @@ class RetrieveConsumer:
             # Requests are answered only after the subscription to changes.
             await self._memory.follow(connection)
             async with (
-                self._reranker.open(),
+                self._reranker.open_connections(),
                 self._snapshots.open(),
                 self._service.complete_requests(),
                 self.broker.run(),

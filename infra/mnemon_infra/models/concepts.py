@@ -38,11 +38,11 @@ def weigh_document(text: str) -> Sparse:
 def weigh_query(text: str) -> Sparse:
     """Return the weights of a query's words and concepts."""
     words = bm25.weigh_query(text)
-    return add_to_query(dict(zip(words.indices, words.values, strict=True)))
+    return add_query_concepts(dict(zip(words.indices, words.values, strict=True)))
 
 
-def add_to_query(words: Mapping[int, float]) -> Sparse:
-    """Return the weights of a query's words and their concepts; `words` maps ids of stems to weights."""
+def add_query_concepts(words: Mapping[int, float]) -> Sparse:
+    """Add the concepts of a query's words to their weights; `words` maps ids of stems to weights."""
     return _add_concepts(words, QUERY_WEIGHT)
 
 

@@ -48,11 +48,11 @@ class Thresholds:
     trust_other: float = 1.0
     answerable: float | None = None
 
-    def update_for(self, *, is_english: bool) -> float:
+    def choose_update_threshold(self, *, is_english: bool) -> float:
         """Return the similarity above which a newer fact rewrites an older one, in English or otherwise."""
         return self.update if is_english or self.update_other is None else self.update_other
 
-    def trust_for(self, query: str) -> float:
+    def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts.
 
         This is `trust_other` if most letters of the query are not Latin, else 1.
@@ -116,7 +116,7 @@ class Embedder(Protocol):
             EmbeddingRefused: the provider refuses the request.
         """
 
-    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
+    async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         """Return the rarity of tokens in a tenant's texts, for the tenant's queries.
 
         Return None if the model does not use statistics. The call costs as much as `embed`: callers keep the

@@ -58,7 +58,7 @@ class FastEmbed:
             vectors[list(said)] = normalise_length(np.asarray(found, dtype=np.float32))
         return vectors
 
-    async def statistics(self, texts: Sequence[str]) -> None:
+    async def compute_statistics(self, texts: Sequence[str]) -> None:
         """Return None: a transformer weighs words itself."""
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

@@ -5,14 +5,15 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-# One thread each: batches are embedded in a thread already, and a forking process gets no warning.
+# One thread for each call: long texts are tokenized in another thread already. With threads of its own, the
+# tokenizer would also warn when the process forks.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 from tokenizers import Tokenizer
 
 
 def find_package_folder() -> Path | None:
-    """Return the folder of the package `wordllama`, without its import; None if it is not installed."""
+    """Return the folder of the package `wordllama`, without importing it; None if it is not installed."""
     found = find_spec("wordllama")
     return None if found is None or found.origin is None else Path(found.origin).parent
 

@@ -72,7 +72,7 @@ class _EmbeddingEndpoint:
         self._client = client
         self._model = model
 
-    async def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of the texts, one row for each, not scaled to length 1.
 
         Raises:
@@ -81,7 +81,7 @@ class _EmbeddingEndpoint:
         """
         begun, outcome = time.perf_counter(), "unavailable"
         try:
-            found = await self._vectors(texts)
+            found = await self._request_vectors(texts)
             outcome = "answered"
             metrics.EMBEDDING_TEXTS.add(by=len(texts))
             EMBEDDING_REFUSALS.pop(self._model, None)
@@ -95,13 +95,13 @@ class _EmbeddingEndpoint:
             metrics.EMBEDDING_CALLS.add(outcome)
         return found
 
-    async def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _request_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         try:
             answer = await self._client.embeddings.create(
                 input=list(texts), model=self._model, encoding_format="base64"
             )
         except APIStatusError as error:
-            raise self._refused(error.status_code) from None
+            raise self._translate_status(error.status_code) from None
         except APIConnectionError as error:
             raise EmbeddingUnavailable(
                 f"{self._at} does not answer: {type(error).__name__}. {_CHECK}"
@@ -117,7 +117,7 @@ class _EmbeddingEndpoint:
                 f"{self._at} did not return a vector of finite numbers for each text. {_CHECK}"
             ) from None
 
-    def refused(self, why: str) -> EmbeddingRefused:
+    def build_refusal(self, why: str) -> EmbeddingRefused:
         """Return the error for a refusal; its message is the address of the endpoint, followed by `why`."""
         return EmbeddingRefused(f"{self._at} {why}")
 
@@ -125,16 +125,16 @@ class _EmbeddingEndpoint:
     def _at(self) -> str:
         return f"the embedding endpoint at {self._client.base_url.host}"
 
-    def _refused(self, status: int) -> EmbeddingUnavailable:
+    def _translate_status(self, status: int) -> EmbeddingUnavailable:
         match status:
             case 401 | 403 if self._client.api_key == NO_KEY:
-                return self.refused(
+                return self.build_refusal(
                     f"requires a key, and none is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
                 )
             case 401 | 403:
-                return self.refused(f"refuses the key (HTTP {status}): check MNEMON_EMBEDDING_API_KEY")
+                return self.build_refusal(f"refuses the key (HTTP {status}): check MNEMON_EMBEDDING_API_KEY")
             case 404:
-                return self.refused(
+                return self.build_refusal(
                     f"has no model {self._model}, or no /embeddings (HTTP 404): check the setting "
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
@@ -143,7 +143,7 @@ class _EmbeddingEndpoint:
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
-                return self.refused(
+                return self.build_refusal(
                     f"refuses requests to model {self._model} (HTTP {status}): check "
                     "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
                 )
@@ -180,14 +180,14 @@ class OpenAIEmbeddings:
         try:
             async with asyncio.TaskGroup() as requests:
                 for batch in _split_batches(texts):
-                    requests.create_task(self._embed(batch, vectors))
+                    requests.create_task(self._embed_batch(batch, vectors))
         except* EmbeddingUnavailable as errors:
             first = errors.exceptions[0]
         else:
             return vectors
         raise first
 
-    async def statistics(self, texts: Sequence[str]) -> None:
+    async def compute_statistics(self, texts: Sequence[str]) -> None:
         """Return None: a transformer weighs words itself."""
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
@@ -199,51 +199,51 @@ class OpenAIEmbeddings:
         """
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
         for batch in _split_batches([text]):
-            await self._fill(batch, vectors)
+            await self._fill_rows(batch, vectors)
         (vector,) = vectors
         return vector
 
-    async def _embed(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
+    async def _embed_batch(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
         async with self._free:
-            await self._fill(batch, vectors)
+            await self._fill_rows(batch, vectors)
 
-    async def _fill(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
+    async def _fill_rows(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
         try:
-            found = await self._endpoint.vectors(list(batch.values()))
+            found = await self._endpoint.embed_texts(list(batch.values()))
         except _TextRefused as error:
-            await self._fill_in_part(batch, vectors, error)
+            await self._fill_refused_rows(batch, vectors, error)
             return
         if found.shape[1] != self.dimension:
-            raise self._endpoint.refused(
+            raise self._endpoint.build_refusal(
                 f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}: "
                 "check the model of the endpoint"
             )
         vectors[list(batch)] = normalise_length(found)
 
-    async def _fill_in_part(
+    async def _fill_refused_rows(
         self, batch: TextBatch, vectors: NDArray[np.float32], refused: "_TextRefused"
     ) -> None:
         """Embed a refused batch in halves, and a refused text by its first half, repeatedly.
 
         Thus a refused text does not keep the others from being embedded, and a text that is too long gets the
-        vector of its beginning.
+        vector of its beginning. A text of at most `SHORTEST` characters that is refused keeps its zeros.
 
         Raises:
             EmbeddingUnavailable: the endpoint gives no usable answer.
             EmbeddingRefused: a test text is refused too, so no text of the batch is the reason, or the
                 vectors have another dimension.
         """
-        await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
+        await self._endpoint.embed_texts(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)
         if len(rows) > 1:
             for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
-                await self._fill({row: batch[row] for row in half}, vectors)
+                await self._fill_rows({row: batch[row] for row in half}, vectors)
             return
         (row,) = rows
         if len(batch[row]) > SHORTEST:
-            await self._fill({row: batch[row][: len(batch[row]) // 2]}, vectors)
+            await self._fill_rows({row: batch[row][: len(batch[row]) // 2]}, vectors)
             return
-        log.warning("text not embedded, indexed by words only", error=str(refused))
+        log.warning("text refused by embedder, using words only", error=str(refused))
 
 
 class _TextRefused(EmbeddingRefused):
@@ -269,7 +269,7 @@ async def open_openai(
         max_retries=retries,
     ) as client:
         endpoint = _EmbeddingEndpoint(client, name)
-        dimension = DIMENSIONS.get(name) or (await endpoint.vectors(["dimension"])).shape[1]
+        dimension = DIMENSIONS.get(name) or (await endpoint.embed_texts(["dimension"])).shape[1]
         yield OpenAIEmbeddings(endpoint, name, dimension)
 
 

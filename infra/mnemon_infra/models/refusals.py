@@ -5,5 +5,5 @@ from typing import Final
 EMBEDDING_REFUSALS: Final[dict[str, str]] = {}
 """Embedding models whose endpoint has refused a request and answered none since, with the reason.
 
-Refused texts do not count.
+The refusal of a single text does not count.
 """

@@ -79,7 +79,7 @@ class RerankerEndpoint:
         self._format: _Format = "documents"
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
+    async def open_connections(self) -> AsyncIterator[None]:
         """Keep connections to the endpoint open until the block ends. Without an address, do nothing."""
         if self._url is None:
             yield
@@ -128,7 +128,7 @@ class RerankerEndpoint:
             if status == 200:
                 self._format = other
         if status != 200:
-            raise self._refused(status, model)
+            raise self._translate_status(status, model)
         try:
             return parse_scores(body, len(texts))
         except ValueError as error:
@@ -165,7 +165,7 @@ class RerankerEndpoint:
     def _at(self) -> str:
         return f"the reranker at {urlsplit(self._url or '').hostname}"
 
-    def _refused(self, status: int, model: str) -> RerankerUnavailable:
+    def _translate_status(self, status: int, model: str) -> RerankerUnavailable:
         match status:
             case 401 | 403 if self._key is None:
                 why = f"requires a key, and none is set (HTTP {status}): set MNEMON_RERANKER_API_KEY"

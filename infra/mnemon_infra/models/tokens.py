@@ -33,7 +33,7 @@ def count_tokens(text: str) -> int:
     tokenizer = load_llama_tokenizer()
     if tokenizer is None:
         return sum(1 for _ in _estimate_spans(text))
-    # Without the places of tokens, which only the call for batches leaves out: two fifths of the time.
+    # This call leaves out the offsets of tokens, and takes a quarter to a half less time than `encode`.
     (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=False)
     return len(encoding)
 

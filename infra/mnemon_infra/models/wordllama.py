@@ -73,8 +73,9 @@ TOKENIZED = 8_000
 """Maximum number of texts whose tokens are cached for comparison: 3 MB of short messages, at most 15 MB."""
 
 _NOT_LATIN: Final = re.compile(r"[^\x00-\u024f]+")
-"""Text in scripts other than Latin. `wordllama` does not know its words, so that "Мост" and "мост" would have
-other tokens with nothing in common.
+"""Text in scripts other than Latin.
+
+`wordllama` does not know its words: "Мост" and "мост" have different tokens, whose vectors are not similar.
 """
 
 EmbeddingResult = TypeVar("EmbeddingResult")
@@ -101,7 +102,7 @@ class WordLlama:
         self._even = np.ones(LONGEST * 5, dtype=np.float32)
         self._scales = 1 / np.maximum(np.linalg.norm(table, axis=1), np.finfo(np.float32).tiny)
         self._distinct: LRUCache[str, NDArray[np.int32]] = LRUCache(TOKENIZED)
-        self._usual = self._rarity(np.zeros(len(table)))
+        self._usual = self._compute_rarity(np.zeros(len(table)))
 
     @property
     def dimension(self) -> int:
@@ -113,11 +114,11 @@ class WordLlama:
         The vector of a text does not depend on the other texts. Only the first 8,000 characters of a text
         count. A text of only white space gives zeros, which are similar to no other vector.
         """
-        return await _run_or_offload(self._embed, texts)
+        return await _run_or_offload(self._embed_texts, texts)
 
-    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics:
+    async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics:
         """Return the rarity of tokens in a tenant's texts."""
-        return CorpusStatistics(self._rarity(await _run_or_offload(self._counts, texts)))
+        return CorpusStatistics(self._compute_rarity(await _run_or_offload(self._count_tokens, texts)))
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
         """Return the vector of a query, of length 1, or all zeros for white space.
@@ -125,7 +126,7 @@ class WordLlama:
         Without statistics, the general rarity of tokens applies.
         """
         weights = self._usual if statistics is None else statistics.weights
-        (tokens,) = self._tokens([text])
+        (tokens,) = self._tokenize_texts([text])
         return normalise_length(weights[tokens] @ self._table.take(tokens, axis=0))
 
     async def match_tokens(
@@ -149,14 +150,14 @@ class WordLlama:
             self._distinct.update(found)
             distinct |= found
         weights = self._usual if statistics is None else statistics.weights
-        (asked,) = self._tokens([_fold_case(query)])
+        (asked,) = self._tokenize_texts([_fold_case(query)])
         compute = partial(self._match_tokens, asked, weights[asked], [distinct[text] for text in begins])
         if sum(map(len, distinct.values())) <= MATCHED_IN_PLACE:
             return compute()
         return await asyncio.to_thread(compute)
 
     def _find_distinct_tokens(self, texts: Sequence[str]) -> dict[str, NDArray[np.int32]]:
-        found = self._tokens([_fold_case(text) for text in texts])
+        found = self._tokenize_texts([_fold_case(text) for text in texts])
         return {text: np.unique(tokens) for text, tokens in zip(texts, found, strict=True)}
 
     def _match_tokens(
@@ -177,27 +178,27 @@ class WordLlama:
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
         """Return the vector of one word, of length 1."""
-        (vector,) = self._embed([word])
+        (vector,) = self._embed_texts([word])
         return np.asarray(vector, dtype=np.float32)
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         sums = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for row, tokens in enumerate(self._tokens(texts)):
+        for row, tokens in enumerate(self._tokenize_texts(texts)):
             sums[row] = self._even[: len(tokens)] @ self._table.take(tokens, axis=0)
         return normalise_length(sums)
 
-    def _counts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def _count_tokens(self, texts: Sequence[str]) -> NDArray[np.float64]:
         counts = np.zeros(len(self._table))
-        for tokens in self._tokens(texts):
+        for tokens in self._tokenize_texts(texts):
             np.add.at(counts, tokens, 1)
         return counts
 
-    def _rarity(self, counts: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _compute_rarity(self, counts: NDArray[np.float64]) -> NDArray[np.float32]:
         share = (counts + self._prior) / (counts.sum() + PRIOR_TOKENS)
         weights: NDArray[np.float32] = (SIF_A / (SIF_A + share)).astype(np.float32)
         return weights
 
-    def _tokens(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
+    def _tokenize_texts(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
         for start in range(0, len(texts), AT_ONCE):
             some = [text[:LONGEST].strip() for text in texts[start : start + AT_ONCE]]
             for encoding in self._tokenizer.encode_batch_fast(some, add_special_tokens=False):
@@ -250,14 +251,14 @@ def load_word_similarity() -> Callable[[str, str], float] | None:
         return None
 
     @lru_cache(maxsize=WORDS)
-    def vector(word: str) -> NDArray[np.float32]:
+    def embed_word(word: str) -> NDArray[np.float32]:
         return model.embed_word(word)
 
     @lru_cache(maxsize=10 * WORDS)
-    def similarity(a: str, b: str) -> float:
-        return float(vector(a) @ vector(b))
+    def compare_words(a: str, b: str) -> float:
+        return float(embed_word(a) @ embed_word(b))
 
-    return similarity
+    return compare_words
 
 
 async def _run_or_offload(

@@ -29,7 +29,7 @@ from qdrant_client.models import (
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT, USER
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.server import QdrantServer, alias_of, translate_errors
+from mnemon_infra.vectors.server import QdrantServer, build_alias, translate_errors
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -50,14 +50,14 @@ async def open_collections(
     with translate_errors():
         named = await _read_aliases(client)
         for collection in Collection:
-            shown = alias_of(schema, collection)
+            shown = build_alias(schema, collection)
             name = named.get(shown, f"{schema}_{collection}")
             if shown not in named and name in named.values():
                 name = f"{schema}_{uuid4().hex[:8]}_{collection}"
             if shown not in named and not await client.collection_exists(name):
-                await _create(client, name, embedding_metadata)
+                await _create_collection(client, name, embedding_metadata)
             said = ((await client.get_collection(name)).config.metadata or {}).get("made_by", "")
-            embedding_metadata.require(EmbeddingMetadata.parse(said), f"the vectors in {name}")
+            embedding_metadata.require_same_model(EmbeddingMetadata.parse(said), f"the vectors in {name}")
             for field, index in _INDEXES.items():
                 await client.create_payload_index(name, field, index)
             if shown not in named:
@@ -88,12 +88,12 @@ async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former
         for collection in Collection:
             changes += [
                 DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=name))
-                for name in named.keys() & {alias_of(live, collection), alias_of(to, collection)}
+                for name in named.keys() & {build_alias(live, collection), build_alias(to, collection)}
             ]
-            changes.append(_create_alias(at_other[collection], alias_of(live, collection)))
+            changes.append(_create_alias(at_other[collection], build_alias(live, collection)))
             # An earlier version of mnemon may not have had this collection.
             if collection in at_live:
-                changes.append(_create_alias(at_live[collection], alias_of(former, collection)))
+                changes.append(_create_alias(at_live[collection], build_alias(former, collection)))
         await client.update_collection_aliases(changes)
 
 
@@ -106,10 +106,10 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
     with translate_errors():
         changes: list[CreateAliasOperation | DeleteAliasOperation] = []
         for collection, name in (await _read_names(client, schema)).items():
-            gone = DeleteAlias(alias_name=alias_of(schema, collection))
+            gone = DeleteAlias(alias_name=build_alias(schema, collection))
             changes += [
                 DeleteAliasOperation(delete_alias=gone),
-                _create_alias(name, alias_of(to, collection)),
+                _create_alias(name, build_alias(to, collection)),
             ]
         await client.update_collection_aliases(changes)
 
@@ -165,9 +165,9 @@ async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection
     taken = set(named.values())
     plain = {each: f"{schema}_{each}" for each in Collection}
     return {
-        each: named.get(alias_of(schema, each), plain[each])
+        each: named.get(build_alias(schema, each), plain[each])
         for each in Collection
-        if alias_of(schema, each) in named or plain[each] in there - taken
+        if build_alias(schema, each) in named or plain[each] in there - taken
     }
 
 
@@ -175,7 +175,9 @@ def _create_alias(collection: str, name: str) -> CreateAliasOperation:
     return CreateAliasOperation(create_alias=CreateAlias(collection_name=collection, alias_name=name))
 
 
-async def _create(client: AsyncQdrantClient, name: str, embedding_metadata: EmbeddingMetadata) -> None:
+async def _create_collection(
+    client: AsyncQdrantClient, name: str, embedding_metadata: EmbeddingMetadata
+) -> None:
     size = embedding_metadata.dimension
     dense = {} if size is None else {DENSE: VectorParams(size=size, distance=Distance.COSINE)}
     compared = FULL_SCAN_POINTS * (size or 0) * 4 // 1024

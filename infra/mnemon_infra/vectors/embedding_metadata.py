@@ -42,7 +42,7 @@ class EmbeddingMetadata(BaseModel):
         except ValidationError:
             return None
 
-    def require(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
+    def require_same_model(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
         """Check that this model made vectors; log a warning if their term weights have another version.
 
         Args:
@@ -59,7 +59,7 @@ class EmbeddingMetadata(BaseModel):
                 f"{place} were made by {recorded}, and the settings name {self}: "
                 "run `mnemon reindex` (with --data DIR for the stack of a folder). "
                 "Or set the model back, while `mnemon up --only persist` or `mnemon run persist` runs: "
-                f"mnemon settings set {recorded.setting}"
+                f"mnemon settings set {recorded.settings_arguments}"
             )
         if recorded.terms != self.terms:
             log.warning(
@@ -71,7 +71,7 @@ class EmbeddingMetadata(BaseModel):
             )
 
     @property
-    def setting(self) -> str:
+    def settings_arguments(self) -> str:
         """The settings that choose this model, as arguments of `mnemon settings set`."""
         provider, model = split_model_name(self.model)
         return f"embedding.provider={provider}" + (f" embedding.model={model}" if model else "")

@@ -40,7 +40,7 @@ async def open_vectors(
         async with open_edge(deployment.vectors_folder, made_by) as vectors:
             yield vectors
     else:
-        raise _not_configured()
+        raise _build_not_configured_error()
 
 
 async def reset_vectors(deployment: Deployment) -> None:
@@ -64,10 +64,10 @@ async def reset_vectors(deployment: Deployment) -> None:
                     shutil.rmtree(entry)
             (deployment.vectors_folder / RECORD).unlink(missing_ok=True)
     else:
-        raise _not_configured()
+        raise _build_not_configured_error()
 
 
-def _not_configured() -> VectorsNotConfigured:
+def _build_not_configured_error() -> VectorsNotConfigured:
     return VectorsNotConfigured(
         "no vector store is configured: set MNEMON_QDRANT_URL, or MNEMON_VECTORS_FOLDER to a folder"
     )

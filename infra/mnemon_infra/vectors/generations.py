@@ -35,7 +35,7 @@ def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int |
 
 
 @asynccontextmanager
-async def open_as_of(
+async def open_vectors_as_of(
     deployment: Deployment, position: int, *, model: str, dimension: int | None
 ) -> AsyncIterator[VectorStore]:
     """Open the vectors as of a former log position for searches. A process may open them many times.
@@ -109,7 +109,7 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
         deployment.vectors_folder.rename(to.vectors_folder)
 
 
-async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
+async def swap_server_collections(deployment: Deployment, to: Deployment) -> None:
     """Swap a generation's collections with the live ones, in one step.
 
     The live collections become the former ones.
@@ -121,7 +121,7 @@ async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
     from mnemon_infra.vectors.server import open_client
 
     former = locate_generation(deployment, "former").database_schema
-    assert deployment.qdrant_url, "there is a server"
+    assert deployment.qdrant_url, "the deployment has no Qdrant server"
     async with open_client(deployment) as client:
         await swap_collections(client, deployment.database_schema, to.database_schema, former)
 
@@ -132,8 +132,8 @@ def swap_closed_folder(deployment: Deployment, to: Deployment) -> None:
     Raises:
         VectorsInUse: a process has the live folder open.
     """
-    assert deployment.vectors_folder, "they are in a folder"
-    assert to.vectors_folder, "beside it"
+    assert deployment.vectors_folder, "the deployment has no folder of vectors"
+    assert to.vectors_folder, "the generation has no folder of vectors"
     with lock_vectors(deployment.vectors_folder):
         swap_folders(deployment.vectors_folder, to.vectors_folder)
 

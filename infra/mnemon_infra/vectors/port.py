@@ -82,7 +82,8 @@ class VectorsLost(VectorsUnavailable):
 
     def __init__(self, place: Path | str) -> None:
         super().__init__(
-            f"the vectors in {place} were deleted while they were open: mnemon rebuilds them from the log"
+            f"the vectors in {place} were deleted while they were open: a running `index` fills them again "
+            "from the log"
         )
 
 
@@ -105,7 +106,9 @@ class VectorsOutdated(Exception):
 class PointPages(Protocol):
     """A source of points in the order of their ids."""
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> PointPage:
+    async def read_page(
+        self, collection: Collection, begin: UUID | None = None, most: int = PAGE
+    ) -> PointPage:
         """Return at most `most` points, sorted by id, from the id `begin` on; None begins at the first."""
 
 
@@ -113,7 +116,8 @@ class VectorStore(Protocol):
     """A store of points, in collections.
 
     Every method raises `VectorsUnavailable` when the engine does not answer. Writes are visible to every
-    request after the call has returned, and survive a kill; a power cut may lose the last seconds.
+    request after the call has returned, and survive a kill of the process; a power cut may lose the writes of
+    the last seconds.
     """
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -169,7 +173,7 @@ class VectorStore(Protocol):
         `where` has the values that fields of the payload must have; None yields all points of the owner.
         """
 
-    async def page(
+    async def read_page(
         self,
         collection: Collection,
         begin: UUID | None = None,

@@ -96,7 +96,7 @@ async def _recover_losses(
 ) -> AsyncIterator[None]:
     """Check every `interval` seconds whether vectors are lost, and recover them, while the block runs."""
 
-    async def look_after() -> None:
+    async def check_vectors() -> None:
         while True:
             await asyncio.sleep(interval)
             try:
@@ -106,10 +106,10 @@ async def _recover_losses(
             except VectorsUnavailable:
                 continue  # writers and searches report it
 
-    looking = asyncio.create_task(look_after(), name="vectors recovery")
+    checking = asyncio.create_task(check_vectors(), name="vectors recovery")
     try:
         yield
     finally:
-        looking.cancel()
+        checking.cancel()
         with suppress(asyncio.CancelledError):
-            await looking
+            await checking

@@ -119,7 +119,7 @@ def _describe_limit(why: str) -> str:
     return f"Qdrant has reached a limit: {why}. Repeat later, or raise the limits of the server"
 
 
-def alias_of(schema: str, collection: Collection) -> str:
+def build_alias(schema: str, collection: Collection) -> str:
     """Return the alias by which processes address a collection; a swap gives it to another collection."""
     return f"{schema}.{collection}"
 
@@ -135,8 +135,8 @@ class QdrantServer:
         for start in range(0, len(points), _WRITTEN_AT_ONCE):
             with translate_errors():
                 await self._client.upsert(
-                    alias_of(self._schema, collection),
-                    [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]],
+                    build_alias(self._schema, collection),
+                    [_encode_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]],
                     wait=True,
                 )
 
@@ -152,11 +152,11 @@ class QdrantServer:
         has_tenant_rarity: bool = True,
     ) -> list[list[PointHit]]:
         # A server before 1.19 ignores `idf` and counts the terms of all tenants.
-        corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
-        within = _within(owner, where, ids)
+        corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, owner[0])])))
+        within = _build_filter(owner, where, ids)
         requests = [
             QueryRequest(
-                query=_sparse(query) if isinstance(query, Sparse) else query.tolist(),
+                query=_encode_sparse(query) if isinstance(query, Sparse) else query.tolist(),
                 using=SPARSE if isinstance(query, Sparse) else DENSE,
                 params=corpus if has_tenant_rarity and isinstance(query, Sparse) else None,
                 filter=within,
@@ -166,7 +166,7 @@ class QdrantServer:
             for query in queries
         ]
         with translate_errors():
-            found = await self._client.query_batch_points(alias_of(self._schema, collection), requests)
+            found = await self._client.query_batch_points(build_alias(self._schema, collection), requests)
         return [
             [PointHit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
             for response in found
@@ -177,27 +177,27 @@ class QdrantServer:
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
-        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        within = Filter(must=[_match_field(TENANT, owner[0]), _match_field(USER, owner[1]), *which])
         with translate_errors():
             await self._client.delete(
-                alias_of(self._schema, collection), FilterSelector(filter=within), wait=True
+                build_alias(self._schema, collection), FilterSelector(filter=within), wait=True
             )
 
     async def require_present(self) -> None:
         with translate_errors():
             named = {each.alias_name for each in (await self._client.get_aliases()).aliases}
-        lost = sorted({alias_of(self._schema, each) for each in Collection} - named)
+        lost = sorted({build_alias(self._schema, each) for each in Collection} - named)
         if lost:
             raise VectorsLost(", ".join(lost))
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[StoredPoint]]:
-        within, offset = _within(owner, where), None
+        within, offset = _build_filter(owner, where), None
         while True:
             with translate_errors():
                 page, offset = await self._client.scroll(
-                    alias_of(self._schema, collection),
+                    build_alias(self._schema, collection),
                     within,
                     limit=PAGE,
                     offset=offset,
@@ -208,7 +208,7 @@ class QdrantServer:
             if offset is None:
                 return
 
-    async def page(
+    async def read_page(
         self,
         collection: Collection,
         begin: UUID | None = None,
@@ -217,8 +217,8 @@ class QdrantServer:
     ) -> PointPage:
         with translate_errors():
             records, following = await self._client.scroll(
-                alias_of(self._schema, collection),
-                _within(owner, None) if owner else None,
+                build_alias(self._schema, collection),
+                _build_filter(owner, None) if owner else None,
                 limit=most,
                 offset=str(begin) if begin else None,
                 with_payload=True,
@@ -231,9 +231,9 @@ class QdrantServer:
         return PointPage(points, UUID(str(following)) if following is not None else None)
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        within = _within(owner, None) if owner else None
+        within = _build_filter(owner, None) if owner else None
         with translate_errors():
-            return (await self._client.count(alias_of(self._schema, collection), within, exact=True)).count
+            return (await self._client.count(build_alias(self._schema, collection), within, exact=True)).count
 
 
 @asynccontextmanager
@@ -279,25 +279,29 @@ def _read_authority(path: Path | None) -> bytes | None:
         ) from error
 
 
-def _is(field: str, value: str | int) -> FieldCondition:
+def _match_field(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(key=field, match=MatchValue(value=value))
 
 
-def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
     tenant, user = owner
-    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    fields = [
+        _match_field(TENANT, tenant),
+        _match_field(USER, user),
+        *(_match_field(*field) for field in (where or {}).items()),
+    ]
     if ids is None:
         return Filter(must=[*fields])
     named = HasIdCondition(has_id=list(ids.ids))
     return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
 
 
-def _point(point: Point) -> PointStruct:
-    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+def _encode_point(point: Point) -> PointStruct:
+    vectors: dict[str, Any] = {SPARSE: _encode_sparse(point.sparse)}
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
     return PointStruct(id=str(point.id), vector=vectors, payload=build_payload(point))
 
 
-def _sparse(vector: Sparse) -> SparseVector:
+def _encode_sparse(vector: Sparse) -> SparseVector:
     return SparseVector(indices=list(vector.indices), values=list(vector.values))

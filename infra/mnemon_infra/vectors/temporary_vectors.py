@@ -29,7 +29,7 @@ async def reserve_vectors(named: Deployment, purpose: str) -> AsyncIterator[Temp
     collections begin with a unique prefix, and no others are read or written.
 
     Args:
-        named: the deployment that the environment names.
+        named: the deployment as the environment variables describe it.
         purpose: first part of the collections' names.
 
     Raises:

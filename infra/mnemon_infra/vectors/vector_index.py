@@ -18,7 +18,7 @@ from mnemon_infra.models.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.generations import open_as_of
+from mnemon_infra.vectors.generations import open_vectors_as_of
 from mnemon_infra.vectors.port import Point, VectorStore
 
 IN_PLACE = 20
@@ -65,7 +65,7 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
 
     Raises:
         mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
-        mnemon_infra.vectors.port.VectorsInUse: another process holds the folder.
+        mnemon_infra.vectors.port.VectorsInUse: another process has the folder open.
         mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors, or their model is not
             recorded.
         mnemon_infra.vectors.port.VectorsUnavailable: the vector engine does not answer.
@@ -84,10 +84,10 @@ async def open_index_as_of(
 ) -> AsyncIterator[VectorIndex]:
     """Open the vectors as of a former log position, for searches with the embedder of `live`.
 
-    The function raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
+    The function raises the same errors as `mnemon_infra.vectors.generations.open_vectors_as_of`.
     """
     name, dimension = _describe_model(live.embedder)
-    async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
+    async with open_vectors_as_of(deployment, position, model=name, dimension=dimension) as vectors:
         yield VectorIndex(vectors, live.embedder)
 
 

@@ -37,8 +37,8 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     embedding = _parse_embedding(text)
     async with open_exclusive_site(data) as (place, _, progress, _):
         if not await has_vectors(place.deployment):
-            setting = EmbeddingMetadata(model=text, dimension=None).setting
-            raise RebuildBlocked("no vectors exist yet", f"Set the model: mnemon settings set {setting}")
+            arguments = EmbeddingMetadata(model=text, dimension=None).settings_arguments
+            raise RebuildBlocked("no vectors exist yet", f"Set the model: mnemon settings set {arguments}")
         if await is_embedder_running(place):
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",

@@ -69,7 +69,7 @@ class VectorAudit:
         pieces: Counter[int] = Counter()
         begin: UUID | None = None
         while True:
-            page = await self._pages.page(collection, begin, MOST)
+            page = await self._pages.read_page(collection, begin, MOST)
             found.points += len(page.points)
             rows = await find_indexable_events(
                 self._database, collection, [(each.owner, _get_event_id(each)) for each in page.points]
@@ -135,7 +135,7 @@ class VectorAudit:
         return bool(await find_indexable_events(self._database, collection, [(item.owner, item.event_id)]))
 
     async def _has_point(self, collection: Collection, place: UUID, event_id: str) -> bool:
-        page = await self._pages.page(collection, place, 1)
+        page = await self._pages.read_page(collection, place, 1)
         return any(each.id == place and _get_event_id(each) == event_id for each in page.points)
 
     async def _is_sweep_pending(self, owner: Owner) -> bool:

@@ -54,7 +54,7 @@ async def count_points(place: Site, generation: Deployment) -> int | None:
         return None
     if is_folder_open(generation):
         is_live = generation.vectors_folder == place.deployment.vectors_folder
-        return sum((await EdgeOwner(place.connection).counts()).values()) if is_live else None
+        return sum((await EdgeOwner(place.connection).count_points()).values()) if is_live else None
     try:
         async with open_vectors(generation, model=made_by.model, dimension=made_by.dimension) as vectors:
             return sum([await vectors.count(each) for each in Collection])

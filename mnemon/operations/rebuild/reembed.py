@@ -134,7 +134,7 @@ async def _load_vectors(vectors: VectorStore, owner: Owner) -> dict[str, NDArray
     found: dict[str, NDArray[np.float32]] = {}
     begin = None
     while True:
-        page = await vectors.page(Collection.MEMORIES, begin, owner=owner)
+        page = await vectors.read_page(Collection.MEMORIES, begin, owner=owner)
         for point in page.points:
             dense = np.zeros(1, dtype=np.float32) if point.dense is None else point.dense
             found[str(point.payload["fact_id"])] = dense

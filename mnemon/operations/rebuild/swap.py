@@ -33,7 +33,7 @@ from mnemon_infra.vectors.generations import (
     rename_generation,
     settle_folder_swap,
     swap_closed_folder,
-    swap_on_server,
+    swap_server_collections,
 )
 from mnemon_infra.vectors.port import VectorsInUse
 from mnemon_infra.vectors.vector_index import open_index
@@ -151,12 +151,12 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         await _index_delivered_events(place, replay, progress)
         if holder:
-            await holder.pause()
+            await holder.pause_writers()
             await _index_delivered_events(place, replay, progress)
     if holder and to.vectors_folder:
-        await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
+        await holder.swap_folder(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
-        await swap_on_server(place.deployment, to)
+        await swap_server_collections(place.deployment, to)
         await announce_swap(place.connection)
     else:
         swap_closed_folder(place.deployment, to)

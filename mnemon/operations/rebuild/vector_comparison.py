@@ -51,7 +51,7 @@ async def compare_points(
         rebuilt: the points of the rebuilt generation.
         begin: the first id of the page; None begins at the first point.
     """
-    pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
+    pages = await live.read_page(collection, begin, MOST), await rebuilt.read_page(collection, begin, MOST)
     # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]
     end = min(ends, default=None)

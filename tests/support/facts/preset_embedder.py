@@ -31,7 +31,7 @@ class PresetEmbedder:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.array([self._vector(text) for text in texts], dtype=np.float32).reshape(-1, DIMENSION)
 
-    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
+    async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         return None
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

@@ -71,7 +71,7 @@ def list_vector_files(deployment: Deployment) -> list[Path]:
 async def count_live_points(connection: Client, deployment: Deployment) -> dict[str, int]:
     """Return the points of each collection of a running deployment."""
     if deployment.qdrant_url is None:
-        return dict(await EdgeOwner(connection).counts())
+        return dict(await EdgeOwner(connection).count_points())
     from mnemon_infra.vectors.server import QdrantServer, open_client
 
     async with open_client(deployment) as client:
@@ -85,10 +85,10 @@ async def lose_collection(deployment: Deployment, collection: Collection) -> Non
         assert deployment.vectors_folder
         shutil.rmtree(deployment.vectors_folder / collection)
         return
-    from mnemon_infra.vectors.server import alias_of, open_client
+    from mnemon_infra.vectors.server import build_alias, open_client
 
     async with open_client(deployment) as client:
-        shown = alias_of(deployment.database_schema, collection)
+        shown = build_alias(deployment.database_schema, collection)
         aliases = (await client.get_aliases()).aliases
         (name,) = [each.collection_name for each in aliases if each.alias_name == shown]
         await client.delete_collection(name)

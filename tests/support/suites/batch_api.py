@@ -42,19 +42,19 @@ def long_ago() -> datetime:
 async def ended(batches: BatchApi, provider_id: str) -> BatchProgress:
     """Ask after a batch until it has ended."""
     for _ in range(10):
-        if (progress := await batches.progress(provider_id)).state != "running":
+        if (progress := await batches.load_progress(provider_id)).state != "running":
             return progress
     raise AssertionError(f"it goes on: {progress}")
 
 
 async def gather(batches: BatchApi, provider_id: str, into: dict[str, ModelAnswer | LineFailed]) -> None:
     """Keep what there is, even if it ends before its time."""
-    async for line_id, outcome in batches.results(provider_id):
+    async for line_id, outcome in batches.read_results(provider_id):
         into |= {line_id: outcome}
 
 
 async def outcomes(batches: BatchApi, provider_id: str) -> dict[str, ModelAnswer | LineFailed]:
-    found = [result async for result in batches.results(provider_id)]
+    found = [result async for result in batches.read_results(provider_id)]
     by_line = dict(found)
     assert len(by_line) == len(found)
     return by_line
@@ -94,7 +94,7 @@ class BatchesSuite(LanguageSuite):
         batch_id = new_id()
         asked = lines(batch_id, 1000)
         provider_id = await batches.submit(batch_id, asked)
-        assert (await batches.progress(provider_id)).state == "running"
+        assert (await batches.load_progress(provider_id)).state == "running"
         progress = await ended(batches, provider_id)
         assert (progress.state, progress.done, progress.error) == ("ended", 1000, None)
         found = await outcomes(batches, provider_id)

@@ -107,13 +107,13 @@ class Suite:
         found: list[Point] = []
         begin = None
         while True:
-            page = await vectors.page(Collection.MEMORIES, begin, 10)
+            page = await vectors.read_page(Collection.MEMORIES, begin, 10)
             assert len(page.points) <= 10
             found += page.points
             begin = page.following
             if begin is None:
                 break
-        whole = await vectors.page(Collection.MEMORIES, owner=ANNA)
+        whole = await vectors.read_page(Collection.MEMORIES, owner=ANNA)
         assert [each.id for each in whole.points] == [each.id for each in found if each.owner == ANNA]
         for one, other in zip(sorted(given, key=lambda each: each.id), found, strict=True):
             assert (one.id, one.owner, one.payload) == (other.id, other.owner, other.payload)

@@ -34,7 +34,7 @@ class Given:
         vector: NDArray[np.float32] = (await self.embed([text]))[0]
         return vector
 
-    async def statistics(self, texts: Sequence[str]) -> None:
+    async def compute_statistics(self, texts: Sequence[str]) -> None:
         return None
 
 
@@ -92,9 +92,9 @@ async def test_where_nothing_is_precise_nothing_is_merged() -> None:
 async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
     measured = await calibrate(load_wordllama(), read_pairs(PAIRS))
     english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
-    assert load_wordllama().thresholds.update_for(is_english=True) >= english["threshold"]
+    assert load_wordllama().thresholds.choose_update_threshold(is_english=True) >= english["threshold"]
     assert english["precision"] >= PRECISION
-    assert (russian, load_wordllama().thresholds.update_for(is_english=False)) == (None, 1.0)
+    assert (russian, load_wordllama().thresholds.choose_update_threshold(is_english=False)) == (None, 1.0)
 
 
 def test_the_pairs_that_were_kept_apart_are_no_others() -> None:

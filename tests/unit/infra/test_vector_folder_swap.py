@@ -19,7 +19,7 @@ def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:
     to.rename(live)
     settle_swap(live)
     assert (live / RECORD).read_text() == "vectors_next"
-    assert (folder_swap.former_path(live) / RECORD).read_text() == "vectors"
+    assert (folder_swap.build_former_path(live) / RECORD).read_text() == "vectors"
     folder_swap.undo_swap(live, to)
     folder_swap.swap_folders(live, to)
     assert {each.name for each in tmp_path.iterdir()} == {"vectors", "vectors_before"}

@@ -151,7 +151,7 @@ class BatchLifecycle:
             await batches.cancel(str(batch.provider_batch_id))
             await self._fail_batch(connection, batch, "all users of the batch are erased")
             return
-        progress = await batches.progress(str(batch.provider_batch_id))
+        progress = await batches.load_progress(str(batch.provider_batch_id))
         match progress.state:
             case "failed":
                 await self._fail_batch(

@@ -74,7 +74,7 @@ class BatchResults:
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
         try:
-            async for result in batches.results(str(batch.provider_batch_id)):
+            async for result in batches.read_results(str(batch.provider_batch_id)):
                 line = _parse_line(batch, result.line_id)
                 if line is None or line in page:
                     continue

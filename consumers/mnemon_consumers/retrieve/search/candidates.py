@@ -66,7 +66,7 @@ def select_relevant(
     """
     if thresholds is None:
         return list(candidates)
-    trust = thresholds.trust_for(query)
+    trust = thresholds.choose_trust(query)
     return [
         FusedCandidate(*each[:-1], trust)
         for each in candidates

@@ -76,7 +76,7 @@ class Statistics:
         revision = self._revision_of(tenant)
         try:
             (texts,) = await self._database.run_query(load_sample([tenant]))
-            tokens = await self._embedder.statistics(texts) if self._embedder else None
+            tokens = await self._embedder.compute_statistics(texts) if self._embedder else None
             terms = await asyncio.to_thread(TermStatistics.of_texts, texts)
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision

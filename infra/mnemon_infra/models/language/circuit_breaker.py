@@ -1,6 +1,6 @@
-"""Circuit breaker for language models: a model that refuses or does not answer gets no requests for a while.
+"""Circuit breaker for language models: pauses a model that refuses or does not answer.
 
-Requests wait meanwhile, and none is lost.
+Requests wait during the pause, and none is lost.
 """
 
 import time
@@ -87,8 +87,8 @@ class CircuitBreaker:
         return [each for key, each in self._failing.items() if now - self._until.get(key, now) < REPORTED_FOR]
 
     def measure_pause(self, provider: Provider, name: str | None) -> float:
-        """Return the seconds for which a model is paused; 0 if it may be called."""
-        return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
+        """Return the seconds until the pause of a model ends; 0 if the model may be called."""
+        return max(0.0, self._until.get(self._find_key(provider, name), 0.0) - time.monotonic())
 
     async def open_model(self, provider: Provider, name: str | None) -> LanguageModel | None:
         """Return a provider's model; None if it is paused, or if it is not configured, which pauses it."""
@@ -97,7 +97,7 @@ class CircuitBreaker:
         try:
             model = await self._models.open_model(provider, name)
         except ModelNotConfigured as error:
-            self._record_failing(provider, name, str(error), is_refused=True)
+            self._record_failing_model(provider, name, str(error), is_refused=True)
             self._pause_model((provider, name), REFUSAL_PAUSE, str(error))
             return None
         if (provider, name) not in self._usual:
@@ -107,13 +107,13 @@ class CircuitBreaker:
 
     def record_answer(self, provider: Provider, name: str | None) -> None:
         """Record an answer of a model, which then no longer counts as failing."""
-        self._failed.pop(self._key(provider, name), None)
-        self._failing.pop(self._key(provider, name), None)
+        self._failed.pop(self._find_key(provider, name), None)
+        self._failing.pop(self._find_key(provider, name), None)
 
     def record_failure(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
         """Record a failure, and pause the model as `REFUSAL_PAUSE`, `PAUSES` and the provider require."""
-        key = self._key(provider, name)
-        self._record_failing(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
+        key = self._find_key(provider, name)
+        self._record_failing_model(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1
         if isinstance(error, ModelRefused):
             pause = REFUSAL_PAUSE
@@ -121,12 +121,14 @@ class CircuitBreaker:
             pause = max(PAUSES[min(failed, len(PAUSES)) - 1], error.retry_after or 0.0)
         self._pause_model(key, min(pause, LONGEST_PAUSE), str(error))
 
-    def _key(self, provider: Provider, name: str | None) -> _Key:
+    def _find_key(self, provider: Provider, name: str | None) -> _Key:
         """Return the key of a model. An opened default model has one key, for its name and for None."""
         return self._usual.get((provider, name), (provider, name))
 
-    def _record_failing(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:
-        key = self._key(provider, name)
+    def _record_failing_model(
+        self, provider: Provider, name: str | None, error: str, *, is_refused: bool
+    ) -> None:
+        key = self._find_key(provider, name)
         known = self._failing.get(key)
         is_same = known is not None and known.is_refused == is_refused
         since = known.since if known is not None and is_same else datetime.now(UTC)
@@ -134,7 +136,9 @@ class CircuitBreaker:
 
     def _pause_model(self, key: _Key, pause: float, error: str) -> None:
         provider, name = key
-        if pause and not self.measure_pause(provider, name):
+        is_opening = pause and not self.measure_pause(provider, name)
+        self._until[key] = max(time.monotonic() + pause, self._until.get(key, 0.0))
+        if is_opening:
             log.warning(
                 "circuit breaker opened, requests wait",
                 provider=provider,
@@ -142,4 +146,3 @@ class CircuitBreaker:
                 seconds=pause,
                 error=error,
             )
-        self._until[key] = max(time.monotonic() + pause, self._until.get(key, 0.0))

@@ -18,7 +18,11 @@ MOST_TOKENS: Final = 10**9
 
 
 class PromptMessage(NamedTuple):
-    """A message in a prompt; `at` is in the time zone in which the user sees times."""
+    """A message in a prompt, or an earlier summary.
+
+    `seq` is its position in the log, or the position of the last message that the summary covers. `at` is in
+    the time zone in which the user sees times.
+    """
 
     seq: int
     role: Role
@@ -185,11 +189,15 @@ class BatchApi(Protocol):
             since: the earliest time at which the batch may have been submitted.
         """
 
-    async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """Return the state of a batch."""
+    async def load_progress(self, provider_batch_id: str) -> BatchProgress:
+        """Ask the provider for the state of a batch.
 
-    def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Yield the results of an ended batch in any order; lines without a readable id are left out."""
+        A batch that the provider does not know counts as failed at Google. At the other providers, the call
+        raises `ModelRefused`.
+        """
+
+    def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
+        """Yield the results of an ended batch, in any order. Lines without a readable id are left out."""
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""

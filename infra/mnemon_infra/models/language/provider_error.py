@@ -30,6 +30,10 @@ _OF_ERRORS: Final = frozenset(
         """
     )
 )
+"""Words of the providers' own messages.
+
+They are shown even if the user's text has them too, but not `_IN_A_ROW` consecutive ones of that text.
+"""
 
 
 class ProviderError(NamedTuple):
@@ -89,12 +93,12 @@ def remove_content(message: str, instructions: str, text: str) -> str:
     folded = text.casefold()
     places = iter(range(len(words)))
 
-    def shown(match: re.Match[str]) -> str:
+    def mask_word(match: re.Match[str]) -> str:
         word = match[0].casefold()
         is_shown = next(places, 0) not in repeated and (
             word in ours or (word.isascii() and word not in folded)
         )
         return match[0] if is_shown else LEFT_OUT
 
-    cleaned = _GAPS.sub(LEFT_OUT, " ".join(_WORD.sub(shown, message).split()))
+    cleaned = _GAPS.sub(LEFT_OUT, " ".join(_WORD.sub(mask_word, message).split()))
     return cleaned[:LONGEST].encode("ascii", errors="replace").decode()

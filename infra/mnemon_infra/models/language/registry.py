@@ -48,11 +48,13 @@ class LanguageModels:
                 if key not in self._models:
                     await _import_provider(provider)
                     opening = _open_provider(provider, model, self._deployment)
-                    self._models[key] = _Bounded(await self._opened.enter_async_context(opening), self._free)
+                    self._models[key] = _BoundedModel(
+                        await self._opened.enter_async_context(opening), self._free
+                    )
         return self._models[key]
 
 
-class _Bounded:
+class _BoundedModel:
     """A model whose online calls are counted in metrics and wait for a free slot."""
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
@@ -77,9 +79,9 @@ class _Bounded:
                 outcome = _name_outcome(error)
                 raise
             finally:
-                of = self.provider, request.purpose
-                metrics.MODEL_SECONDS.observe(time.perf_counter() - begun, *of)
-                metrics.MODEL_CALLS.add(*of, outcome)
+                labels = self.provider, request.purpose
+                metrics.MODEL_SECONDS.observe(time.perf_counter() - begun, *labels)
+                metrics.MODEL_CALLS.add(*labels, outcome)
             return answer
 
 

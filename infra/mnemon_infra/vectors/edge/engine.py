@@ -17,7 +17,6 @@ from qdrant_edge import (
     Query,
     QueryBatchRequest,
     QueryRequest,
-    Record,
     ScrollRequest,
     SearchParams,
     SparseVector,
@@ -53,7 +52,7 @@ class Edge:
     def __init__(self, shards: Mapping[Collection, Shard]) -> None:
         self._shards = shards
 
-    def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
+    def use_shards(self, shards: Mapping[Collection, Shard]) -> None:
         """Read and write other shards from now on."""
         self._shards = shards
 
@@ -61,7 +60,7 @@ class Edge:
         shard = self._shards[collection]
         shard.tenants.update(point.owner[0] for point in points)
         for start in range(0, len(points), WRITTEN_AT_ONCE):
-            await shard.write([_point(point) for point in points[start : start + WRITTEN_AT_ONCE]])
+            await shard.write([_encode_point(point) for point in points[start : start + WRITTEN_AT_ONCE]])
 
     async def search(
         self,
@@ -75,14 +74,18 @@ class Edge:
         has_tenant_rarity: bool = True,
     ) -> list[list[PointHit]]:
         shard = self._shards[collection]
-        within = _within(owner, where, ids)
-        # A tenant that is alone needs no filter.
+        within = _build_filter(owner, where, ids)
+        # Without points of other tenants, the rarity within the shard is that within the tenant.
         needs_filter = has_tenant_rarity and not shard.tenants <= {owner[0]}
-        corpus = SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])]))) if needs_filter else None
+        corpus = (
+            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, owner[0])])))
+            if needs_filter
+            else None
+        )
         requests = [
             QueryRequest(
                 limit=limit,
-                query=_query(query),
+                query=_encode_query(query),
                 filter=within,
                 with_payload=_PAYLOAD,
                 params=corpus if isinstance(query, Sparse) else None,
@@ -104,13 +107,13 @@ class Edge:
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(set(ids))]
-        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        within = Filter(must=[_match_field(TENANT, owner[0]), _match_field(USER, owner[1]), *which])
         await self._shards[collection].remove(within)
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[StoredPoint]]:
-        within, offset = _within(owner, where), None
+        within, offset = _build_filter(owner, where), None
         while True:
             request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
             with translate_errors():
@@ -121,7 +124,7 @@ class Edge:
                 return
             await yield_to_requests()
 
-    async def page(
+    async def read_page(
         self,
         collection: Collection,
         begin: UUID | None = None,
@@ -129,17 +132,18 @@ class Edge:
         owner: Owner | None = None,
     ) -> PointPage:
         await yield_to_requests()
-        within = _within(owner, None) if owner else None
+        within = _build_filter(owner, None) if owner else None
         request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
         with translate_errors():
             records, following = self._shards[collection].engine.scroll(request)
         points = [
-            restore_point(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records
+            restore_point(cast("UUID", each.id), each.payload or {}, cast("dict[str, Any]", each.vector))
+            for each in records
         ]
         return PointPage(points, cast("UUID | None", following))
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
+        request = CountRequest(exact=True, filter=_build_filter(owner, None) if owner else None)
         with translate_errors():
             return self._shards[collection].engine.count(request)
 
@@ -155,47 +159,47 @@ class _OpenFolder:
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(folder))
             require_room(folder)
-            _claim(folder, embedding_metadata)
-            shards = self._loaded(failing)
+            _check_or_write_record(folder, embedding_metadata)
+            shards = self._load_shards(failing)
             self._ends = failing.pop_all()
         self._shards = shards
         self.vectors = Edge(shards)
 
-    async def exchange(self, to: Path) -> None:
-        """Swap the folder for another one, and answer from the new one."""
+    async def swap_with(self, to: Path) -> None:
+        """Swap the folder with the folder `to`, and answer requests from the new content."""
         for shard in self._shards.values():
-            await shard.rest()
+            await shard.stop_background_work()
         # No await from here on: readers see either the old shards or the new ones.
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(to))
-            _claim(to, self._embedding_metadata)
+            _check_or_write_record(to, self._embedding_metadata)
             swap_folders(self._folder, to)
             with ExitStack() as undoing:
                 undoing.callback(undo_swap, self._folder, to)
-                shards = self._loaded(failing)
+                shards = self._load_shards(failing)
                 undoing.pop_all()
             former, self._ends = self._ends, failing.pop_all()
         self._shards = shards
-        self.vectors.stand_for(shards)
+        self.vectors.use_shards(shards)
         former.close()
 
-    def renew(self) -> None:
+    def reopen(self) -> None:
         """Close the folder, and open it again with the content that is left."""
         former = self._ends
         former.close()
         with ExitStack() as failing:
             failing.enter_context(lock_vectors(self._folder))
-            _claim(self._folder, self._embedding_metadata)
-            shards = self._loaded(failing)
+            _check_or_write_record(self._folder, self._embedding_metadata)
+            shards = self._load_shards(failing)
             self._ends = failing.pop_all()
         self._shards = shards
-        self.vectors.stand_for(shards)
+        self.vectors.use_shards(shards)
 
     def close(self) -> None:
         """Close the shards and unlock the folder."""
         self._ends.close()
 
-    def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
+    def _load_shards(self, ends: ExitStack) -> dict[Collection, Shard]:
         shards = {}
         with translate_errors():
             for collection in Collection:
@@ -218,7 +222,7 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
     """
     folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
     if folder in _opened:
-        _claim(folder, embedding_metadata)
+        _check_or_write_record(folder, embedding_metadata)
     else:
         _opened[folder] = _OpenFolder(folder, embedding_metadata)
     opened = _opened[folder]
@@ -235,14 +239,15 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
 async def swap_open_folder(folder: Path, to: Path) -> None:
     """Replace a folder that this process has open by another one, while searches continue.
 
-    Writers must pause during the swap, which moves the former folder to `folder_swap.former_path`.
+    Writers must pause during the swap, which moves the former folder to the path that
+    `folder_swap.build_former_path` returns.
 
     Raises:
         VectorsUnavailable: the swap failed; nothing has changed.
         VectorsInUse: another process has the other folder open.
         VectorsOutdated: another model made the vectors of the other folder.
     """
-    await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
+    await _opened[folder.resolve()].swap_with(to.resolve())  # noqa: ASYNC240 (once in a while)
 
 
 def reopen_folder(folder: Path) -> None:
@@ -251,7 +256,7 @@ def reopen_folder(folder: Path) -> None:
     Raises:
         VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.
     """
-    _opened[folder.resolve()].renew()
+    _opened[folder.resolve()].reopen()
 
 
 @contextmanager
@@ -271,45 +276,50 @@ def lock_vectors(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _claim(folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
+def _check_or_write_record(folder: Path, embedding_metadata: EmbeddingMetadata) -> None:
+    """Check that this embedding model made the vectors of a folder; record the model in a new folder.
+
+    Raises:
+        VectorsOutdated: another model made the vectors, or the record of the model is invalid.
+    """
     record = folder / RECORD
     if record.exists():
-        embedding_metadata.require(
+        embedding_metadata.require_same_model(
             EmbeddingMetadata.parse(record.read_text(encoding="utf-8")), f"the vectors in {folder}"
         )
     else:
         replace_file(record, embedding_metadata.model_dump_json() + "\n")
 
 
-def _is(field: str, value: str | int) -> FieldCondition:
+def _match_field(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(field, match=MatchValue(value))
 
 
-def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
     tenant, user = owner
-    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    fields = [
+        _match_field(TENANT, tenant),
+        _match_field(USER, user),
+        *(_match_field(*field) for field in (where or {}).items()),
+    ]
     if ids is None:
         return Filter(must=[*fields])
     named = HasIdCondition(set(ids.ids))
     return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
 
 
-def _point(point: Point) -> EdgePoint:
-    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+def _encode_point(point: Point) -> EdgePoint:
+    vectors: dict[str, Any] = {SPARSE: _encode_sparse(point.sparse)}
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
     return EdgePoint(point.id, vectors, build_payload(point))
 
 
-def _vectors(record: Record) -> dict[str, Any]:
-    return cast("dict[str, Any]", record.vector)
-
-
-def _query(query: Dense | Sparse) -> Query:
+def _encode_query(query: Dense | Sparse) -> Query:
     if isinstance(query, Sparse):
-        return Query.Nearest(_sparse(query), using=SPARSE)
+        return Query.Nearest(_encode_sparse(query), using=SPARSE)
     return Query.Nearest(query.tolist(), using=DENSE)
 
 
-def _sparse(vector: Sparse) -> SparseVector:
+def _encode_sparse(vector: Sparse) -> SparseVector:
     return SparseVector(list(vector.indices), list(vector.values))

@@ -12,31 +12,32 @@ _ASIDE: Final = "_aside"
 _FORMER: Final = "_before"
 
 
-def former_path(live: Path) -> Path:
+def build_former_path(live: Path) -> Path:
     """Return the path to which a swap moves the folder that was live."""
     return live.with_name(live.name + _FORMER)
 
 
 def swap_folders(live: Path, to: Path) -> None:
-    """Move the live folder to `former_path`, where nothing may exist, and the folder `to` to its place.
+    """Move the live folder to the path of `build_former_path`, and the folder `to` to the live path.
 
+    Nothing may exist at the path of `build_former_path`.
     Files of both folders may be open for reading. Writes by path during the swap could reach the wrong
     folder.
     """
     aside = live.with_name(live.name + _ASIDE)
     live.rename(aside)
     to.rename(live)
-    aside.rename(former_path(live))
+    aside.rename(build_former_path(live))
 
 
 def undo_swap(live: Path, to: Path) -> None:
     """Undo `swap_folders`, called with the same paths."""
     live.rename(to)
-    former_path(live).rename(live)
+    build_former_path(live).rename(live)
 
 
 def settle_swap(live: Path) -> None:
     """Complete an interrupted swap, or roll it back if the new folder was not live yet."""
     aside = live.with_name(live.name + _ASIDE)
     if aside.exists():
-        aside.rename(former_path(live) if (live / RECORD).exists() else live)
+        aside.rename(build_former_path(live) if (live / RECORD).exists() else live)

@@ -33,6 +33,8 @@ MOST: Final = 64
 """Maximum number of points per page, so that a page blocks the event loop for about a millisecond."""
 
 _MOST_BYTES: Final = 400_000
+"""Maximum bytes of the vectors in a reply, unless a single point has more."""
+
 _TIMEOUT: Final = 20.0
 """Maximum seconds for running writes to end; clients wait 5 seconds longer for an answer."""
 
@@ -61,7 +63,10 @@ class OwnerReply(msgspec.Struct):
 
 
 class OwnerRequest(msgspec.Struct):
-    """A request to the Edge owner: `page` reads the first three fields, and `take` the folder `to`."""
+    """A request to the Edge owner.
+
+    A request for a page has the first three fields, and a request for a swap has the folder `to`.
+    """
 
     collection: str = ""
     begin: bytes | None = None
@@ -75,44 +80,46 @@ class EdgeOwner:
     def __init__(self, connection: Client) -> None:
         self._connection = connection
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = MOST) -> PointPage:
-        """Return points, as `VectorStore.page` does; a page may be shorter than requested.
+    async def read_page(
+        self, collection: Collection, begin: UUID | None = None, most: int = MOST
+    ) -> PointPage:
+        """Return points, as `VectorStore.read_page` does; a page may be shorter than requested.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
         asked = OwnerRequest(collection, begin.bytes if begin else None, most)
-        answer = await self._ask("page", asked)
+        answer = await self._send_request("page", asked)
         return PointPage(
             [_decode_point(each) for each in answer.points],
             UUID(bytes=answer.following) if answer.following else None,
         )
 
-    async def counts(self) -> Mapping[str, int]:
+    async def count_points(self) -> Mapping[str, int]:
         """Return the number of points of each collection, by its name.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
-        return (await self._ask("counts", OwnerRequest())).counts
+        return (await self._send_request("counts", OwnerRequest())).counts
 
-    async def pause(self) -> None:
-        """Pause the owner's writers until `take` is called, for at most `LEASE` seconds.
+    async def pause_writers(self) -> None:
+        """Pause the owner's writers until `swap_folder` is called, for at most `LEASE` seconds.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or running writes take too long.
         """
-        await self._ask("pause", OwnerRequest())
+        await self._send_request("pause", OwnerRequest())
 
-    async def take(self, folder: Path) -> None:
+    async def swap_folder(self, folder: Path) -> None:
         """Swap the owner's folder for another one, and let the owner's writers continue.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or the swap failed.
         """
-        await self._ask("take", OwnerRequest(to=str(folder)))
+        await self._send_request("take", OwnerRequest(to=str(folder)))
 
-    async def _ask(self, verb: str, request: OwnerRequest) -> OwnerReply:
+    async def _send_request(self, verb: str, request: OwnerRequest) -> OwnerReply:
         try:
             reply = await self._connection.request(
                 f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(request), timeout=_TIMEOUT + 5
@@ -142,15 +149,15 @@ async def serve_requests(
     """
     lease: asyncio.TimerHandle | None = None
 
-    async def page(request: OwnerRequest) -> OwnerReply:
+    async def answer_page(request: OwnerRequest) -> OwnerReply:
         begin = UUID(bytes=request.begin) if request.begin else None
-        found = await vectors.page(Collection(request.collection), begin, min(request.most, MOST))
+        found = await vectors.read_page(Collection(request.collection), begin, min(request.most, MOST))
         return _fit_page(found)
 
-    async def counts(request: OwnerRequest) -> OwnerReply:
+    async def answer_counts(request: OwnerRequest) -> OwnerReply:
         return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
 
-    async def pause(request: OwnerRequest) -> OwnerReply:
+    async def pause_writers(request: OwnerRequest) -> OwnerReply:
         nonlocal lease
         if lease:
             lease.cancel()
@@ -164,7 +171,7 @@ async def serve_requests(
             return OwnerReply(error=f"running writes did not end within {_TIMEOUT:g} s: try again")
         return OwnerReply()
 
-    async def take(request: OwnerRequest) -> OwnerReply:
+    async def swap_folder(request: OwnerRequest) -> OwnerReply:
         if gate.is_open:
             return OwnerReply(error="the pause of writers ended before the swap: try again")
         try:
@@ -177,7 +184,7 @@ async def serve_requests(
             gate.open()
         return OwnerReply()
 
-    verbs = {"page": page, "counts": counts, "pause": pause, "take": take}
+    verbs = {"page": answer_page, "counts": answer_counts, "pause": pause_writers, "take": swap_folder}
     subscriptions = [
         await connection.subscribe(f"{_SUBJECT}.{verb}", cb=_build_handler(answer))
         for verb, answer in verbs.items()
@@ -194,10 +201,10 @@ async def serve_requests(
 async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
     """Count swaps of a server's collections by other processes in the gate, for the duration of the block."""
 
-    async def heard(message: Msg) -> None:
+    async def count_swap(message: Msg) -> None:
         gate.count_exchange()
 
-    subscription = await connection.subscribe(_EXCHANGED, cb=heard)
+    subscription = await connection.subscribe(_EXCHANGED, cb=count_swap)
     try:
         yield
     finally:
@@ -222,7 +229,9 @@ def _build_handler(
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
             log.exception("vector request of another process failed", subject=message.subject)
-            said = OwnerReply(error=f"the Edge owner failed: {error}")
+            said = OwnerReply(
+                error=f"the Edge owner failed: {error}. Read the log of the process with `index`"
+            )
         await message.respond(msgspec.msgpack.encode(said))
 
     return handle

@@ -34,7 +34,7 @@ from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
 log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
-_ORGANISE_AFTER = 4_000  # points
+_OPTIMISE_AFTER = 4_000  # points
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
 """Maximum number of points of one write: about two milliseconds of the event loop."""
@@ -74,7 +74,7 @@ def translate_errors() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Missed:
+class _MissedWrites:
     """Writes and removals since a shard was copied, which the optimised copy lacks.
 
     Of writes, only the ids are kept. The points are read from the engine later, because a rebuild writes so
@@ -115,11 +115,11 @@ class Shard:
         self.tenants = {str(hit.value) for hit in tenants}
         vectors = 1 if dimension is None else 2
         info = self.engine.info()
-        self._unorganised = vectors * info.points_count - info.indexed_vectors_count
-        self._missed: _Missed | None = None
+        self._unoptimised = vectors * info.points_count - info.indexed_vectors_count
+        self._missed: _MissedWrites | None = None
         self._writing = asyncio.Lock()
         self._flushing: asyncio.TimerHandle | None = None
-        self._organising: asyncio.Task[None] | None = None
+        self._optimising: asyncio.Task[None] | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -135,13 +135,13 @@ class Shard:
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
-        async with self._turn():
+        async with self._lock_writers():
             self.engine.update(UpdateOperation.upsert_points(list(points)))
             if self._missed is not None:
                 self._missed.written.update(point.id for point in points)
-        self._unorganised += len(points)
-        if self._organising is None and self._due():
-            self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
+        self._unoptimised += len(points)
+        if self._optimising is None and self._is_optimisation_due():
+            self._optimising = asyncio.create_task(self._optimise_while_due(), name="vectors-optimising")
 
     async def remove(self, which: Filter) -> None:
         """Remove the points that match a filter, letting requests on the event loop go first.
@@ -150,25 +150,25 @@ class Shard:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         removal = UpdateOperation.delete_points_by_filter(which)
-        async with self._turn():
+        async with self._lock_writers():
             self.engine.update(removal)
             if self._missed is not None:
                 self._missed.removals.append(removal)
 
     async def wait_until_optimised(self) -> None:
         """Wait for the end of an optimisation if its copy lacks many of the points written meanwhile."""
-        if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
-            await asyncio.wait([self._organising])
+        if self._optimising and self._missed and len(self._missed.written) >= _MOST_MISSED:
+            await asyncio.wait([self._optimising])
 
-    async def rest(self) -> None:
+    async def stop_background_work(self) -> None:
         """Stop the optimisation and pending flushes, then flush to disk. Searches continue.
 
         Raises:
             VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
-        if self._organising:
-            self._organising.cancel()
-            await asyncio.wait([self._organising])
+        if self._optimising:
+            self._optimising.cancel()
+            await asyncio.wait([self._optimising])
         if self._flushing:
             self._flushing.cancel()
             self._flushing = None
@@ -180,8 +180,8 @@ class Shard:
         """Release the folder. Background work ends in the next iterations of the event loop."""
         if self._flushing:
             self._flushing.cancel()
-        if self._organising:
-            self._organising.cancel()
+        if self._optimising:
+            self._optimising.cancel()
         # A folder that was moved has been flushed before.
         with suppress(VectorsUnavailable), translate_errors():
             require_room(self._path)
@@ -189,8 +189,8 @@ class Shard:
         self.engine.close()
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """Let requests go first, run the block with the lock of writers, and schedule a flush."""
+    async def _lock_writers(self) -> AsyncIterator[None]:
+        """Let requests go first, run the block with the lock of the shard's writers, and schedule a flush."""
         await yield_to_requests()
         async with self._writing:
             require_room(self._path)
@@ -210,14 +210,14 @@ class Shard:
         except VectorsUnavailable as error:
             log.warning("vector flush failed", collection=self.folder.name, error=str(error))
 
-    def _due(self) -> bool:
-        new = self._unorganised
-        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 3
+    def _is_optimisation_due(self) -> bool:
+        new = self._unoptimised
+        return new >= _OPTIMISE_AFTER and new >= self.engine.info().points_count // 3
 
-    async def _keep_organised(self) -> None:
+    async def _optimise_while_due(self) -> None:
         try:
-            while self._due():
-                await self._organise()
+            while self._is_optimisation_due():
+                await self._optimise_copy()
         except VectorsUnavailable as error:
             log.warning(
                 "vector optimisation failed, searches are slower",
@@ -227,19 +227,19 @@ class Shard:
         except Exception:
             log.exception("vector optimisation failed, searches are slower", collection=self.folder.name)
         finally:
-            self._organising = None
+            self._optimising = None
 
-    async def _organise(self) -> None:
+    async def _optimise_copy(self) -> None:
         """Optimise a copy of the shard in another process, bring it up to date, and open it instead."""
         former, draft = self._path, self.folder / uuid4().hex
         try:
             async with self._writing:
-                self._unorganised = 0
+                self._unoptimised = 0
                 require_room(former, 2 * _measure_bytes(former))
                 with translate_errors():
                     self.engine.flush()
                 await asyncio.to_thread(shutil.copytree, former, draft, copy_function=copy_sparse_file)
-                self._missed = _Missed()
+                self._missed = _MissedWrites()
             await _optimise_folder(draft)
             async with self._writing:
                 await self._switch_to(draft, self._missed)
@@ -248,7 +248,7 @@ class Shard:
             unused = former if self._path == draft else draft
             await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
 
-    async def _switch_to(self, draft: Path, missed: _Missed) -> None:
+    async def _switch_to(self, draft: Path, missed: _MissedWrites) -> None:
         """Bring an optimised copy up to date, and open it in place of the present engine.
 
         Removals are applied before writes, because a point may have been written again after its removal.

@@ -236,7 +236,7 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
     made_by = await read_model_record(deployment)
     assert made_by is not None
     async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
-        some = (await vectors.page(Collection.MESSAGES)).points[0]
+        some = (await vectors.read_page(Collection.MESSAGES)).points[0]
         payload: dict[str, JsonValue] = {"event_id": "a\0b", "seq": seq}
         place = point_id(*owner, "message", "a\0b")
         await vectors.upsert(Collection.MESSAGES, [Point(place, owner, payload, some.sparse, some.dense)])

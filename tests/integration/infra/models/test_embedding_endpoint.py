@@ -55,7 +55,7 @@ async def test_the_settings_lead_to_the_endpoint(embedding_endpoint: Endpoint) -
         assert (model.model, model.dimension) == (f"openai/{MODEL}", DIMENSION)
         assert model.thresholds == TRANSFORMER
         assert await model.embed(["tea", "чай"]) == pytest.approx(expected("tea", "чай"), abs=1e-6)
-        assert await model.embed_query("tea", await model.statistics(["tea"])) == pytest.approx(
+        assert await model.embed_query("tea", await model.compute_statistics(["tea"])) == pytest.approx(
             expected("tea")[0], abs=1e-6
         )
     assert embedding_endpoint.keys == [f"Bearer {KEY}"] * 3

@@ -83,7 +83,7 @@ class TestGoogle(BatchesSuite):
         assert len(answered(found)) == 10
 
     async def test_a_batch_that_is_not_there_has_failed(self, model: GoogleModel) -> None:
-        progress = await model.batches.progress("batches/gone")
+        progress = await model.batches.load_progress("batches/gone")
         assert (progress.state, progress.error) == ("failed", "Google has no such batch")
         assert await outcomes(model.batches, "batches/gone") == {}
         await model.batches.cancel("batches/gone")

@@ -139,13 +139,13 @@ class TestOpenAI(BatchesSuite):
         self, said: str, shown: str, server: ProviderServer, model: OpenAIModel
     ) -> None:
         server.state.answering = lambda _: said
-        pieces = [piece async for piece in model.stream([{"role": "user", "content": "Tea?"}])]
+        pieces = [piece async for piece in model.stream_reply([{"role": "user", "content": "Tea?"}])]
         assert "".join(pieces) == shown
 
     async def test_stream_error_is_reported(self, server: ProviderServer, model: OpenAIModel) -> None:
         server.state.key = "another"
         with pytest.raises(ModelRefused, match="refuses the key"):
-            await anext(model.stream([{"role": "user", "content": "Tea?"}]))
+            await anext(model.stream_reply([{"role": "user", "content": "Tea?"}]))
 
     async def test_unpaid_account_is_reported(
         self, routed: Any, server: ProviderServer, model: LanguageModel

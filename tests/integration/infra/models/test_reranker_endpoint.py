@@ -30,7 +30,7 @@ SECONDS = 10.0
 @pytest_asyncio.fixture
 async def reranker(reranker_endpoint: RerankerServer) -> AsyncIterator[RerankerEndpoint]:
     reranker = RerankerEndpoint(reranker_endpoint.deployment)
-    async with reranker.open():
+    async with reranker.open_connections():
         yield reranker
 
 
@@ -55,7 +55,7 @@ async def test_beginnings_of_texts_are_sent(
 async def test_without_a_key_none_is_sent(reranker_endpoint: RerankerServer) -> None:
     reranker = RerankerEndpoint(Deployment(reranker_url=reranker_endpoint.address))
     reranker_endpoint.faults = [reranker_endpoint.build_answer, lambda _: refusal(401)]
-    async with reranker.open():
+    async with reranker.open_connections():
         assert await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS) == SCORES
         with pytest.raises(RerankerRefused, match=r"none is set .* set MNEMON_RERANKER_API_KEY"):
             await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)
@@ -143,7 +143,7 @@ def test_limit_covers_the_connection() -> None:
             reranker = RerankerEndpoint(
                 Deployment(reranker_url=f"https://127.0.0.1:{silent.getsockname()[1]}/rerank")
             )
-            async with reranker.open():
+            async with reranker.open_connections():
                 with pytest.raises(RerankerUnavailable, match=r"did not answer within 0\.1 s"):
                     await reranker.score_texts(MODEL, "quiz", TEXTS, 0.1)
 
@@ -153,7 +153,7 @@ def test_limit_covers_the_connection() -> None:
 
 async def test_unreachable_server_is_reported() -> None:
     reranker = RerankerEndpoint(Deployment(reranker_url=f"http://127.0.0.1:{free_port()}/rerank"))
-    async with reranker.open():
+    async with reranker.open_connections():
         with pytest.raises(
             RerankerUnavailable,
             match=r"127\.0\.0\.1 does not answer: ConnectError\. Check .*MNEMON_RERANKER_URL",
@@ -163,7 +163,7 @@ async def test_unreachable_server_is_reported() -> None:
 
 async def test_address_that_cannot_be_asked_is_reported() -> None:
     reranker = RerankerEndpoint(Deployment(reranker_url="http://a\tb c/rerank"))
-    async with reranker.open():
+    async with reranker.open_connections():
         with pytest.raises(
             RerankerRefused, match="address of the reranker is invalid: check MNEMON_RERANKER_URL"
         ):
@@ -172,6 +172,6 @@ async def test_address_that_cannot_be_asked_is_reported() -> None:
 
 async def test_missing_address_is_reported() -> None:
     reranker = RerankerEndpoint(Deployment())
-    async with reranker.open():
+    async with reranker.open_connections():
         with pytest.raises(RerankerRefused, match="no reranker is configured: set MNEMON_RERANKER_URL"):
             await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS)

@@ -54,9 +54,9 @@ async def another_process(deployment: Deployment) -> AsyncIterator[asyncio.subpr
         await process.wait()
 
 
-async def organised() -> None:
+async def optimised() -> None:
     """Wait until what goes on behind the searches has ended."""
-    running = [task for task in asyncio.all_tasks() if task.get_name() == "vectors-organising"]
+    running = [task for task in asyncio.all_tasks() if task.get_name() == "vectors-optimising"]
     assert running
     await asyncio.gather(*running)
 
@@ -71,7 +71,7 @@ async def test_vectors_survive_a_restart(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(
-    "batches", [3, pytest.param(25, marks=pytest.mark.long)], ids=["at once", "while points are organised"]
+    "batches", [3, pytest.param(25, marks=pytest.mark.long)], ids=["at once", "while points are optimised"]
 )
 async def test_acknowledged_points_survive_a_kill(deployment: Deployment, batches: int) -> None:
     async with another_process(deployment) as process:
@@ -136,7 +136,7 @@ async def test_optimising_changes_no_result_and_loses_no_write(deployment: Deplo
         await vectors.upsert(Collection.MEMORIES, [point("3", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
         await vectors.upsert(Collection.MEMORIES, [point("new", terms=(CAKE,))])
         before = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
-        await organised()
+        await optimised()
         after = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
         assert names(after[0]) == names(before[0])
         assert sorted(map(str, names(after[1]))) == ["1", "3", "new"]
@@ -151,11 +151,11 @@ async def test_optimising_changes_no_result_and_loses_no_write(deployment: Deplo
     assert len(kept) == 1
 
 
-async def test_closing_while_points_are_organised_loses_nothing(deployment: Deployment) -> None:
+async def test_closing_while_points_are_optimised_loses_nothing(deployment: Deployment) -> None:
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         # The last of these points starts the optimisation, which cannot have ended when the write returns.
         await vectors.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(JUST_ENOUGH_TO_ORGANISE)])
-        assert any(task.get_name() == "vectors-organising" for task in asyncio.all_tasks())
+        assert any(task.get_name() == "vectors-optimising" for task in asyncio.all_tasks())
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         assert await vectors.count(Collection.MEMORIES, ANNA) == JUST_ENOUGH_TO_ORGANISE
 

@@ -22,10 +22,10 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
     gate, loop = Gate(), asyncio.get_running_loop()
     async with serve_requests(connection, cast("Any", None), tmp_path, gate):
         owner = EdgeOwner(connection)
-        await owner.pause()
+        await owner.pause_writers()
         await asyncio.sleep(LEASE / 2)
         second = loop.time()
-        await owner.pause()
+        await owner.pause_writers()
         async with asyncio.timeout(60):
             async with gate.enter():
                 opened = loop.time()
@@ -39,5 +39,5 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
     gate = Gate()
     async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.enter():
         with pytest.raises(VectorsUnavailable, match="did not end within"):
-            await EdgeOwner(connection).pause()
+            await EdgeOwner(connection).pause_writers()
         assert gate.is_open

@@ -45,7 +45,7 @@ async def filled(stock: Stock) -> None:
 async def whole(stock: Stock, facts: int = 1) -> None:
     """Wait for all that was said to have its points."""
     async with asyncio.timeout(TIMEOUT):
-        while await EdgeOwner(stock.connection).counts() != COUNTS | {"memories": facts}:
+        while await EdgeOwner(stock.connection).count_points() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
 
 

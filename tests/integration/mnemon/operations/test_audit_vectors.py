@@ -67,7 +67,7 @@ async def test_audit_names_missing_and_surplus_points(
             await vectors.delete(Collection.MESSAGES, owner, [point_id(*owner, "message", "last")])
             await vectors.delete(Collection.DOCUMENTS, owner, [point_id(*owner, "chunk", "d", "1")])
             stray = uuid4()
-            page = await vectors.page(Collection.MEMORIES)
+            page = await vectors.read_page(Collection.MEMORIES)
             payload = {"fact_id": "pf_002", "event_id": "gone"}
             dense = page.points[0].dense
             await vectors.upsert(

@@ -27,7 +27,12 @@ from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_o
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.edge.engine import lock_vectors
-from mnemon_infra.vectors.generations import has_vectors, is_folder_open, locate_generation, open_as_of
+from mnemon_infra.vectors.generations import (
+    has_vectors,
+    is_folder_open,
+    locate_generation,
+    open_vectors_as_of,
+)
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, change, rebuilt
@@ -73,7 +78,7 @@ async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
     for collection in Collection:
         begin = None
         while True:
-            page = await live_vectors.vectors.page(collection, begin)
+            page = await live_vectors.vectors.read_page(collection, begin)
             found |= {point.id: point for point in page.points}
             begin = page.following
             if begin is None:
@@ -93,7 +98,7 @@ async def test_rebuild_names_points_contrary_to_the_log(
         await all_points(live_vectors)
     )
 
-    (changed, gone), _ = await live_vectors.vectors.page(Collection.MESSAGES, most=2)
+    (changed, gone), _ = await live_vectors.vectors.read_page(Collection.MESSAGES, most=2)
     assert changed.dense is not None
     other = Point(changed.id, changed.owner, {**changed.payload, "seq": 0}, changed.sparse, -changed.dense)
     await live_vectors.vectors.upsert(Collection.MESSAGES, [other])
@@ -260,7 +265,7 @@ async def test_vectors_as_of_a_position(
     assert live_vectors.embedder
     model, dimension = live_vectors.embedder.model, live_vectors.embedder.dimension
     with pytest.raises(VectorsNotMade, match="--until 1"):
-        async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension):
+        async with open_vectors_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
     async with open_generation(site_with_vectors, "as of", told, first) as generation:
         await generation.rows.replay_until(first)
@@ -271,7 +276,9 @@ async def test_vectors_as_of_a_position(
     assert (
         await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
     ).is_complete
-    async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension) as vectors:
+    async with open_vectors_as_of(
+        site_with_vectors.deployment, first, model=model, dimension=dimension
+    ) as vectors:
         query = await live_vectors.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]

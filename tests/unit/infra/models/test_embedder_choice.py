@@ -83,7 +83,7 @@ async def test_fastembed_embeds_texts_and_queries_separately() -> None:
         assert await model.embed(["tea", " "]) == pytest.approx(np.array([[0.6, 0, 0.8], [0, 0, 0]]))
         assert await model.embed_query("чай") == pytest.approx(np.array([0, 0.6, 0.8]))
         assert not (await model.embed_query("")).any()
-        assert await model.statistics(["tea"]) is None
+        assert await model.compute_statistics(["tea"]) is None
 
 
 @pytest.mark.usefixtures("_fastembed_stands_in")

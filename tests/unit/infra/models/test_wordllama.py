@@ -40,7 +40,7 @@ async def test_empty_text_is_near_to_nothing(model: WordLlama) -> None:
     assert (await model.embed([])).shape == (0, 256)
     assert not (await model.embed(["", " \n\t"])).any()
     assert not (await model.embed_query("")).any()
-    assert not (await model.embed_query("", await model.statistics(["tea"]))).any()
+    assert not (await model.embed_query("", await model.compute_statistics(["tea"]))).any()
 
 
 async def test_a_text_has_one_vector_whatever_stands_beside_it(model: WordLlama) -> None:
@@ -69,7 +69,7 @@ async def test_letter_case_of_russian_words_does_not_count_in_a_match(model: Wor
 
 async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_query(model: WordLlama) -> None:
     texts = [f"Anna went to place number {number}" for number in range(2000)]
-    statistics = await model.statistics(texts)
+    statistics = await model.compute_statistics(texts)
     (anna, skiing) = await model.embed(["Anna", "skiing"])
     plain = await model.embed_query("Anna skiing")
     weighted = await model.embed_query("Anna skiing", statistics)
@@ -81,7 +81,7 @@ async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_query(model: Wor
 async def test_empty_statistics_equal_the_defaults(model: WordLlama) -> None:
     assert np.array_equal(
         await model.embed_query("Anna skiing"),
-        await model.embed_query("Anna skiing", await model.statistics([])),
+        await model.embed_query("Anna skiing", await model.compute_statistics([])),
     )
 
 
@@ -96,7 +96,7 @@ async def test_tokens_match_the_texts_that_have_them(model: WordLlama) -> None:
 
 
 async def test_words_in_all_texts_of_a_tenant_hardly_count_in_a_match(model: WordLlama) -> None:
-    statistics = await model.statistics(["Melanie went to the market"] * 500)
+    statistics = await model.compute_statistics(["Melanie went to the market"] * 500)
     market, rare = await model.match_tokens("Melanie zebra", ["Melanie", "zebra"], statistics)
     assert market < 0.3 < 0.7 < rare
 

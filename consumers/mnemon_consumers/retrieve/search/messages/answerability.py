@@ -176,7 +176,7 @@ def judge_messages(
     if features is None:
         return None
     texts = intent.text, scored[0].message.content[:SCRIPT_READ]
-    if min(map(thresholds.trust_for, texts)) < 1:
+    if min(map(thresholds.choose_trust, texts)) < 1:
         return None
     return Judgement(
         compute_answerability(features, load_answerability_weights()),

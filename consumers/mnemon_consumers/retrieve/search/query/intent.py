@@ -149,7 +149,7 @@ class QueryIntent:
     @cached_property
     def words(self) -> Sparse:
         """Return the weights of the terms and of their concepts, as the vector store takes them."""
-        return concepts.add_to_query(self.term_weights)
+        return concepts.add_query_concepts(self.term_weights)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -69,7 +69,7 @@ class AnthropicBatches:
         pieces = await asyncio.to_thread(_write_body, self._endpoint.model, capabilities, lines)
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             try:
                 batch = await client.post(
                     "/v1/messages/batches",
@@ -100,7 +100,7 @@ class AnthropicBatches:
             ModelRefused: Anthropic refuses the key.
         """
         is_open = False
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             async for batch in self._batches.list(limit=PAGE):
                 if batch.created_at < since - SLACK:
                     break
@@ -110,7 +110,7 @@ class AnthropicBatches:
                     continue
                 if batch.processing_status != "ended":
                     is_open = True
-                elif batch.results_url is not None and await self._is_of(batch.id, batch_id):
+                elif batch.results_url is not None and await self._has_lines_of(batch.id, batch_id):
                     return batch.id
         if is_open:
             raise ModelUnavailable(
@@ -119,12 +119,16 @@ class AnthropicBatches:
             )
         return None
 
-    async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """Return the state of a batch.
+    async def load_progress(self, provider_batch_id: str) -> BatchProgress:
+        """Ask Anthropic for the state of a batch.
 
         Anthropic keeps the results of an ended batch for 29 days; after that, the batch counts as failed.
+
+        Raises:
+            ModelUnavailable: Anthropic gives no usable answer.
+            ModelRefused: Anthropic refuses the key, or does not know the batch.
         """
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _count_lines(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
@@ -133,7 +137,7 @@ class AnthropicBatches:
                 return BatchProgress("failed", done, "Anthropic no longer keeps the results of the batch")
             return BatchProgress("ended", done)
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
+    async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results of an ended batch line by line, in any order.
 
         Lines without a readable id are left out.
@@ -143,11 +147,11 @@ class AnthropicBatches:
                 read again.
             ModelRefused: Anthropic refuses the key.
         """
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _count_lines(batch) - batch.request_counts.processing
         read = 0
-        async with aclosing(self._lines(provider_batch_id)) as lines:
+        async with aclosing(self._read_lines(provider_batch_id)) as lines:
             async for line in lines:
                 read += 1
                 if (response := _parse_response(line)) is not None:
@@ -161,23 +165,24 @@ class AnthropicBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             try:
                 await self._batches.cancel(provider_batch_id)
             except APIStatusError:
                 if (await self._batches.retrieve(provider_batch_id)).processing_status == "in_progress":
                     raise
 
-    async def _is_of(self, provider_batch_id: str, batch_id: str) -> bool:
-        async with aclosing(self._lines(provider_batch_id)) as lines:
+    async def _has_lines_of(self, provider_batch_id: str, batch_id: str) -> bool:
+        """Return whether the first readable line of the results belongs to mnemon's batch `batch_id`."""
+        async with aclosing(self._read_lines(provider_batch_id)) as lines:
             async for line in lines:
                 if (response := _parse_response(line)) is not None:
                     return response.custom_id.startswith(f"{batch_id}-")
         return False
 
-    async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
+    async def _read_lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
         """Yield the lines of the results, unparsed: the SDK's own reader stops at the first invalid line."""
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             async with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 rest = b""
                 async for piece in response.iter_bytes():
@@ -188,7 +193,7 @@ class AnthropicBatches:
                     yield rest
 
     @contextmanager
-    def _refuse_batch_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate errors within the block; `RequestRefused` becomes `ModelRefused` for the whole batch."""
         try:
             with self._endpoint.translate_errors():

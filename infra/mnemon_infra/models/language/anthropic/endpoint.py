@@ -127,7 +127,7 @@ class AnthropicEndpoint:
         try:
             yield
         except APIStatusError as error:
-            raise self._refused(error) from None
+            raise self._translate_status(error) from None
         except (APIConnectionError, httpx2.TransportError) as error:
             raise ModelUnavailable(
                 f"{self.at} does not answer: {type(error).__name__}. Check the server, and "
@@ -139,7 +139,7 @@ class AnthropicEndpoint:
                 "MNEMON_ANTHROPIC_URL"
             ) from None
 
-    def _refused(self, error: APIStatusError) -> Exception:
+    def _translate_status(self, error: APIStatusError) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(
@@ -243,8 +243,8 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
     wait = parse_retry_after(response.http_response.headers)
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
-        of = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        raise of(describe_pause("Anthropic", response.status_code), wait)
+        error = ModelBusy if response.status_code in BUSY else ModelUnavailable
+        raise error(describe_pause("Anthropic", response.status_code), wait)
     return response
 
 

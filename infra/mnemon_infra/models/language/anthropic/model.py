@@ -37,7 +37,7 @@ RETRIES = 2
 """Maximum number of retries of a call.
 
 Before each, the SDK waits as long as the server requests, else for a time that grows. The call fails if the
-server requests more than `LONGEST_WAIT` seconds.
+server requests more than `endpoint.LONGEST_WAIT` seconds.
 """
 
 NOTHING = "."
@@ -72,11 +72,11 @@ class AnthropicModel:
             RequestRefused: Anthropic will never take this request.
         """
         try:
-            return await self._answer(request)
+            return await self._request_answer(request)
         except RequestRefused as error:
             raise error.add_explanation(request, await self._check_request(request)) from None
 
-    async def _answer(self, request: ModelRequest) -> ModelAnswer:
+    async def _request_answer(self, request: ModelRequest) -> ModelAnswer:
         asked = build_params(request, self.model, await self._endpoint.read_capabilities(), cached_for="5m")
         with self._endpoint.translate_errors():
             try:
@@ -96,7 +96,7 @@ class AnthropicModel:
             ModelRefused: the test is refused too, so the text is not the reason.
         """
         try:
-            return (await self._answer(replace(request, text=NOTHING))).usage
+            return (await self._request_answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
             raise ModelRefused(
                 f"{error}. A test request with minimal text was refused too: "
@@ -115,7 +115,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
     """
     logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     async with AsyncAnthropic(
-        api_key=_key(deployment),
+        api_key=_read_key(deployment),
         base_url=deployment.anthropic_url or ANTHROPIC,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
@@ -128,7 +128,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
         yield AnthropicModel(endpoint)
 
 
-def _key(deployment: Deployment) -> str:
+def _read_key(deployment: Deployment) -> str:
     secret = deployment.anthropic_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.anthropic_url is None:

@@ -15,7 +15,7 @@ THOUGHTS = 8_000
 """Additional tokens of an answer for thoughts, which count towards Google's limit of the answer's length."""
 
 
-def limit_tokens(request: ModelRequest) -> int:
+def compute_token_limit(request: ModelRequest) -> int:
     """Return the maximum number of tokens of thoughts and answer together."""
     return request.most_tokens + THOUGHTS
 

@@ -20,7 +20,7 @@ from google.genai.types import (
     UploadFileConfig,
 )
 
-from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
+from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
     BatchProgress,
@@ -41,7 +41,7 @@ IN_MEMORY = 10_000_000
 
 PAGE = 100
 
-SKEW = timedelta(minutes=10)
+SLACK = timedelta(minutes=10)
 """Tolerance for a clock of Google's that is behind this machine's."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
@@ -78,8 +78,8 @@ class GoogleBatches:
         The creation is requested once, without retries: two requests would create two batches.
         """
         requests = await asyncio.to_thread(_write_lines, lines)
-        file = await self._ask(partial(self._upload, batch_id, requests))
-        job = await self._ask(partial(self._create, batch_id, file), tries=1)
+        file = await self._send_request(partial(self._upload, batch_id, requests))
+        job = await self._send_request(partial(self._create, batch_id, file), tries=1)
         if job.name is None:
             raise ModelUnavailable(
                 "Google did not return the name of the batch. Check the server, and MNEMON_GOOGLE_URL"
@@ -88,13 +88,13 @@ class GoogleBatches:
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return Google's id of the batch whose display name is mnemon's id; None without such a batch."""
-        return await self._ask(partial(self._find_job, batch_id, since - SKEW))
+        return await self._send_request(partial(self._find_job, batch_id, since - SLACK))
 
-    async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """Return the state of a batch; a batch that Google does not know counts as failed."""
-        return await self._ask(partial(self._read_progress, provider_batch_id))
+    async def load_progress(self, provider_batch_id: str) -> BatchProgress:
+        """Ask Google for the state of a batch; a batch that Google does not know counts as failed."""
+        return await self._send_request(partial(self._read_progress, provider_batch_id))
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
+    async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Download all results, then yield them line by line. Lines without a readable id are left out.
 
         A batch that has expired may have no results, and a batch that Google does not know has none.
@@ -104,14 +104,14 @@ class GoogleBatches:
                 are yielded first.
             ModelRefused: Google refuses the key or the batch.
         """
-        name = await self._ask(partial(self._find_results, provider_batch_id))
+        name = await self._send_request(partial(self._find_results, provider_batch_id))
         if name is None:
             return
         unreadable = 0
         failed: ModelUnavailable | None = None
         with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
             try:
-                await self._ask(partial(self._server.download, str(name), file))
+                await self._send_request(partial(self._server.download_file, str(name), file))
             except ModelUnavailable as error:  # the lines received so far are valid
                 failed = error
             file.seek(0)
@@ -128,11 +128,11 @@ class GoogleBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""
-        await self._ask(partial(self._cancel, provider_batch_id))
+        await self._send_request(partial(self._cancel, provider_batch_id))
 
-    async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
+    async def _send_request(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
         try:
-            return await self._server.ask(call, tries)
+            return await self._server.send_request(call, tries)
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
@@ -140,7 +140,7 @@ class GoogleBatches:
         job = await self._read_job(provider_batch_id)
         if job is None:
             return BatchProgress("failed", error="Google has no such batch")
-        done = _count_finished(job)
+        done = _count_finished_lines(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
             return BatchProgress("failed", done, "Google reports that the batch failed")
@@ -174,7 +174,7 @@ class GoogleBatches:
         except APIError as error:
             if error.code < 500:  # otherwise a batch may exist that reads the file
                 with suppress(ModelUnavailable, RequestRefused):
-                    await self._server.ask(partial(self._client.files.delete, name=name), tries=1)
+                    await self._server.send_request(partial(self._client.files.delete, name=name), tries=1)
             raise
 
     async def _find_job(self, batch_id: str, since: datetime) -> str | None:
@@ -200,7 +200,7 @@ def _write_lines(lines: Sequence[BatchRequest]) -> bytes:
 
 def _build_body(request: ModelRequest) -> dict[str, Any]:
     """Return the body of a request as the SDK writes it for an online request."""
-    generation: dict[str, Any] = {"maxOutputTokens": limit_tokens(request)}
+    generation: dict[str, Any] = {"maxOutputTokens": compute_token_limit(request)}
     if request.schema is not None:
         generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
     return {
@@ -210,7 +210,7 @@ def _build_body(request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _count_finished(job: Mapping[str, Any]) -> int:
+def _count_finished_lines(job: Mapping[str, Any]) -> int:
     """Return the number of lines of a batch that have succeeded or failed."""
     counts = job.get("batchStats", {})
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))

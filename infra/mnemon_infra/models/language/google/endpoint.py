@@ -56,8 +56,8 @@ class GoogleEndpoint:
         self._at = f"the language model at {urlsplit(url).netloc.rpartition('@')[2]}"
         self._tries = 1 + retries
 
-    async def ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
-        """Make a call, with retries, and return its result.
+    async def send_request(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
+        """Send a request, with retries, and return the result.
 
         Args:
             call: sends the request; called once for each attempt.
@@ -77,7 +77,7 @@ class GoogleEndpoint:
         try:
             return await trying(call)
         except APIError as error:
-            raise self._refused(error) from None
+            raise self._translate_status(error) from None
         except _NO_ANSWER as error:
             raise ModelUnavailable(
                 f"{self._at} does not answer: {type(error).__name__}. Check the server, and MNEMON_GOOGLE_URL"
@@ -91,18 +91,18 @@ class GoogleEndpoint:
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
         """Return a resource with all its fields, of which the SDK drops those that it does not know.
 
-        The call raises the SDK's errors, so make it through `ask`.
+        The call raises the SDK's errors, so make it through `send_request`.
         """
         response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
         return body
 
-    async def download(self, name: str, file: IO[bytes]) -> None:
+    async def download_file(self, name: str, file: IO[bytes]) -> None:
         """Download a file of Google's into a local file, chunk by chunk, replacing its content.
 
-        The call raises the SDK's errors, so make it through `ask`. The SDK's own download would drop up to a
-        megabyte when the connection breaks.
+        The call raises the SDK's errors, so make it through `send_request`. The SDK's own download would drop
+        up to a megabyte when the connection breaks.
         """
         file.seek(0)
         file.truncate()
@@ -112,7 +112,7 @@ class GoogleEndpoint:
             async for chunk in response.aiter_bytes():
                 file.write(chunk)
 
-    def _refused(self, error: APIError) -> ModelUnavailable | RequestRefused:
+    def _translate_status(self, error: APIError) -> ModelUnavailable | RequestRefused:
         status = error.code
         if refuses_key(error) and self._http.headers.get("x-goog-api-key") == NO_KEY:
             wants = "requires a key, and none is set"

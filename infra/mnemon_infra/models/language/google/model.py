@@ -13,7 +13,7 @@ from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentCo
 from pydantic import ValidationError
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
+from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
 from mnemon_infra.models.language.google.batches import GoogleBatches
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
@@ -62,14 +62,14 @@ class GoogleModel:
             ModelRefused: Google refuses the key, the model or the kind of request.
             RequestRefused: Google will never take this request.
         """
-        name = await self._cached.name(request.instructions)
+        name = await self._cached.find_content(request.instructions)
         if name is None:
             return await self._complete_uncached(request)
         try:
-            return await self._server.ask(partial(self._answer, request, name))
+            return await self._server.send_request(partial(self._request_answer, request, name))
         except (ModelRefused, RequestRefused):  # Google also refuses if the cached content is gone
             answered = await self._complete_uncached(request)
-            self._cached.forget(request.instructions, name)
+            self._cached.record_loss(request.instructions, name)
             return answered
 
     async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
@@ -79,10 +79,12 @@ class GoogleModel:
         not the reason.
         """
         try:
-            return await self._server.ask(partial(self._answer, request))
+            return await self._server.send_request(partial(self._request_answer, request))
         except RequestRefused as refused:
             try:
-                checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
+                checked = await self._server.send_request(
+                    partial(self._request_answer, replace(request, text=NOTHING))
+                )
             except RequestRefused as error:
                 raise ModelRefused(
                     f"{error}. A test request with minimal text was refused too: "
@@ -90,7 +92,7 @@ class GoogleModel:
                 ) from None
             raise refused.add_explanation(request, checked.usage) from None
 
-    async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
+    async def _request_answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:
             response = await self._server.client.models.generate_content(
                 model=self.model, contents=request.text, config=_build_config(request, cached)
@@ -119,7 +121,7 @@ async def open_google(
         ModelNotConfigured: the key is missing, or has characters that no request can carry.
     """
     url = (deployment.google_url or GOOGLE).rstrip("/")
-    key = _key(deployment)
+    key = _read_key(deployment)
     async with httpx2.AsyncClient(
         base_url=f"{url}/{VERSION}",
         headers={"x-goog-api-key": key},
@@ -149,14 +151,14 @@ def _build_config(request: ModelRequest, cached: str | None) -> GenerateContentC
     return GenerateContentConfig(
         system_instruction=None if cached else request.instructions,
         cached_content=cached,
-        max_output_tokens=limit_tokens(request),
+        max_output_tokens=compute_token_limit(request),
         response_mime_type=None if request.schema is None else "application/json",
         response_json_schema=None if request.schema is None else dict(request.schema),
         automatic_function_calling=AutomaticFunctionCallingConfig(disable=True),
     )
 
 
-def _key(deployment: Deployment) -> str:
+def _read_key(deployment: Deployment) -> str:
     secret = deployment.google_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.google_url is None:

@@ -1,4 +1,7 @@
-"""Prefix cache: instructions that Google keeps for a while, which costs less than sending them each time."""
+"""Prefix cache: instructions that Google keeps for some minutes.
+
+Kept instructions cost less than instructions that are sent with each request.
+"""
 
 import asyncio
 import math
@@ -19,7 +22,7 @@ CLOSING = 5.0
 """Maximum seconds for deletions when the model is closed; the remaining contents expire."""
 
 
-class _Kept(NamedTuple):
+class _CacheState(NamedTuple):
     """State of instructions in the cache.
 
     Attributes:
@@ -45,10 +48,10 @@ class CachedInstructions:
         self._server = server
         self._lifetime = lifetime
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CacheState] = {}
         self._one_at_a_time = asyncio.Lock()
 
-    async def name(self, instructions: str) -> str | None:
+    async def find_content(self, instructions: str) -> str | None:
         """Return the name of the cached content with the instructions; None if a request has to send them."""
         kept = self._kept.get(instructions)
         if kept is None or self._clock() >= kept.until:
@@ -56,12 +59,12 @@ class CachedInstructions:
                 kept = self._kept[instructions] = await self._renew(instructions)
         return kept.name
 
-    def forget(self, instructions: str, name: str) -> None:
+    def record_loss(self, instructions: str, name: str) -> None:
         """Record that Google no longer has the cached content `name`; the next request creates another."""
         kept = self._kept.get(instructions)
         if kept is not None and kept.name == name:  # not replaced meanwhile
             now = self._clock()
-            self._kept[instructions] = _Kept(None, now, now + self._lifetime)
+            self._kept[instructions] = _CacheState(None, now, now + self._lifetime)
 
     async def close(self) -> None:
         """Delete the cached contents within `CLOSING` seconds; contents that are left expire."""
@@ -72,13 +75,13 @@ class CachedInstructions:
                 for name in names:
                     with suppress(ModelUnavailable, RequestRefused):
                         delete = partial(self._server.client.caches.delete, name=name)
-                        await self._server.ask(delete, tries=1)
+                        await self._server.send_request(delete, tries=1)
 
-    async def _renew(self, instructions: str) -> _Kept:
+    async def _renew(self, instructions: str) -> _CacheState:
         now = self._clock()
         kept = self._kept.get(instructions)
         if kept is None or now >= kept.ends:
-            return _Kept(None, now, now + self._lifetime)
+            return _CacheState(None, now, now + self._lifetime)
         if now < kept.until:
             return kept
         later = now + PAUSE
@@ -87,31 +90,31 @@ class CachedInstructions:
                 return await self._prolong(instructions, kept.name)
             return await self._create(instructions)
         except RequestRefused:  # too few tokens to cache, which will not change
-            return _Kept(None, math.inf, math.inf)
+            return _CacheState(None, math.inf, math.inf)
         except ModelUnavailable:
             if kept.name is not None:
                 return kept._replace(until=min(later, kept.ends))
-            return _Kept(None, later, later + self._lifetime)
+            return _CacheState(None, later, later + self._lifetime)
 
-    async def _create(self, instructions: str) -> _Kept:
+    async def _create(self, instructions: str) -> _CacheState:
         now = self._clock()
         config = CreateCachedContentConfig(system_instruction=instructions, ttl=self._ttl)
         create = partial(self._server.client.caches.create, model=self._server.model, config=config)
-        return self._build_state((await self._server.ask(create, tries=1)).name, now)
+        return self._build_state((await self._server.send_request(create, tries=1)).name, now)
 
-    async def _prolong(self, instructions: str, name: str) -> _Kept:
+    async def _prolong(self, instructions: str, name: str) -> _CacheState:
         now = self._clock()
         config = UpdateCachedContentConfig(ttl=self._ttl)
         update = partial(self._server.client.caches.update, name=name, config=config)
         try:
-            await self._server.ask(update, tries=1)
+            await self._server.send_request(update, tries=1)
         except (ModelRefused, RequestRefused):  # the content is gone
             return await self._create(instructions)
         return self._build_state(name, now)
 
-    def _build_state(self, name: str | None, now: float) -> _Kept:
+    def _build_state(self, name: str | None, now: float) -> _CacheState:
         """Return the state of a content, to prolong after 50 % of its lifetime and to use until 90 %."""
-        return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
+        return _CacheState(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property
     def _ttl(self) -> str:

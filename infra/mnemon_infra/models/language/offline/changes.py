@@ -106,19 +106,19 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
-def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
+def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the only fact that a statement can replace; None for no such fact, or several."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
     if statement.rule.ends:
-        return _find_ended(statement.undated, known)
+        return _find_ended_fact(statement.undated, known)
     if slot is None or (slot == "work" and not _A_NEW_ONE.search(text)):
         return None
     return _require_single([fact for fact in known if slot in fact.slots])
 
 
-def _find_ended(text: str, known: Sequence[KnownStatement]) -> str | None:
+def _find_ended_fact(text: str, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the only fact that a statement can end; None if there is no such fact, or several.
 
     It is the fact that shares the most stems with the text, and at least half of the text's stems. Without

@@ -215,24 +215,24 @@ def _build_weekday_reading(direction: Direction) -> DateReading:
 
 
 def _build_month_reading(direction: Direction) -> DateReading:
-    def read(match: re.Match[str], day: date) -> Days:
+    def read_month(match: re.Match[str], day: date) -> Days:
         month = _MONTHS[match["month"].lower()]
         later = month > day.month if direction < 0 else month < day.month
         return _name_month(day.year + (direction if later else 0), month)
 
-    return read
+    return read_month
 
 
 def _build_day_reading(direction: Direction) -> DateReading:
     """Return a function that reads a day and month without a year: the nearest such day in a direction."""
 
-    def read(match: re.Match[str], day: date) -> Days:
+    def read_day(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])
         this_year = date(day.year, month, number)
         is_wrong = this_year > day if direction < 0 else this_year < day
         return _name_day(this_year.replace(year=day.year + direction) if is_wrong else this_year)
 
-    return read
+    return read_day
 
 
 def _read_date(match: re.Match[str], day: date) -> Days:

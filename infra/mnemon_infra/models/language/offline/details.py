@@ -75,16 +75,18 @@ class TokenizedSentence(NamedTuple):
     def words(self) -> int:
         return len(self.spans)
 
-    def clip(self, most: int) -> str:
-        """Return the sentence, or its most informative part of at most `most` consecutive words."""
-        if self.words <= most:
+    def clip(self, max_words: int) -> str:
+        """Return the sentence, or its most informative part of at most `max_words` consecutive words."""
+        if self.words <= max_words:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights
         begin = max(
-            range(self.words - most + 1),
-            key=lambda place: sum(weights[place : place + most]) + (_BEGINNING_WEIGHT if place == 0 else 0),
+            range(self.words - max_words + 1),
+            key=lambda place: (
+                sum(weights[place : place + max_words]) + (_BEGINNING_WEIGHT if place == 0 else 0)
+            ),
         )
-        end = begin + most
+        end = begin + max_words
         while end - begin > 1 and end < self.words and weights[end - 1] == _SHORT_WEIGHT:
             end -= 1
         while end - begin > 1 and begin and weights[begin] == _SHORT_WEIGHT:

@@ -20,9 +20,16 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Factors for the weights of questions: `_WISH` for a user's question, `_OFFER` for an assistant's."""
+"""Factors of the weight of a sentence.
+
+They are: `_USER` for each sentence of a user, `_STATEMENT` for a user's statement about themselves, `_WISH`
+for a user's question, `_OFFER` for an assistant's question, and `_DETAIL` for each name or number, up to
+`_MOST_WEIGHED_DETAILS`, and once for the first person.
+"""
 
 _NEW: Final = 0.5
+"""Maximum share by which the weight of a sentence is raised: the newer the sentence, the larger its share."""
+
 _ECHO: Final = 50
 """Number of preceding sentences with which an assistant's sentence is compared, to omit repetitions."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import KnownStatement, find_replaced, is_known
+from mnemon_infra.models.language.offline.changes import KnownStatement, find_replaced_fact, is_known
 from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, find_statements
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
@@ -58,6 +58,6 @@ def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement
         "tier": rule.tier,
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
         # If several people speak, the owner of the known facts is unknown.
-        "supersedes": None if speaker else find_replaced(statement, known),
+        "supersedes": None if speaker else find_replaced_fact(statement, known),
         "sources": [found_statement.number],
     }

@@ -9,6 +9,8 @@ from mnemon_infra.models.language.offline.sentences import Sentence, split_sente
 from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
+"""Minimum characters of a fact without a name: a shorter statement gets the language's word for a user."""
+
 LONGEST: Final = 240
 """Maximum number of characters of a statement, with the speaker's name if it becomes a fact."""
 

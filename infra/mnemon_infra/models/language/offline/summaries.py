@@ -72,7 +72,7 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
         return NOTHING_SAID
     merges = not any(message.role in ("user", "assistant") for message in messages)
     usual = _fit_exchanges(found, USUAL_WORDS, merges=merges)
-    if usual is None or _has_missing(found, usual):
+    if usual is None or _has_missing_details(found, usual):
         usual = _fit_exchanges(found, MOST_WORDS, merges=merges) or _fit_newest(found)
     return _write_text(_add_details(found, usual))
 
@@ -93,12 +93,12 @@ def _fit_exchanges(
             own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
             pieces += _choose_sentences(exchange, max(1, own))
         text = _write_text(pieces)
-        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in exchanges):
+        if _fits(text, most_words) and all(_represents_exchange(exchange, text) for exchange in exchanges):
             return pieces
     return None
 
 
-def _leaves_trace(exchange: Exchange, text: str) -> bool:
+def _represents_exchange(exchange: Exchange, text: str) -> bool:
     """Return whether a text has a name or number of an exchange; True for an exchange without any."""
     cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
     return not cores or any(core in text for core in cores)
@@ -148,7 +148,9 @@ def _count_words(pieces: Sequence[_ShownSentence]) -> int:
     return sum(len(piece.text.split()) for piece in pieces)
 
 
-def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
+def _find_missing_details(
+    exchange: Exchange, pieces: Sequence[_ShownSentence]
+) -> Iterator[tuple[Utterance, Detail]]:
     """Yield names and numbers of an exchange that are in none of `pieces`, each with its sentence.
 
     Only the first `_MOST_DETAILS` of the user and the first `_MOST_OF_AN_ANSWER` of the assistant count.
@@ -164,8 +166,8 @@ def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Itera
         yield from (found for core, found in list(details.items())[:most] if core not in text)
 
 
-def _has_missing(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
-    return any(any(_find_missing(exchange, pieces)) for exchange in exchanges)
+def _has_missing_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
+    return any(any(_find_missing_details(exchange, pieces)) for exchange in exchanges)
 
 
 def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
@@ -175,7 +177,7 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
     not fit, the name or number alone is added in brackets after a shown sentence of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
-    waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(exchanges)]
+    waiting = [(exchange, list(_find_missing_details(exchange, pieces))) for exchange in reversed(exchanges)]
     while any(missing for _, missing in waiting):
         for exchange, missing in waiting:
             if not missing:

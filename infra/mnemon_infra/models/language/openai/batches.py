@@ -43,7 +43,7 @@ NO_SUCH_PATH = (404, 405, 501)
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
 """Lifetime of a batch's results at OpenAI: 30 days, as OpenAI keeps the file of requests."""
 
-_NOT_COME_TO = ("batch_expired", "batch_cancelled")
+_UNASKED_CODES = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 _CODE = re.compile(r"[a-z0-9_]{1,64}")
 
@@ -64,8 +64,8 @@ class OpenAIBatches:
         `batch_id` is mnemon's id, by which `find` identifies the batch.
         """
         # In another thread: the encoding may take seconds, and a bot may be waiting for something else.
-        content = await asyncio.to_thread(self._written, lines)
-        with self._refuse_batch_errors():
+        content = await asyncio.to_thread(self._encode_lines, lines)
+        with self._translate_errors():
             file_id = await self._upload(batch_id, content)
             # Once only: if just the answer was lost, a repetition would create a second batch.
             batch = await self._client.with_options(max_retries=0).batches.create(
@@ -85,7 +85,7 @@ class OpenAIBatches:
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             async for batch in self._client.batches.list(limit=PAGE):
                 if batch.id in seen:  # a server without pages returns the same one again and again
                     return None
@@ -99,9 +99,14 @@ class OpenAIBatches:
                 former = batch
         return None
 
-    async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """Return the state of a batch."""
-        with self._refuse_batch_errors():
+    async def load_progress(self, provider_batch_id: str) -> BatchProgress:
+        """Ask the server for the state of a batch.
+
+        Raises:
+            ModelUnavailable: the server gives no usable answer.
+            ModelRefused: the server refuses the key, or does not know the batch.
+        """
+        with self._translate_errors():
             batch = await self._client.batches.retrieve(provider_batch_id)
             counts = batch.request_counts
             done = counts.completed + counts.failed if counts else 0
@@ -113,7 +118,7 @@ class OpenAIBatches:
                 case _:
                     return BatchProgress("running", done)
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
+    async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results of an ended batch line by line, in any order.
 
         Lines without a readable id are left out.
@@ -124,19 +129,19 @@ class OpenAIBatches:
             ModelRefused: the server refuses the key or the batch.
         """
         rejected: set[str] = set()
-        with self._refuse_batch_errors():
+        with self._translate_errors():
             batch = await self._client.batches.retrieve(provider_batch_id)
             for file_id in (batch.output_file_id, batch.error_file_id):
                 if file_id:
-                    async for line in self._lines(file_id):
-                        if result := self._result(line, rejected):
+                    async for line in self._read_lines(file_id):
+                        if result := self._parse_line(line, rejected):
                             yield result
         for parameter in rejected:
             self._endpoint.adapt_parameter(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch, unless it has ended."""
-        with self._refuse_batch_errors(), suppress(BadRequestError, ConflictError):
+        with self._translate_errors(), suppress(BadRequestError, ConflictError):
             await self._client.batches.cancel(provider_batch_id)
 
     async def _upload(self, batch_id: str, content: bytes) -> str:
@@ -151,7 +156,7 @@ class OpenAIBatches:
             raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
         return file.id
 
-    def _written(self, lines: Iterable[BatchRequest]) -> bytes:
+    def _encode_lines(self, lines: Iterable[BatchRequest]) -> bytes:
         """Return the content of a batch's file of requests in JSON Lines."""
         return b"".join(
             json.dumps(
@@ -159,7 +164,7 @@ class OpenAIBatches:
                     "custom_id": line.id,
                     "method": "POST",
                     "url": COMPLETIONS,
-                    "body": self._endpoint.body(line.request),
+                    "body": self._endpoint.build_body(line.request),
                 },
                 ensure_ascii=False,
             ).encode(errors="replace")
@@ -167,7 +172,7 @@ class OpenAIBatches:
             for line in lines
         )
 
-    async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
+    async def _read_lines(self, file_id: str) -> AsyncIterator[bytes]:
         """Yield the lines of a file of any size.
 
         The SDK's own reader would also split at U+2028, which JSON may contain.
@@ -182,23 +187,23 @@ class OpenAIBatches:
             json.loads(rest)
             yield rest
 
-    def _result(self, line: bytes, rejected: set[str]) -> BatchResult | None:
+    def _parse_line(self, line: bytes, rejected: set[str]) -> BatchResult | None:
         """Parse a line of the results; None if the line has no readable id.
 
         If the line says that the server rejects a parameter, add the parameter to `rejected`.
         """
         try:
             given = json.loads(line)
-            return BatchResult(str(given["custom_id"]), self._outcome(given, rejected))
+            return BatchResult(str(given["custom_id"]), self._parse_outcome(given, rejected))
         except (LookupError, AttributeError, TypeError, ValueError, RecursionError):
             found = _LINE_ID.search(line)
             return BatchResult(found[1].decode(), LineFailed("the line is broken")) if found else None
 
-    def _outcome(self, given: Mapping[str, Any], rejected: set[str]) -> ModelAnswer | LineFailed:
+    def _parse_outcome(self, given: Mapping[str, Any], rejected: set[str]) -> ModelAnswer | LineFailed:
         response = given["response"]
         if response is None:
             code = _check_code(given["error"]["code"])
-            return LineFailed(code, is_unasked=code in _NOT_COME_TO)
+            return LineFailed(code, is_unasked=code in _UNASKED_CODES)
         status = int(response["status_code"])
         if status == 200:
             return parse_completion(response["body"])
@@ -208,7 +213,7 @@ class OpenAIBatches:
         return LineFailed(f"HTTP {status}", is_refused=400 <= status < 500, is_adapted=is_adapted)
 
     @contextmanager
-    def _refuse_batch_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             with self._endpoint.translate_errors("batches"):
                 yield

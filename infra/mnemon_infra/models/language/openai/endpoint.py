@@ -93,7 +93,7 @@ class OpenAIEndpoint:
         """The address, as error messages name it."""
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
-    def body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
+    def build_body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
         """Return the body of a request, without the parameters that the server has rejected.
 
         The constant part comes first, so that it is cached.
@@ -150,8 +150,11 @@ class OpenAIEndpoint:
             self.form = form
 
     @contextmanager
-    def translate_errors(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
+    def translate_errors(self, api: Literal["model", "batches"] = "model") -> Iterator[None]:
         """Translate errors within the block to those of the port.
+
+        Args:
+            api: the part of the API that the block calls; messages name its setting or model.
 
         Raises:
             ModelUnavailable: the server gives no usable answer, or is overloaded.
@@ -161,7 +164,7 @@ class OpenAIEndpoint:
         try:
             yield
         except APIStatusError as error:
-            raise self._refused(error, of) from None
+            raise self._translate_status(error, api) from None
         except (APIConnectionError, httpx.TransportError) as error:
             raise ModelUnavailable(
                 f"{self.at} does not answer: {type(error).__name__}. Check the server, and MNEMON_MODEL_URL"
@@ -172,7 +175,7 @@ class OpenAIEndpoint:
                 "MNEMON_MODEL_URL"
             ) from None
 
-    def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
+    def _translate_status(self, error: APIStatusError, api: Literal["model", "batches"]) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
             return ModelRefused(
@@ -185,7 +188,7 @@ class OpenAIEndpoint:
                 )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY")
-            case 404 | 405 | 501 if of == "batches":
+            case 404 | 405 | 501 if api == "batches":
                 return ModelRefused(
                     f"{self.at} has no batches, or lacks this one (HTTP {status}): set extraction.mode=online"
                 )

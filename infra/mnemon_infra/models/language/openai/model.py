@@ -83,9 +83,9 @@ class OpenAIModel:
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
-        raise AssertionError("a model has no schema form left")
+        raise AssertionError("the last form of an answer is neither returned nor refused")
 
-    async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
+    async def stream_reply(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
 
         Raises:
@@ -105,7 +105,7 @@ class OpenAIModel:
     async def _post_request(self, request: ModelRequest, form: Form) -> ModelAnswer:
         while True:
             try:
-                return await self._post(self._endpoint.body(request, form))
+                return await self._post(self._endpoint.build_body(request, form))
             except ParameterRefused as error:
                 if not self._endpoint.omit_parameter(error.parameter):
                     raise
@@ -144,7 +144,7 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
     logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     base_url = deployment.model_url or OPENAI
     async with AsyncOpenAI(
-        api_key=_key(deployment),
+        api_key=_read_key(deployment),
         base_url=base_url,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
@@ -152,7 +152,7 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
         yield OpenAIModel(OpenAIEndpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
 
 
-def _key(deployment: Deployment) -> str:
+def _read_key(deployment: Deployment) -> str:
     secret = deployment.model_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.model_url is None:

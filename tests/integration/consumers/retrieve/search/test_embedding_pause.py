@@ -34,7 +34,7 @@ class _FailingEmbedder:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.zeros((len(texts), self.dimension), np.float32)
 
-    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
+    async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         return None
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

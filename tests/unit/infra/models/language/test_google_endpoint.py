@@ -47,7 +47,7 @@ async def test_retry_delay_of_google_is_waited_for(asked: GoogleEndpoint, waits:
         raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="12.5s")
 
     with pytest.raises(ModelUnavailable) as raised:
-        await asked.ask(busy)
+        await asked.send_request(busy)
     assert raised.value.retry_after == 12.5
     assert waits == [12.5, 12.5]
 
@@ -57,7 +57,7 @@ async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint, waits: 
         raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="3600s")
 
     with pytest.raises(ModelUnavailable) as raised:
-        await asked.ask(busy)
+        await asked.send_request(busy)
     assert raised.value.retry_after == 3600
     assert waits == []
 
@@ -82,5 +82,5 @@ async def test_refusals_are_distinguished_without_quoting_google(
         raise error
 
     with pytest.raises(ModelRefused, match=words) as raised:
-        await asked.ask(refusing)
+        await asked.send_request(refusing)
     assert KEY not in "".join(traceback.format_exception(raised.value))
