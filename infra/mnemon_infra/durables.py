@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import event_filter
+from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.config import Deployment
 
 STATEMENT_TIMEOUT: Final = 10.0
@@ -112,7 +112,7 @@ _DURABLES = (
         LOG,
         "Decides which facts are kept",
         BatchPolicy(500, linger=0.01, overlap=2),
-        filters=(event_filter("fact.proposed"), event_filter("fact.compared")),
+        filters=(build_event_filter("fact.proposed"), build_event_filter("fact.compared")),
         max_ack_pending=DEFERRING,
     ),
     DurableConsumer(

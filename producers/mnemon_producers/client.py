@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_contracts.verbs.ask import (
     AskError,
     ContextReplyV1,
@@ -93,7 +93,7 @@ class MemoryClient(MemoryTools):
                 names cannot be used.
         """
         check_id("tenant", tenant)
-        own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
+        own = {"flush_timeout": timeouts.publish, "inbox_prefix": build_inbox_prefix(tenant)}
         connection = await connect(url, **{**own, **options})
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)

@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
-from mnemon_contracts.subjects import InvalidId, chat_subject, encode_token
+from mnemon_contracts.subjects import InvalidId, build_chat_subject, encode_token
 
 # Characters that NATS would strip or fold in a header, which would silently change the id.
 _UNFIT_FOR_HEADER = re.compile(r"^\s|\s$|[\x00-\x1f\x7f]")
@@ -62,7 +62,7 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
 @lru_cache(maxsize=4096)
 def _subject(tenant: str, user: str, conversation: str | None, event: str, version: int) -> str:
     try:
-        return chat_subject(tenant, user, conversation, event, version)
+        return build_chat_subject(tenant, user, conversation, event, version)
     except (InvalidId, TypeError):
         check_id("tenant", tenant)
         check_id("user", user)

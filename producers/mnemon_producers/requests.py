@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
-from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
 from mnemon_producers.connection import find_denial
@@ -55,7 +55,7 @@ class Questioner:
             AskFailed: the request got no result.
         """
         check_id("user", user)
-        subject = ask_subject(self._tenant, user, verb, version)
+        subject = build_ask_subject(self._tenant, user, verb, version)
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
             answer = await self._connection.request(

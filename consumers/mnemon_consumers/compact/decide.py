@@ -8,7 +8,7 @@ from mnemon_consumers.compact.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.language_models import Compaction
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
@@ -113,7 +113,7 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
                 text=text,
                 lineage=lineage,
             )
-            return LogEvent(memory_subject(tenant, user, "summary.written"), written.body(), summary_id)
+            return LogEvent(build_memory_subject(tenant, user, "summary.written"), written.body(), summary_id)
         case MergeStep(summaries):
             merged = SummaryMergedV1(
                 summary_id=summary_id,
@@ -124,4 +124,4 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
                 text=text,
                 lineage=lineage,
             )
-            return LogEvent(memory_subject(tenant, user, "summary.merged"), merged.body(), summary_id)
+            return LogEvent(build_memory_subject(tenant, user, "summary.merged"), merged.body(), summary_id)

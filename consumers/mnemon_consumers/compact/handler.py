@@ -16,7 +16,7 @@ from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
+from mnemon_contracts.subjects import InvalidSubject, Owner, build_trigger_subject, parse_conversation
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode_users
@@ -119,7 +119,7 @@ class CompactConsumer:
     async def _trigger_compactions(self, queries: Sequence[UncoveredQuery]) -> None:
         found = await self._database.run_query(list_long_conversations(queries))
         subjects = [
-            work_subject("compact", query.tenant, query.user, conversation)
+            build_trigger_subject("compact", query.tenant, query.user, conversation)
             for query, conversations in zip(queries, found, strict=True)
             for conversation in conversations
         ]

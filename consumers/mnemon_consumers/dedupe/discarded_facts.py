@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
-from mnemon_contracts.subjects import Owner, chat_filter
+from mnemon_contracts.subjects import Owner, build_chat_filter
 from mnemon_infra.database.facts.sources import find_facts_from_below
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.settings.history import read_in_force_at
@@ -41,6 +41,6 @@ async def forget_discarded_facts(
 
 async def _find_discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
     """Yield the log position and the time of each new conversation that discarded all messages before it."""
-    async for logged in stream_events(connection, chat_filter(*owner, "started")):
+    async for logged in stream_events(connection, build_chat_filter(*owner, "started")):
         if isinstance(logged.event, StartedV1) and logged.event.discard_previous:
             yield logged.seq, datetime.fromtimestamp(logged.delivery.stored_at, UTC)

@@ -15,7 +15,7 @@ from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, Wind
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.language_models import Extraction
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
@@ -124,7 +124,7 @@ def build_proposals(
     marks = unsupported or [()] * len(extracted.facts)
     proposed = [
         LogEvent(
-            memory_subject(window.tenant, window.user, "fact.proposed"),
+            build_memory_subject(window.tenant, window.user, "fact.proposed"),
             FactProposedV1(
                 text=fact.text,
                 kind=fact.memory_type,
@@ -184,7 +184,7 @@ def build_comparisons(
             if relation is None
             else derived_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
         )
-        subject = memory_subject(window.tenant, window.user, "fact.compared")
+        subject = build_memory_subject(window.tenant, window.user, "fact.compared")
         events.append(LogEvent(subject, event.body(), event_id))
     return events
 
@@ -226,7 +226,7 @@ def build_answered_event(
         model=death and death.model,
         attempts=None if death is None else death.attempts,
     )
-    subject = memory_subject(window.tenant, window.user, "window.answered")
+    subject = build_memory_subject(window.tenant, window.user, "window.answered")
     end = "answered" if death is None else f"dead {death.attempts}"
     return LogEvent(subject, event.body(), _derive_id(window, end))
 

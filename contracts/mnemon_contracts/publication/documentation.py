@@ -12,7 +12,12 @@ from mnemon_contracts.base import BODY_LIMIT, ID_LIMIT, Event
 from mnemon_contracts.publication import published
 from mnemon_contracts.publication.published import Examples, JsonSchema
 from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
-from mnemon_contracts.subjects import ask_subject, chat_subject, encode_token, memory_subject
+from mnemon_contracts.subjects import (
+    build_ask_subject,
+    build_chat_subject,
+    build_memory_subject,
+    encode_token,
+)
 from mnemon_contracts.verbs.ask import Reply
 
 _TENANT, _USER = "acme", "u42"
@@ -142,15 +147,15 @@ def _shared_types() -> dict[str, JsonSchema]:
 
 def _publish(event: EventContract, version: int, examples: Examples) -> str:
     if event.space == "chat":
-        subject = chat_subject(_TENANT, _USER, None, event.name, version)
+        subject = build_chat_subject(_TENANT, _USER, None, event.name, version)
     else:
-        subject = memory_subject(_TENANT, _USER, event.name, version)
+        subject = build_memory_subject(_TENANT, _USER, event.name, version)
     example = published.typical_example(published.event_name(event, version), examples)
     return f"nats pub {subject} {_shell(example)}"
 
 
 def _request(verb: VerbContract, version: int, examples: Examples) -> str:
-    subject = ask_subject(_TENANT, _USER, verb.name, version)
+    subject = build_ask_subject(_TENANT, _USER, verb.name, version)
     example = published.typical_example(published.request_name(verb, version), examples)
     return f"nats req {subject} {_shell(example)}"
 

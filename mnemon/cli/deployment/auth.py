@@ -52,12 +52,12 @@ def tenant(
 
     Example: `mnemon auth tenant acme --data ./memory`
     """
-    from mnemon_contracts.subjects import inbox_prefix
+    from mnemon_contracts.subjects import build_inbox_prefix
 
     with _open_logins(data, file) as users:
         login = users.issue_tenant(name)
     perform_command(
-        _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)})
+        _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": build_inbox_prefix(name)})
     )
 
 

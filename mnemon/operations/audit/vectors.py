@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_contracts.identity import point_id
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.database.engine import Database
@@ -140,7 +140,7 @@ class VectorAudit:
 
     async def _is_awaited(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
-        return bool(await list_waiting(self._connection, work_subject("index", *owner)))
+        return bool(await list_waiting(self._connection, build_trigger_subject("index", *owner)))
 
 
 def _get_event_id(point: Point) -> str:

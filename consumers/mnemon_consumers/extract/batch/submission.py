@@ -19,7 +19,7 @@ from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, 
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.language_models import Extraction
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.database.engine import Database
@@ -268,7 +268,7 @@ def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
 def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
     """Return the same event for each user of a batch."""
     return [
-        LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
+        LogEvent(build_memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
         for owner in sorted(owners)
     ]
 
@@ -291,7 +291,7 @@ def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow])
                 usd=sum(costs) if (costs := [each.usd for each in some if each.usd is not None]) else None,
             )
             event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
-            events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))
+            events.append(LogEvent(build_memory_subject(*owner, "batch.intended"), event.body(), event_id))
     return events
 
 

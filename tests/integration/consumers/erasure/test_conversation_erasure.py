@@ -18,7 +18,7 @@ from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -122,7 +122,9 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
             discarded_seq=discarded,
             derived=tuple(each.seq for each in before if each.kind[:4] == "fact" and each.item == item),
         )
-        return Delivery(memory_subject(*OWNER, "user.erased"), event.body(), "gone", "LOG", below, 1, 1.8e9)
+        return Delivery(
+            build_memory_subject(*OWNER, "user.erased"), event.body(), "gone", "LOG", below, 1, 1.8e9
+        )
 
     async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)

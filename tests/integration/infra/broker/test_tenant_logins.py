@@ -22,7 +22,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Tokens
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.authorization import Login
 from mnemon_infra.broker.provisioning.topology import provision
@@ -137,7 +137,7 @@ async def stock(guarded: Guarded, tenant: str) -> AsyncIterator[Stock]:
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    options: dict[str, Any] = {"inbox_prefix": inbox_prefix(tenant), "error_cb": note}
+    options: dict[str, Any] = {"inbox_prefix": build_inbox_prefix(tenant), "error_cb": note}
     async with await nats.connect(guarded.address(tenant), **options) as connection:
         yield Stock(connection, refusals)
 
