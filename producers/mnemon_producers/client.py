@@ -346,5 +346,5 @@ class MemoryClient(MemoryTools):
             raise InvalidBody("verb", f"{verb!r} is not a verb; use one of {', '.join(VERBS)}")
         request = contract.requests[-1].create_strict(**fields)
         return await self._questioner.ask(
-            user, verb, request, contract.replies[-1], version=contract.version_of(request)
+            user, verb, request, contract.replies[-1], version=contract.find_oldest_version(request)
         )

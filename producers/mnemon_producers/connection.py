@@ -9,7 +9,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_contracts.login import LoginUnusable, login_options
+from mnemon_contracts.login import LoginUnusable, read_login_options
 from mnemon_producers.errors import NotConnected
 
 log = logging.getLogger("mnemon.client")
@@ -26,7 +26,7 @@ async def connect(url: str, **options: Any) -> Client:
         NotConnected: no server answered or accepted the credentials, or the login cannot be used.
     """
     try:
-        login = login_options(url, os.environ)
+        login = read_login_options(url, os.environ)
     except LoginUnusable as error:
         raise NotConnected(str(error)) from error
     servers = [server.strip() for server in url.split(",") if server.strip()]

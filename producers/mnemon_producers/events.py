@@ -56,7 +56,7 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
         raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
     subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
-    return Encoded(subject, event.id or event_id, message_id, event.body())
+    return Encoded(subject, event.id or event_id, message_id, event.encode_body())
 
 
 @lru_cache(maxsize=4096)

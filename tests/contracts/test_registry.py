@@ -91,7 +91,7 @@ def test_a_request_is_asked_in_the_first_version_that_has_its_fields(
     verb: str, fields: dict[str, Any], version: int
 ) -> None:
     contract = VERBS[verb]
-    assert contract.version_of(contract.requests[-1].create_strict(**fields)) == version
+    assert contract.find_oldest_version(contract.requests[-1].create_strict(**fields)) == version
 
 
 def test_a_search_of_version_1_is_one_of_version_2() -> None:

@@ -71,7 +71,7 @@ def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
 
 
 def _examples(event: EventContract) -> list[bytes]:
-    name = published.event_name(event, len(event.versions))
+    name = published.name_event(event, len(event.versions))
     return [json.dumps(body).encode() for body in published.load_examples_of(name).values()]
 
 

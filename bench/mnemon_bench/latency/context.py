@@ -136,14 +136,16 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
             else MessageV1(role="user", content=make_question(number))
         )
         subject = build_chat_subject(TENANT, _user_name(length), TALK, "message")
-        yield LogEvent(subject, message.body(), uuid4().hex)
+        yield LogEvent(subject, message.encode_body(), uuid4().hex)
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
     """Yield facts, the profile, and summaries that cover all but the newest messages."""
 
     def memory(name: str, event: Event) -> LogEvent:
-        return LogEvent(build_memory_subject(TENANT, _user_name(length), name), event.body(), uuid4().hex)
+        return LogEvent(
+            build_memory_subject(TENANT, _user_name(length), name), event.encode_body(), uuid4().hex
+        )
 
     for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
         kept = Fact(text=make_fact(number), tier=tier, importance=number % 10 + 1)

@@ -133,7 +133,7 @@ async def _propose_facts(connection: Client, speaker: int, number: int, first: i
     """Propose facts of a user at once; return the time before the publish, in seconds of `perf_counter`."""
     subject = build_memory_subject(TENANT, user_name(speaker), "fact.proposed")
     bodies = [
-        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").body()
+        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").encode_body()
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()
@@ -150,7 +150,7 @@ async def _propose_facts(connection: Client, speaker: int, number: int, first: i
 async def _add_document(connection: Client, speaker: int) -> int:
     """Add a document of about 1 MB, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
-    body = DocumentAddedV1(document_id="long", text=text).body()
+    body = DocumentAddedV1(document_id="long", text=text).encode_body()
     subject = build_memory_subject(TENANT, user_name(speaker), "document.added")
     return (await append_events(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[
         -1

@@ -123,7 +123,7 @@ def _make_facts(memories: Memories) -> Iterator[LogEvent]:
                 fact=Fact(text=make_fact(user * memories.each + number)),
                 decision=Decision(proposal_id=uuid4().hex),
             )
-            yield LogEvent(subject, event.body(), uuid4().hex)
+            yield LogEvent(subject, event.encode_body(), uuid4().hex)
 
 
 async def _measure_rounds(

@@ -128,7 +128,9 @@ def _generate_facts() -> Iterator[LogEvent]:
         saved = FactSavedV1(
             fact_id=f"pf_{number + 1:03}", fact=kept, decision=Decision(proposal_id=f"p{number}")
         )
-        yield LogEvent(build_memory_subject(TENANT, USER, "fact.saved"), saved.body(), f"bench-fact-{number}")
+        yield LogEvent(
+            build_memory_subject(TENANT, USER, "fact.saved"), saved.encode_body(), f"bench-fact-{number}"
+        )
 
 
 async def _read_summaries(connection: Client) -> AsyncIterator[SummaryEvent]:

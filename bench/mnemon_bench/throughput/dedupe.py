@@ -94,7 +94,9 @@ async def _measure_mnemon(
 ) -> float:
     events = [
         LogEvent(
-            build_memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex
+            build_memory_subject(tenant, user, "fact.proposed"),
+            FactProposedV1(text=text).encode_body(),
+            uuid4().hex,
         )
         for user, text in generate_proposals(number)
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mnemon_contracts.events.memory import FactExpiredV1
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
@@ -17,8 +17,8 @@ def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> 
     return [
         LogEvent(
             build_memory_subject(*owner, "fact.expired"),
-            FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).body(),
-            derived_id(*owner, "expired", fact.event_id),
+            FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).encode_body(),
+            derive_id(*owner, "expired", fact.event_id),
         )
         for fact in facts
         if fact.expires_at is not None and fact.expires_at <= now

@@ -10,7 +10,7 @@ from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.erasure import UserErasedV1
-from mnemon_contracts.identity import event_identity
+from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters, parse_subject
 from mnemon_infra.broker.dead_letters.listing import remove_message
@@ -130,7 +130,7 @@ def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
         if not isinstance(event, UserErasedV1):
             return None
-        event_id = event_identity(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
+        event_id = identify_event(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
     except (UnknownEvent, InvalidBody):
         return None
     return RegisterEntry(

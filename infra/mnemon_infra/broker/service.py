@@ -220,7 +220,7 @@ class AskService:
         nanoseconds = time.perf_counter_ns() - pending_request.begun
         endpoint.nanoseconds += nanoseconds
         connection = self.broker.connection
-        if unknown := endpoint.request.unknown_fields(pending_request.message.data):
+        if unknown := endpoint.request.list_unknown_fields(pending_request.message.data):
             reply = _add_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
         if len(body) > connection.max_payload:

@@ -128,7 +128,7 @@ class ApiKeys:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        await self._bucket.create(key.id, key.body())
+        await self._bucket.create(key.id, key.encode_body())
         self._absent.pop(key.id, None)
 
     async def revoke(self, key_id: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import DEFAULTS, flatten, resolve_settings
+from mnemon_contracts.settings.document import DEFAULTS, flatten_document, resolve_settings
 from mnemon_infra.settings.store import read_documents
 
 Source = Literal["default", "set", "tenant"]
@@ -38,14 +38,14 @@ async def read_effective(connection: Client, tenant: str | None = None) -> InFor
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
-    everybody = flatten(resolve_settings(default).model_dump(mode="json"))
+    everybody = flatten_document(resolve_settings(default).model_dump(mode="json"))
     sources: dict[str, Source] = dict.fromkeys(DEFAULTS, "default")
-    sources |= {name: "set" for name in flatten(default) if name in DEFAULTS}
+    sources |= {name: "set" for name in flatten_document(default) if name in DEFAULTS}
     if tenant is None:
         return InForce(everybody, DEFAULTS, sources)
     try:
-        values = flatten(resolve_settings(default, own).model_dump(mode="json"))
+        values = flatten_document(resolve_settings(default, own).model_dump(mode="json"))
     except InvalidBody as error:
         return InForce(everybody, everybody, sources, str(error))
-    sources |= {name: "tenant" for name in flatten(own) if name in DEFAULTS}
+    sources |= {name: "tenant" for name in flatten_document(own) if name in DEFAULTS}
     return InForce(values, everybody, sources)

@@ -21,7 +21,12 @@ from mnemon_contracts.settings.document import (
     parse_document,
     resolve_settings,
 )
-from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.settings.groups import (
+    DEFAULT_KEY,
+    SettingsV1,
+    build_settings_key,
+    parse_settings_tenant,
+)
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.connection import watch_reconnects
@@ -280,7 +285,7 @@ async def _wait_for_loss(connection: Client, watch: _Watch) -> None:
 
 def _parse_tenant(entry: KeyValue.Entry) -> str | None:
     try:
-        return tenant_of(entry.key)
+        return parse_settings_tenant(entry.key)
     except InvalidSubject as error:
         log_invalid(entry.key, entry.revision, error)
         return None
@@ -311,7 +316,7 @@ async def read_documents(connection: Client, tenant: str | None = None) -> tuple
         nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     default = await read_newest_default(bucket)
     own = NOTHING if tenant is None else (await read_newest_of_tenant(bucket, key)).document
@@ -339,7 +344,7 @@ async def change_settings(
         nats.errors.Error: it is unknown whether the settings are changed.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     for attempt in range(ATTEMPTS):
         default = await read_newest_default(bucket)

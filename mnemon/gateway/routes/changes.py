@@ -101,7 +101,7 @@ async def _stream_changes(
                     return  # a client that reads slowly is at a page for long
                 if change := _describe(delivery):
                     yield ServerSentEvent(
-                        id=str(change.seq), event=change.event, raw_data=change.body().decode()
+                        id=str(change.seq), event=change.event, raw_data=change.encode_body().decode()
                     )
 
 

@@ -9,7 +9,7 @@ from nats.js.errors import NotFoundError
 from mnemon.operations.backup.manifest import BackupUnusable
 from mnemon.operations.backup.segments import LogRecord, build_record
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.identity import event_identity
+from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
 from mnemon_contracts.subjects import build_event_filter, find_origin
 from mnemon_infra.broker.streams.stream_reader import read_stream
@@ -88,7 +88,7 @@ def find_event_id(record: LogRecord) -> str:
     own = body.get("id") if isinstance(body, dict) else None
     header = read_message_id(record.headers)
     try:
-        return event_identity(*origin.owner, header, own if isinstance(own, str) else None, LOG, record.seq)
+        return identify_event(*origin.owner, header, own if isinstance(own, str) else None, LOG, record.seq)
     except InvalidBody:
         return f"{LOG}:{record.seq}"
 

@@ -50,7 +50,7 @@ def encode_import(tenant: str, incoming: Incoming) -> LogEvent | RefusedRecord:
         subject = build_memory_subject(
             tenant, incoming.user, get_event_name(event), len(EVENTS[get_event_name(event)].versions)
         )
-        return LogEvent(subject, event.body(), scope_event_id(tenant, incoming.user, event_id))
+        return LogEvent(subject, event.encode_body(), scope_event_id(tenant, incoming.user, event_id))
     except InvalidBody as error:
         return RefusedRecord(incoming.place, error.field, error.problem, incoming.source)
     except InvalidId as error:

@@ -71,7 +71,7 @@ class LaterErasures:
             ExactMessage(
                 build_memory_subject(*entry.owner, _ERASURE_SUBJECT),
                 {MESSAGE_ID: entry.event_id},
-                _limit_event(entry.event, position).body(),
+                _limit_event(entry.event, position).encode_body(),
             )
             for entry in self.entries
         ]

@@ -33,7 +33,7 @@ from mnemon.operations.tenant_move.proposals import repeat_undecided
 from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.groups import settings_key
+from mnemon_contracts.settings.groups import build_settings_key
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_owner_filter, find_origin
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
@@ -510,7 +510,7 @@ class TenantMove:
         Raises:
             MoveRefused: the settings do not fit the target's general settings.
         """
-        key = settings_key(self._tenant)
+        key = build_settings_key(self._tenant)
         bucket = await open_bucket(self._source.connection)
         own = (await read_newest_of_tenant(bucket, key)).document
         other = await open_bucket(self._target.connection)

@@ -59,7 +59,9 @@ def proposals() -> list[tuple[str, FactProposedV1]]:
 async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -> int:
     """Publish proposals; returns the position of the last."""
     events = [
-        LogEvent(build_memory_subject(TENANT, user, "fact.proposed"), event.body(), f"{user}:{event.id}")
+        LogEvent(
+            build_memory_subject(TENANT, user, "fact.proposed"), event.encode_body(), f"{user}:{event.id}"
+        )
         for user, event in mixed
     ]
     return (await append_events(connection, events))[-1].seq

@@ -142,7 +142,7 @@ async def publish_news(connection: Client, event_id: str, name: str) -> None:
     )
     await append_events(
         connection,
-        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.saved"), event.body(), event_id)],
+        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.saved"), event.encode_body(), event_id)],
     )
 
 
@@ -151,7 +151,7 @@ async def propose(connection: Client, event_id: str, name: str) -> None:
     event = FactProposedV1(text=f"Keeps a goat called {name}", names=(name,))
     await append_events(
         connection,
-        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.proposed"), event.body(), event_id)],
+        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.proposed"), event.encode_body(), event_id)],
     )
 
 

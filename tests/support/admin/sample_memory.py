@@ -55,7 +55,7 @@ async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
     )
     stream_context = connection.jetstream()
     await stream_context.publish(wrong, b'{"role": "human", "content": "Where did I park?"}')
-    await stream_context.publish(right, MessageV1(role="user", content=REFUSED).body())
+    await stream_context.publish(right, MessageV1(role="user", content=REFUSED).encode_body())
 
 
 def mend(database: psycopg.Connection[Any]) -> None:

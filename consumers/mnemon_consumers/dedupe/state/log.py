@@ -141,4 +141,6 @@ def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
     """Convert a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scope_event_id(*owner, str(event.id))
-    return LogEvent(build_memory_subject(*owner, name), event.body(), event_id, tracing.current_traceparent())
+    return LogEvent(
+        build_memory_subject(*owner, name), event.encode_body(), event_id, tracing.current_traceparent()
+    )

@@ -52,7 +52,7 @@ def build_call_event(
         batch_id=batch_id,
         usd=compute_cost(usage, model, spending, in_batch=batch_id is not None),
     )
-    return LogEvent(build_memory_subject(*owner, "model.called", version), event.body(), event_id)
+    return LogEvent(build_memory_subject(*owner, "model.called", version), event.encode_body(), event_id)
 
 
 def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:

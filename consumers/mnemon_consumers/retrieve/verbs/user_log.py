@@ -35,7 +35,7 @@ class UserLog:
         """
         acknowledgement = await self._broker.stream_context.publish(
             build_memory_subject(address.tenant, address.user, _NAMES[type(event)]),
-            event.body(),
+            event.encode_body(),
             stream=LOG,
             headers={MESSAGE_ID: event_id or str(uuid4()), **tracing.build_headers()},
         )

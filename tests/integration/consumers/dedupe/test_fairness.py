@@ -36,7 +36,8 @@ def proposals(user: str, number: int) -> list[LogEvent]:
     subject = build_memory_subject("acme", user, "fact.proposed")
     texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
     return [
-        LogEvent(subject, FactProposedV1.create_strict(text=text).body(), f"{user}:{text}") for text in texts
+        LogEvent(subject, FactProposedV1.create_strict(text=text).encode_body(), f"{user}:{text}")
+        for text in texts
     ]
 
 

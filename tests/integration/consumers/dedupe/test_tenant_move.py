@@ -35,7 +35,7 @@ async def revision(
         open_vectors(located, model="none", dimension=None) as vectors,
         DedupeConsumer(database, VectorIndex(vectors, None), located).run(),
     ):
-        body = FactProposedV1.create_strict(text="Her sister is called Vera.").body()
+        body = FactProposedV1.create_strict(text="Her sister is called Vera.").encode_body()
         await append_events(
             connection, [LogEvent(build_memory_subject(TENANT, "u1", "fact.proposed"), body, "proposal")]
         )

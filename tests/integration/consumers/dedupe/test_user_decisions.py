@@ -48,7 +48,9 @@ class Anna:
         subject = build_memory_subject(*ANNA, "fact.proposed")
         proposed = [
             LogEvent(
-                subject, FactProposedV1(text=text).body(), scope_event_id(*ANNA, f"p{next(self.numbers)}")
+                subject,
+                FactProposedV1(text=text).encode_body(),
+                scope_event_id(*ANNA, f"p{next(self.numbers)}"),
             )
             for text in texts
         ]
@@ -114,7 +116,8 @@ async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
     await append_events(
-        anna.connection, [LogEvent(build_memory_subject(*BORIS, "fact.rejected"), other.body(), decision)]
+        anna.connection,
+        [LogEvent(build_memory_subject(*BORIS, "fact.rejected"), other.encode_body(), decision)],
     )
 
     assert await anna.decide() is None

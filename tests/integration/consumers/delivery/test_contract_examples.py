@@ -37,7 +37,7 @@ async def test_every_event_is_applied(stock: Stock, whole: Deployment) -> None:
     sent: dict[str, tuple[int, str]] = {}
     for event in EVENTS.values():
         for version in range(1, len(event.versions) + 1):
-            name = published.event_name(event, version)
+            name = published.name_event(event, version)
             for title, body in published.load_examples_of(name).items():
                 user = f"{name}-{title}".replace(".", "-")
                 if event.space == "chat":
@@ -60,7 +60,7 @@ async def test_every_request_is_answered(stock: Stock, whole: Deployment) -> Non
     await stock.say("I keep bees", "examples.u1.-")
     for verb in VERBS.values():
         for version, contract in enumerate(verb.replies, start=1):
-            for title, body in published.load_examples_of(published.request_name(verb, version)).items():
+            for title, body in published.load_examples_of(published.name_request(verb, version)).items():
                 fields = {name: value for name, value in body.items() if name not in OF_ANOTHER_MOMENT}
                 answer = await stock.connection.request(
                     build_ask_subject("examples", "u1", verb.name, version),

@@ -4,7 +4,7 @@ import json
 from itertools import permutations
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.identity import derive_first_conversation
 from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
@@ -12,7 +12,7 @@ from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import forget_all
 
-FIRST = first_conversation("acme", "u1")
+FIRST = derive_first_conversation("acme", "u1")
 
 
 def event(seq: int, name: str, conversation: str | None, **body: object) -> Delivery:

@@ -74,7 +74,7 @@ async def assert_rows_follow_the_log(audited: AuditedLog) -> None:
 def test_old_events_are_written_as_they_were_read() -> None:
     for event in EVENTS:
         body = json.dumps(event["body"], ensure_ascii=False).encode()
-        assert json.loads(decode_event(parse_subject(event["subject"]), body).body()) == event["body"]
+        assert json.loads(decode_event(parse_subject(event["subject"]), body).encode_body()) == event["body"]
 
 
 async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
