@@ -49,7 +49,7 @@ class CompactConsumer:
     """
 
     def __init__(self, models: LanguageModels, deployment: Deployment) -> None:
-        slots = DURABLES["compact"].batch_policy(deployment).overlap
+        slots = DURABLES["compact"].get_batch_policy(deployment).overlap
         own_pool = deployment.model_copy(update={"pg_pool_max": 2 * slots})
         self._database = Database(own_pool, name="mnemon-compact-models")
         self._settings = LiveSettings()
@@ -74,7 +74,7 @@ class CompactConsumer:
         async with (
             self._database,
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             answer_report_requests(connection, self._breaker),
             self.broker.run(),
             self._in_flight,

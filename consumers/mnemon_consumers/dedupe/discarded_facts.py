@@ -11,7 +11,7 @@ from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.subjects import Owner, build_chat_filter
 from mnemon_infra.database.facts.sources import find_facts_from_below
 from mnemon_infra.database.projections.logged_events import stream_events
-from mnemon_infra.settings.history import read_in_force_at
+from mnemon_infra.settings.history import read_settings_at
 
 
 async def forget_discarded_facts(
@@ -29,7 +29,7 @@ async def forget_discarded_facts(
     """
     tenant, _ = owner
     for position, at in sorted([each async for each in _find_discards(connection, owner)], reverse=True):
-        then = await read_in_force_at(connection, tenant, at)
+        then = await read_settings_at(connection, tenant, at)
         if then is not None and then.discard_facts:
             drawn = await find_facts_from_below(connection, owner, position)
             return [

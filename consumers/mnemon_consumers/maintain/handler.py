@@ -64,7 +64,7 @@ class MaintainConsumer:
         """
         async with (
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             self.broker.run(),
         ):
             await schedule_every(connection, "schedule.expire", self._expire_seconds, EXPIRE)

@@ -26,7 +26,7 @@ class Account:
     user: int
     group: int
 
-    def own(self, path: Path) -> None:
+    def take_ownership(self, path: Path) -> None:
         """Give a file or folder to the account."""
         os.chown(path, self.user, self.group)
 

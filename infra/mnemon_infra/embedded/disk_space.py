@@ -15,7 +15,7 @@ log = structlog.get_logger("embedded")
 TO_START = 128 * 1024 * 1024
 """Bytes that must be free for a stack to start: a new stack takes half of this at once."""
 
-LOOK_EVERY = 1.0
+CHECK_INTERVAL = 1.0
 """Seconds between two checks."""
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -46,7 +46,7 @@ def require_room(folder: Path) -> None:
         raise NoRoom(folder, free, TO_START)
 
 
-async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
+async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Callable[[], None]) -> None:
     """Log when the disk becomes full, and when it has room again. The function never returns.
 
     After a failed write to a stream, nats-server stores nothing in the stream and answers no publisher until
@@ -55,12 +55,12 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Cal
     Args:
         folder: a folder on the disk.
         broker: the nats-server, if this stack runs one.
-        room_again: called each time that a full disk has room again, before the broker is restarted.
+        on_freed: called each time that a full disk has room again, before the broker is restarted.
     """
     is_full = is_stuck = False
     seen = broker.log_path.stat().st_size if broker else 0
     while True:
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(CHECK_INTERVAL)
         free = read_free_bytes(folder)
         if free < LEAST and not is_full:
             is_full = True
@@ -75,7 +75,7 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Cal
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
             log.warning("disk space freed, writes resumed", folder=str(folder), free=format_megabytes(free))
-            room_again()
+            on_freed()
             if broker:
                 broker.ask_to_end()
 

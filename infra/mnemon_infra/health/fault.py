@@ -174,6 +174,6 @@ async def measure_storage(stream_context: JetStreamContext) -> float | None:
     return max(used, default=None)
 
 
-def count_waiting(info: ConsumerInfo) -> int:
+def count_unhandled_messages(info: ConsumerInfo) -> int:
     """Return the number of messages that a durable has not delivered or that are not acknowledged."""
     return (info.num_pending or 0) + (info.num_ack_pending or 0)

@@ -88,7 +88,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
     return revisions
 
 
-async def read_in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
+async def read_settings_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
     """Return the settings in force for a tenant at a former moment.
 
     Return None if they are no longer kept, or are not valid in this version.

@@ -44,22 +44,22 @@ class SpanFactory:
         result = self._provider.sampler.should_sample(None, int(trace_id, 16), "event")
         return result.decision is Decision.RECORD_AND_SAMPLE
 
-    def current(self) -> str | None:
+    def get_traceparent(self) -> str | None:
         """Return the `traceparent` of the current span; None outside of a span."""
         return _format_traceparent(get_current_span())
 
-    def logged(self) -> dict[str, str]:
+    def build_log_fields(self) -> dict[str, str]:
         """Return the ids of the current trace and span for a log line; empty outside of a span."""
         of = get_current_span().get_span_context()
         return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
 
     @contextmanager
-    def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+    def trace_block(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
         """Trace the block as a span of the trace that `traceparent` names."""
         with self._tracer.start_as_current_span(name, _parse_context(traceparent), attributes=attributes):
             yield
 
-    def handled(
+    def record_delivery(
         self,
         traceparent: str,
         consumer: str,
@@ -103,7 +103,7 @@ class SpanFactory:
             span.set_status(StatusCode.ERROR)
         span.end(ended)
 
-    def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
+    def begin_request(self, verb: str, traceparent: str | None) -> "ServedSpan":
         """Begin a span for a request; without a `traceparent`, the span begins a trace."""
         context = _parse_context(traceparent) if traceparent else Context()
         attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}

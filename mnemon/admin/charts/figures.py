@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
-from mnemon_infra.health.fault import count_waiting
+from mnemon_infra.health.fault import count_unhandled_messages
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "persist": ("persist", "persist-sweep"),
@@ -136,7 +136,7 @@ def _last_position(sample: StatusSample) -> int:
 
 
 def _count_waiting(sample: StatusSample) -> int:
-    return sum(map(count_waiting, sample.consumers.infos.values()))
+    return sum(map(count_unhandled_messages, sample.consumers.infos.values()))
 
 
 def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:

@@ -229,7 +229,7 @@ def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json
 
     with _open_logins(data, file) as users:
         # In a folder, take the existing login: running processes of mnemon use it.
-        login = FolderLogins(data).login(role) if data else users.issue(role)
+        login = FolderLogins(data).read_login(role) if data else users.issue(role)
     perform_command(_show_login(login, data, file, as_json, {}))
 
 

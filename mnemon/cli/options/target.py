@@ -82,7 +82,11 @@ async def open_deployment(
         async with run_stack(data, load_deployment()) as stack:
             logins = FolderLogins(data)
             # Only the operator's login may change settings.
-            own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
+            own = (
+                {"nats_url": logins.read_login("operator").at(stack.endpoints.nats)}
+                if logins.in_force
+                else {}
+            )
             yield TargetServers(stack.deployment.model_copy(update=own), is_running=False)
         return
     deployment = require_deployment(data, *needed)
@@ -129,7 +133,7 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
                 f"Show the cause: mnemon status --data {data}",
             )
         refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
-    nats = FolderLogins(data).at(endpoints.nats, "operator")
+    nats = FolderLogins(data).add_login(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
     database = endpoints.database if "database" in needed else None
     return Deployment(nats_url=nats, database_dsn=database, qdrant_url=endpoints.qdrant)

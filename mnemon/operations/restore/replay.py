@@ -14,7 +14,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.database.projections.row_positions import find_newest_position
-from mnemon_infra.health.fault import count_waiting
+from mnemon_infra.health.fault import count_unhandled_messages
 
 ReplayProgress = Callable[[int, int], None]
 """Function that receives the number of replayed events, and the number of all."""
@@ -76,7 +76,7 @@ async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
 
 
 async def _count_waiting(connection: Client) -> int:
-    return count_waiting(await connection.jetstream().consumer_info(LOG, "persist"))
+    return count_unhandled_messages(await connection.jetstream().consumer_info(LOG, "persist"))
 
 
 async def _wait_for_sweeps(connection: Client) -> None:

@@ -44,7 +44,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[str]:
         login = users.issue_tenant("A")
     server = NatsServer(tmp_path, None)
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
     await operator.close()
     yield login.at(server.url)

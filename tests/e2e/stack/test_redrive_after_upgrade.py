@@ -86,9 +86,11 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = Deployment(
-        nats_url=server.url_as("operator"), database_dsn=database_url, database_schema="redriven_with_logins"
+        nats_url=server.build_login_url("operator"),
+        database_dsn=database_url,
+        database_schema="redriven_with_logins",
     )
-    worker = operator.model_copy(update={"nats_url": server.url_as("worker")})
+    worker = operator.model_copy(update={"nats_url": server.build_login_url("worker")})
     assert operator.database_url is not None
     migrate_schema(operator.database_url, operator.database_schema)
     async with await connect(str(operator.nats_url), name="operator") as connection:

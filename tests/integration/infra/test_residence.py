@@ -59,7 +59,7 @@ async def test_list_of_residences_has_the_newest_readable_entries(connection: Cl
 async def test_process_follows_residences_after_an_unreadable_one(connection: Client, body: bytes) -> None:
     last = await write_residence(connection, "globex", MOVED, 0)
     live = LiveSettings()
-    async with live.watched(connection), asyncio.timeout(TIMEOUT):
+    async with live.watch_bucket(connection), asyncio.timeout(TIMEOUT):
         await put_entry(connection, build_residence_key("globex"), body, last)
         await write_residence(connection, "acme", MOVED, 0)
         while live.get_residence("acme") is None:
@@ -74,7 +74,7 @@ async def test_process_that_starts_after_an_unreadable_residence_has_the_former_
     last = await write_residence(connection, "globex", MOVED, 0)
     await put_entry(connection, build_residence_key("globex"), body, last)
     live = LiveSettings()
-    async with live.watched(connection):
+    async with live.watch_bucket(connection):
         assert live.get_residence("globex") == MOVED
     assert await is_move_known(connection, "globex", MOVED.move_id)
 

@@ -142,5 +142,5 @@ def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
     name, event = decided
     event_id = scope_event_id(*owner, str(event.id))
     return LogEvent(
-        build_memory_subject(*owner, name), event.encode_body(), event_id, tracing.current_traceparent()
+        build_memory_subject(*owner, name), event.encode_body(), event_id, tracing.get_traceparent()
     )

@@ -89,7 +89,7 @@ async def cutter_of(stock: Stock, deployment: Deployment, **values: Any) -> Asyn
     settings = LiveSettings()
     edit = setting(**{f"extraction__{name}": value for name, value in values.items()})
     await change_settings(stock.connection, edit)
-    async with Database(deployment) as database, settings.watched(stock.connection):
+    async with Database(deployment) as database, settings.watch_bucket(stock.connection):
         cutting = WindowCutter(database, settings)
         yield Cutter(stock.connection, stock, deployment, database, cutting)
 

@@ -123,7 +123,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
         logins = {tenant: users.issue_tenant(tenant) for tenant in ("A", "B", "ä.b c")}
     server = NatsServer(tmp_path, None)
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
     yield Guarded(server, operator, logins)
     await operator.close()
@@ -162,7 +162,7 @@ async def test_login_subscribes_only_to_its_inbox(guarded: Guarded) -> None:
 
 
 async def test_reply_reaches_only_the_requester(guarded: Guarded) -> None:
-    worker = await connect(guarded.server.url_as("worker"), name="worker")
+    worker = await connect(guarded.server.build_login_url("worker"), name="worker")
 
     async def answer(message: Msg) -> None:
         await worker.publish(message.reply, b"{}")
@@ -221,7 +221,7 @@ FORBIDDEN_TO_WORKERS = (
 
 
 async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: str, tmp_path: Path) -> None:
-    worker = guarded.server.url_as("worker")
+    worker = guarded.server.build_login_url("worker")
     alone = Deployment(nats_url=worker, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     deployment = locate_vectors(alone, tmp_path / "vectors")
     assert deployment.database_url is not None
@@ -245,7 +245,7 @@ async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: Guar
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    async with await nats.connect(guarded.server.url_as("gateway"), error_cb=note) as connection:
+    async with await nats.connect(guarded.server.build_login_url("gateway"), error_cb=note) as connection:
         answer = Answer(model="a-model", tokens=Tokens(input=5, output=2))
         await UsageRecorder(connection).record(("A", "u"), "openai", answer)
         stored = await guarded.operator.jetstream().get_last_msg(LOG, "memory.A.u.model.called.v2")
@@ -275,7 +275,7 @@ async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: Guarded) -> Non
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    async with await nats.connect(guarded.server.url_as("worker"), error_cb=note) as connection:
+    async with await nats.connect(guarded.server.build_login_url("worker"), error_cb=note) as connection:
         worker = Stock(connection, refusals)
         for subject in FORBIDDEN_TO_WORKERS:
             await connection.publish(subject, SAID)
@@ -347,7 +347,7 @@ async def test_events_stored_without_logins_stay_readable(tmp_path: Path) -> Non
         pass
     server = NatsServer(tmp_path, None, "a key")
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     assert (await operator.jetstream().stream_info(LOG)).state.messages == 1
     await operator.close()
     await server.stop()
