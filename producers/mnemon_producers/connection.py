@@ -35,7 +35,7 @@ async def connect(url: str, **options: Any) -> Client:
     failures: list[Exception] = []
     remarks: set[str] = set()
 
-    async def report(error: Exception) -> None:
+    async def report_error(error: Exception) -> None:
         failures.append(error)
         if not connected and len(failures) >= len(servers):
             raise error  # every server was tried; nats-py would retry without end
@@ -58,7 +58,7 @@ async def connect(url: str, **options: Any) -> Client:
         # With the default of two minutes, it takes minutes to detect a dead connection.
         "ping_interval": 10,
         "connect_timeout": 3,
-        "error_cb": report,
+        "error_cb": report_error,
         "reconnected_cb": report_reconnect,
     }
     try:

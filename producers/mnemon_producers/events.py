@@ -35,7 +35,7 @@ class ChatEvent(NamedTuple):
     conversation: str | None = None
 
 
-class Encoded(NamedTuple):
+class EncodedEvent(NamedTuple):
     """An event encoded for the wire; `id` is its own id, `message_id` the value of `Nats-Msg-Id`."""
 
     subject: str
@@ -44,7 +44,7 @@ class Encoded(NamedTuple):
     body: bytes
 
 
-def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
+def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> EncodedEvent:
     """Encode an event for the wire; `event_id` is used if the event has no id.
 
     Raises:
@@ -54,13 +54,13 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
         raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
-    subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
+    subject = _build_subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
-    return Encoded(subject, event.id or event_id, message_id, event.encode_body())
+    return EncodedEvent(subject, event.id or event_id, message_id, event.encode_body())
 
 
 @lru_cache(maxsize=4096)
-def _subject(tenant: str, user: str, conversation: str | None, event: str, version: int) -> str:
+def _build_subject(tenant: str, user: str, conversation: str | None, event: str, version: int) -> str:
     try:
         return build_chat_subject(tenant, user, conversation, event, version)
     except (InvalidId, TypeError):
