@@ -240,7 +240,7 @@ def check_identifier(field: str, identifier: str) -> str:
         InvalidBody: the id is too long, contains U+0000 or is not valid Unicode. The error names the field.
     """
     if identifier.isascii() and "\0" not in identifier and len(identifier) <= ID_LIMIT:
-        return identifier  # fast path: nearly every header is ASCII
+        return identifier  # fast path: most headers are ASCII
     return _check_field(field, check_text(field, identifier), _check_length)
 
 

@@ -15,8 +15,9 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class EventContract:
-    """An event. `versions[0]` is v1; `upcasters[0]` converts v1 to v2, so there is one upcaster fewer than
-    versions.
+    """Contract of an event: its versions, and the senders and consumers of the event.
+
+    `versions[0]` is v1. `upcasters[0]` converts v1 to v2, so there is one upcaster fewer than versions.
     """
 
     space: Literal["chat", "memory"]
@@ -33,7 +34,7 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """A verb: requests and replies by version."""
+    """Contract of a verb: its requests and replies by version; `requests[0]` is v1."""
 
     name: str
     requests: tuple[type[Contract], ...]

@@ -233,7 +233,7 @@ def build_conversation_trigger_filters(tenant: str, user: str, conversation: str
 
 
 def build_bot_filters(tenant: str) -> tuple[str, str]:
-    """Return the filters of all events and requests that a tenant's bots send."""
+    """Return the two filters that together match all events and requests that a tenant's bots may send."""
     token = encode_token(tenant)
     return f"chat.{token}.>", f"ask.{token}.>"
 
@@ -382,7 +382,7 @@ def _decode_owner(tenant: str, user: str) -> tuple[str, str]:
 def _check_name(token: str) -> str:
     if not _NAME.match(token):
         raise InvalidSubject(
-            f"name {token!r}: expected lower-case letters and underscores, such as 'message'"
+            f"event or verb name {token!r}: expected lower-case letters and underscores, such as 'message'"
         )
     return token
 
