@@ -266,10 +266,12 @@ class Deployment(BaseSettings):
         ge=1,
         le=65_535,
         description="Port of `/metrics`, `/healthz` and `/readyz`, such as 9100. "
-        "By default, the paths are not served.",
+        "Default: none, the paths are not served.",
     )
     metrics_host: str = Field(
-        default="127.0.0.1", description="Address on which `/metrics`, `/healthz` and `/readyz` listen."
+        default="127.0.0.1",
+        description="Address at which a process serves `/metrics`, `/healthz` and `/readyz`, such as "
+        "0.0.0.0. Default: 127.0.0.1, for clients on this machine only.",
     )
     cached_users: int = Field(
         default=10_000,

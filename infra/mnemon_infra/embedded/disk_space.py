@@ -22,6 +22,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error numbers of the system for a full disk or an exhausted quota."""
 
 _STUCK = b"critical write error"
+"""Words, in lower case, with which nats-server logs a failed write to a stream."""
 
 
 class NoRoom(ServerFailed):
@@ -74,10 +75,13 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
             is_stuck = is_stuck or _STUCK in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
-            log.warning("disk space freed, writes resumed", folder=str(folder), free=format_megabytes(free))
+            facts = {"folder": str(folder), "free": format_megabytes(free)}
             on_freed()
             if broker:
+                log.warning("disk space freed, restarting broker", **facts)
                 broker.ask_to_end()
+            else:
+                log.warning("disk space freed", **facts)
 
 
 def _read_since(path: Path, seen: int) -> tuple[bytes, int]:

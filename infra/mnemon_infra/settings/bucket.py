@@ -48,7 +48,7 @@ class SettingsEntry(NamedTuple):
 
 
 async def open_bucket(connection: Client) -> KeyValue:
-    """Open the bucket.
+    """Open the bucket of settings.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.

@@ -82,7 +82,8 @@ async def serve_http(host: str, port: int, probe: HealthProbe) -> AsyncIterator[
 def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe) -> Sequence[str]:
     """Run a health probe on the event loop, from another thread.
 
-    Return the reasons of the probe; if it fails or does not end, return that as the only reason.
+    Return the reasons why the process cannot work, empty if it can. A probe that fails, or does not end
+    within `PROBE_TIMEOUT` seconds, is itself the only reason.
 
     Args:
         loop: the event loop.

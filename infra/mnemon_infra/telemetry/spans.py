@@ -65,7 +65,7 @@ class SpanFactory:
         consumer: str,
         delivery: Delivery,
         end: str,
-        together: int,
+        batch_size: int,
         times: tuple[float, float],
     ) -> None:
         """Record how a consumer handled an event, as a span of the event's trace.
@@ -75,7 +75,7 @@ class SpanFactory:
             consumer: the durable.
             delivery: the delivery of the event.
             end: outcome of the delivery, in the words of `mnemon_infra.telemetry.metrics`.
-            together: number of events in the batch.
+            batch_size: number of events in the batch.
             times: begin and end of the batch, in seconds since 1970.
         """
         if not int(traceparent[-2:], 16) & _SAMPLED:
@@ -87,7 +87,7 @@ class SpanFactory:
             "messaging.destination.name": delivery.stream,
             "messaging.consumer.group.name": consumer,
             "messaging.message.id": delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
-            "messaging.batch.message_count": together,
+            "messaging.batch.message_count": batch_size,
             "mnemon.seq": delivery.sequence,
             "mnemon.deliveries": delivery.deliveries,
             "mnemon.outcome": end,

@@ -2,7 +2,7 @@
 
 The W3C header `traceparent` carries a trace from one process to the next. An event without the header has a
 trace too, which every consumer derives from the event's position in the log. If no collector is configured,
-OpenTelemetry is not imported and tracing costs next to nothing.
+OpenTelemetry is not imported, and no span is made.
 """
 
 import asyncio
