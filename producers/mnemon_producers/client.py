@@ -285,7 +285,7 @@ class MemoryClient(MemoryTools):
             error = failed.error
         except ValueError as invalid:
             error = AskError(code="bad_request", message=str(invalid), retryable=False)
-        log.warning("context request failed for user %r: %s", user, error.message)
+        log.warning("context request failed user=%r error=%s", user, error.message)
         return ContextReplyV1(degraded=("memory",), error=error)
 
     async def history(

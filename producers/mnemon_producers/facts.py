@@ -60,7 +60,7 @@ class FactTools:
             kind: the kind of the fact; None classifies the fact by its words.
             tier: `profile` is for every context, `working` for every context until the fact's date, `archive`
                 for contexts whose query finds the fact; None classifies the fact by its words.
-            importance: a number from 1 to 10, or `high`, `normal` or `low`; None follows from the words.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the words.
             expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
                 working fact the end that its words name, else that of the setting `limits.working_days`.
 

@@ -105,7 +105,7 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     if reply.error:
         raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("reply arrived with a warning: %s", warning)
+        log.warning("reply warning received warning=%s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
         raise _build_failure(
             "internal", f"the reply to {verb} is invalid: `seen_seq` is missing. {_OTHER_VERSION}"
