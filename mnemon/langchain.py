@@ -153,7 +153,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         return StructuredTool(
             name=function.name,
             description=function.description,
-            args_schema=function.parameters(),
+            args_schema=function.build_parameters(),
             coroutine=call,
             handle_tool_error=True,  # the model sees the error
         )

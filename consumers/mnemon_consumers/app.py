@@ -10,7 +10,7 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import work_subject
+from mnemon_contracts.subjects import build_trigger_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import connect_deployment, require_servers
 from mnemon_infra.broker.provisioning.presence import require_streams
@@ -329,7 +329,7 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
     if lost and has_points and FROM_ROWS.issuperset(lost):
         owners = await list_owners_to_sweep(database, lost)
         for owner in owners:
-            trigger = work_subject("index", *owner)
+            trigger = build_trigger_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("vectors found missing, indexing them from the rows", collections=lost, users=len(owners))
     elif lost or not has_points:

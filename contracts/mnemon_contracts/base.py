@@ -64,7 +64,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
-            raise _invalid(error, _declared_fields(Contract)) from error
+            raise _build_invalid_body(error, _list_declared_fields(Contract)) from error
 
     @classmethod
     def parse_strict(cls, body: bytes) -> Self:
@@ -76,10 +76,10 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(body, strict=True, extra="forbid")
         except ValidationError as error:
-            raise _invalid(error) from error
+            raise _build_invalid_body(error) from error
 
     @classmethod
-    def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
+    def list_unknown_fields(cls, body: bytes) -> tuple[str, ...]:
         """Return the top-level fields of a JSON object that this contract lacks, and that `parse` ignores.
 
         Return nothing for a body that is not a JSON object.
@@ -100,9 +100,9 @@ class Contract(BaseModel):
         try:
             return cls.model_validate(fields, extra="forbid")
         except ValidationError as error:
-            raise _invalid(error) from error
+            raise _build_invalid_body(error) from error
 
-    def body(self) -> bytes:
+    def encode_body(self) -> bytes:
         """Return the JSON for the wire, without fields that are None or that their `exclude_if` leaves out.
 
         Raises:
@@ -137,12 +137,12 @@ def describe_problem(error: ErrorDetails) -> str:
     return error["msg"].removeprefix("Value error, ")
 
 
-def _declared_fields(contract: type[Contract]) -> set[str]:
+def _list_declared_fields(contract: type[Contract]) -> set[str]:
     """Return the names of all fields of a contract and of its subclasses."""
-    return set(contract.model_fields).union(*map(_declared_fields, contract.__subclasses__()))
+    return set(contract.model_fields).union(*map(_list_declared_fields, contract.__subclasses__()))
 
 
-def _invalid(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
+def _build_invalid_body(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
     """Describe an invalid value without repeating it: errors are logged, and content must not be logged.
 
     Args:
@@ -164,7 +164,7 @@ def _invalid(error: ValidationError, declared: Container[str] | None = None) -> 
     return InvalidBody(field, problem)
 
 
-def _storable(text: str) -> str:
+def _check_storable(text: str) -> str:
     if "\0" in text:
         raise ValueError("contains U+0000, which PostgreSQL cannot store; remove the character")
     try:
@@ -176,25 +176,25 @@ def _storable(text: str) -> str:
     return text
 
 
-def _storable_json(value: JsonValue) -> JsonValue:
+def _check_storable_json(value: JsonValue) -> JsonValue:
     match value:
         case str():
-            _storable(value)
+            _check_storable(value)
         case float() if not isfinite(value):
             raise ValueError(
                 "contains NaN or an infinite number, which JSON cannot express; send null instead"
             )
         case list():
             for item in value:
-                _storable_json(item)
+                _check_storable_json(item)
         case dict():
             for key, item in value.items():
-                _storable(key)
-                _storable_json(item)
+                _check_storable(key)
+                _check_storable_json(item)
     return value
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _convert_to_utc(moment: datetime) -> datetime:
     # Refuse the first and the last year of the calendar: any other time stays valid in any zone and when it
     # is rounded.
     if not MINYEAR < moment.year < MAXYEAR:
@@ -205,7 +205,7 @@ def _in_utc(moment: datetime) -> datetime:
     return moment
 
 
-def _day_or_time(written: object) -> object:
+def _parse_day_or_time(written: object) -> object:
     if not isinstance(written, str):
         return written
     try:
@@ -217,7 +217,7 @@ def _day_or_time(written: object) -> object:
     raise ValueError("Input should be a date or a time, such as 2026-12-01 or 2026-12-01T18:00:00Z")
 
 
-def _short(identifier: str) -> str:
+def _check_length(identifier: str) -> str:
     size = len(identifier.encode())
     if size > ID_LIMIT:
         raise ValueError(f"has {size} bytes, and the limit is {ID_LIMIT}; send a shorter id")
@@ -230,7 +230,7 @@ def check_text(field: str, text: str) -> str:
     Raises:
         InvalidBody: the text contains U+0000 or is not valid Unicode. The error names the field.
     """
-    return _checked(field, text, _storable)
+    return _check_field(field, text, _check_storable)
 
 
 def check_identifier(field: str, identifier: str) -> str:
@@ -240,32 +240,32 @@ def check_identifier(field: str, identifier: str) -> str:
         InvalidBody: the id is too long, contains U+0000 or is not valid Unicode. The error names the field.
     """
     if identifier.isascii() and "\0" not in identifier and len(identifier) <= ID_LIMIT:
-        return identifier  # fast path: nearly every header is ASCII
-    return _checked(field, check_text(field, identifier), _short)
+        return identifier  # fast path: most headers are ASCII
+    return _check_field(field, check_text(field, identifier), _check_length)
 
 
-def _checked(field: str, text: str, check: Callable[[str], str]) -> str:
+def _check_field(field: str, text: str, check: Callable[[str], str]) -> str:
     try:
         return check(text)
     except ValueError as error:
         raise InvalidBody(field, str(error)) from error
 
 
-Text = Annotated[str, AfterValidator(_storable)]
+Text = Annotated[str, AfterValidator(_check_storable)]
 """Any valid Unicode text without U+0000."""
 
 Identifier = Annotated[
-    str, Field(min_length=1, max_length=255), AfterValidator(_storable), AfterValidator(_short)
+    str, Field(min_length=1, max_length=255), AfterValidator(_check_storable), AfterValidator(_check_length)
 ]
 """An id: valid Unicode text of 1 to 255 bytes in UTF-8, without U+0000."""
 
-Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, Field(strict=True), AfterValidator(_convert_to_utc)]
 """RFC 3339 text, such as `2026-11-21T10:00:00Z`, in the years 2 to 9998; without an offset it is UTC."""
 
-MomentOrDay = Annotated[Moment, BeforeValidator(_day_or_time)]
+MomentOrDay = Annotated[Moment, BeforeValidator(_parse_day_or_time)]
 """A `Moment`, or a day such as `2026-11-21`, which models write; a day means its first moment in UTC."""
 
-Json = Annotated[JsonValue, AfterValidator(_storable_json)]
+Json = Annotated[JsonValue, AfterValidator(_check_storable_json)]
 """Any JSON value without U+0000, lone surrogates, NaN and infinities."""
 
 JsonObject = dict[Text, Json]

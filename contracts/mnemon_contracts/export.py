@@ -34,10 +34,11 @@ MAKE_A_NEW_VERSION = (
 def generate_files(examples: Examples) -> dict[Path, str]:
     """Return the text of every generated file, by path below `ROOT`."""
     schemas = {
-        SCHEMAS / f"{name}.json": _json(published.generate_schema(name)) for name in published.CONTRACTS
+        SCHEMAS / f"{name}.json": _format_json(published.generate_schema(name))
+        for name in published.CONTRACTS
     }
     return schemas | {
-        Path("contracts/asyncapi.json"): _json(asyncapi.build_document(examples)),
+        Path("contracts/asyncapi.json"): _format_json(asyncapi.build_document(examples)),
         Path("docs/contracts.md"): documentation.render_page(examples),
         Path("docs/settings.md"): settings_page.render_page(),
     }
@@ -112,7 +113,7 @@ def main(arguments: list[str]) -> int:
     return 1 if problems else 0
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -3,16 +3,16 @@
 from mnemon_contracts.verbs.tools import Importance, StoredFact
 
 
-def importance_word(importance: int) -> Importance:
+def name_importance(importance: int) -> Importance:
     """Return the word for an importance of 1 to 10."""
     if importance >= 8:
         return "high"
     return "low" if importance <= 3 else "normal"
 
 
-def fact_line(fact: StoredFact) -> str:
-    """Return a fact as one line."""
-    marks = [f"id:{fact.id}", f"t:{fact.tier}", f"imp:{importance_word(fact.importance)}"]
+def format_fact_line(fact: StoredFact) -> str:
+    """Return a fact as one line of Markdown, as the module shows it."""
+    marks = [f"id:{fact.id}", f"t:{fact.tier}", f"imp:{name_importance(fact.importance)}"]
     if fact.expires_at is not None:
         marks.append(f"exp:{fact.expires_at:%Y-%m-%d}")
     return f"- {' '.join(f'[{mark}]' for mark in marks)} {' '.join(fact.text.split())}"

@@ -19,7 +19,7 @@ _DERIVED = UUID("0e6d3c59-7c5b-5b34-9a4f-5b8f0f2f9d11")
 _POINTS = UUID("b1c7a2b4-6c1e-5d0f-8a39-3f0c6a1d9e20")
 
 
-def event_identity(
+def identify_event(
     tenant: str, user: str, header: str | None, body: str | None, stream: str, sequence: int
 ) -> str:
     """Return an event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
@@ -37,7 +37,7 @@ def event_identity(
 
 
 @lru_cache(maxsize=65_536)
-def _scope(tenant: str, user: str) -> str:
+def _hash_owner(tenant: str, user: str) -> str:
     return sha256(f"{tenant}\0{user}".encode()).hexdigest()[:12]
 
 
@@ -49,25 +49,25 @@ def scope_event_id(tenant: str, user: str, event_id: str) -> str:
     """
     if _UNFIT_FOR_HEADER.search(event_id):
         event_id = sha256(event_id.encode()).hexdigest()
-    return f"{_scope(tenant, user)}:{event_id}"
+    return f"{_hash_owner(tenant, user)}:{event_id}"
 
 
 @lru_cache(maxsize=4096)
-def first_conversation(tenant: str, user: str) -> str:
+def derive_first_conversation(tenant: str, user: str) -> str:
     """Return the id of the conversation of a user's messages before the first `started` event."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
 
 
-def started_conversation(tenant: str, user: str, event_id: str) -> str:
+def derive_started_conversation(tenant: str, user: str, event_id: str) -> str:
     """Return the id of the conversation that a `started` event on `-` starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 
-def derived_id(tenant: str, user: str, *parts: str) -> str:
+def derive_id(tenant: str, user: str, *parts: str) -> str:
     """Return the id of a derived event; a repeated derivation gives the same id."""
     return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 
-def point_id(tenant: str, user: str, *parts: str) -> UUID:
+def derive_point_id(tenant: str, user: str, *parts: str) -> UUID:
     """Return the id of the point of a user's item; `parts` name the item, such as `fact` and its id."""
     return uuid5(_POINTS, "\0".join((tenant, user, *parts)))

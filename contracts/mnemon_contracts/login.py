@@ -25,7 +25,7 @@ class LoginUnusable(ValueError):
     """
 
 
-def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
+def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of `nats.connect` for login and encryption.
 
     Args:
@@ -38,25 +38,28 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """
     options: dict[str, Any] = {}
     if not re.search(r"//[^/,]*@", url):
-        if credentials := _file(environment, CREDENTIALS):
+        if credentials := _find_readable_file(environment, CREDENTIALS):
             options["user_credentials"] = credentials
-        elif seed := _file(environment, NKEY_SEED):
+        elif seed := _find_readable_file(environment, NKEY_SEED):
             options["nkeys_seed"] = seed
         if options and not find_spec("nkeys"):
             raise LoginUnusable("a login with keys needs the package nkeys: pip install 'mnemon[nkeys]'")
-    authority = _file(environment, AUTHORITY)
-    certificate, key = _file(environment, CERTIFICATE), _file(environment, CERTIFICATE_KEY)
+    authority = _find_readable_file(environment, AUTHORITY)
+    certificate, key = (
+        _find_readable_file(environment, CERTIFICATE),
+        _find_readable_file(environment, CERTIFICATE_KEY),
+    )
     if key and not certificate:
         raise LoginUnusable(
             f"{CERTIFICATE_KEY} names a private key without a certificate; set {CERTIFICATE} to the file "
             f"with the certificate, or unset {CERTIFICATE_KEY}"
         )
     if authority or certificate:
-        options["tls"] = _context(authority, certificate, key)
+        options["tls"] = _create_tls_context(authority, certificate, key)
     return options
 
 
-def _file(environment: Mapping[str, str], variable: str) -> str | None:
+def _find_readable_file(environment: Mapping[str, str], variable: str) -> str | None:
     path = environment.get(variable)
     if not path:
         return None
@@ -69,7 +72,7 @@ def _file(environment: Mapping[str, str], variable: str) -> str | None:
         ) from error
 
 
-def _context(authority: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+def _create_tls_context(authority: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=authority)
     except ssl.SSLError as error:

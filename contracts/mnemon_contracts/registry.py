@@ -15,8 +15,9 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class EventContract:
-    """An event. `versions[0]` is v1; `upcasters[0]` converts v1 to v2, so there is one upcaster fewer than
-    versions.
+    """Contract of an event: its versions, and the senders and consumers of the event.
+
+    `versions[0]` is v1. `upcasters[0]` converts v1 to v2, so there is one upcaster fewer than versions.
     """
 
     space: Literal["chat", "memory"]
@@ -33,13 +34,13 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """A verb: requests and replies by version."""
+    """Contract of a verb: its requests and replies by version; `requests[0]` is v1."""
 
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
 
-    def version_of(self, request: Contract) -> int:
+    def find_oldest_version(self, request: Contract) -> int:
         """Return the oldest version with all fields that a request sets.
 
         So a deployment that lacks the newest version can answer the request.
@@ -54,43 +55,51 @@ class VerbContract:
         return len(self.requests)
 
 
-def _chat(name: str, *versions: type[Event]) -> EventContract:
+def _define_chat(name: str, *versions: type[Event]) -> EventContract:
     return EventContract("chat", name, versions, ("bot", "importer"), consumers=("persist", "index"))
 
 
-def _memory(name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()) -> EventContract:
+def _define_memory(
+    name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()
+) -> EventContract:
     return EventContract("memory", name, (version,), producers, consumers=("persist", *also))
 
 
 EVENTS: Mapping[str, EventContract] = {
     event.name: event
     for event in (
-        _chat("message", chat.MessageV1),
-        _chat("started", chat.StartedV1),
-        _chat("cleared", chat.ClearedV1),
-        _memory("fact.proposed", memory.FactProposedV1, "retrieve", "extract", "importer", also=("dedupe",)),
-        _memory("fact.saved", memory.FactSavedV1, "dedupe", "importer", also=("index",)),
-        _memory("fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", "importer", also=("index",)),
-        _memory("fact.confirmed", memory.FactConfirmedV1, "dedupe", "importer"),
-        _memory("fact.compared", fact_comparison.FactComparedV1, "extract", also=("dedupe",)),
-        _memory("fact.merged", fact_comparison.FactMergedV1, "dedupe", "importer", also=("index",)),
-        _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
-        _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
-        _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
-        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
-        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
-        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
-        _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
-        _memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
-        _memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
-        _memory("task.removed", memory.TaskRemovedV1, "retrieve", "importer"),
-        _memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
-        _memory("document.removed", memory.DocumentRemovedV1, "retrieve", "importer", also=("index",)),
-        _memory("batch.intended", memory.BatchIntendedV1, "extract"),
-        _memory("batch.submitted", memory.BatchSubmittedV1, "extract"),
-        _memory("batch.completed", memory.BatchCompletedV1, "extract"),
-        _memory("batch.failed", memory.BatchFailedV1, "extract"),
-        _memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
+        _define_chat("message", chat.MessageV1),
+        _define_chat("started", chat.StartedV1),
+        _define_chat("cleared", chat.ClearedV1),
+        _define_memory(
+            "fact.proposed", memory.FactProposedV1, "retrieve", "extract", "importer", also=("dedupe",)
+        ),
+        _define_memory("fact.saved", memory.FactSavedV1, "dedupe", "importer", also=("index",)),
+        _define_memory(
+            "fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", "importer", also=("index",)
+        ),
+        _define_memory("fact.confirmed", memory.FactConfirmedV1, "dedupe", "importer"),
+        _define_memory("fact.compared", fact_comparison.FactComparedV1, "extract", also=("dedupe",)),
+        _define_memory("fact.merged", fact_comparison.FactMergedV1, "dedupe", "importer", also=("index",)),
+        _define_memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
+        _define_memory(
+            "fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)
+        ),
+        _define_memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
+        _define_memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
+        _define_memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
+        _define_memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
+        _define_memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
+        _define_memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
+        _define_memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
+        _define_memory("task.removed", memory.TaskRemovedV1, "retrieve", "importer"),
+        _define_memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
+        _define_memory("document.removed", memory.DocumentRemovedV1, "retrieve", "importer", also=("index",)),
+        _define_memory("batch.intended", memory.BatchIntendedV1, "extract"),
+        _define_memory("batch.submitted", memory.BatchSubmittedV1, "extract"),
+        _define_memory("batch.completed", memory.BatchCompletedV1, "extract"),
+        _define_memory("batch.failed", memory.BatchFailedV1, "extract"),
+        _define_memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
         EventContract(
             "memory",
             "model.called",
@@ -99,7 +108,7 @@ EVENTS: Mapping[str, EventContract] = {
             consumers=("persist",),
             upcasters=(dict,),
         ),
-        _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
+        _define_memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
     )
 }
 

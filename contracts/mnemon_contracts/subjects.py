@@ -105,7 +105,7 @@ def encode_token(identifier: str) -> str:
         raise InvalidId(f"an id may have at most {ID_LIMIT} bytes; this one has {size}")
     if identifier == CURRENT:
         return "%2D"  # a bare "-" means the current conversation
-    return _UNSAFE.sub(_percent, identifier)
+    return _UNSAFE.sub(_percent_encode, identifier)
 
 
 def decode_token(token: str) -> str:
@@ -124,40 +124,40 @@ def decode_token(token: str) -> str:
     return identifier
 
 
-def chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
+def build_chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
     """Return the subject of a bot's event; `conversation=None` is the user's current conversation."""
     place = CURRENT if conversation is None else encode_token(conversation)
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.{place}.{event}.v{version}"
 
 
-def memory_subject(tenant: str, user: str, event: str, version: int = 1) -> str:
+def build_memory_subject(tenant: str, user: str, event: str, version: int = 1) -> str:
     """Return the subject of a derived event; `event` is `<thing>.<event>`, such as `profile.set`."""
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{event}.v{version}"
 
 
-def ask_subject(tenant: str, user: str, verb: str, version: int = 1) -> str:
+def build_ask_subject(tenant: str, user: str, verb: str, version: int = 1) -> str:
     """Return the subject of a request."""
     return f"ask.{encode_token(tenant)}.{encode_token(user)}.{verb}.v{version}"
 
 
-def ask_pattern(verb: str, version: int = 1) -> str:
+def build_ask_pattern(verb: str, version: int = 1) -> str:
     """Return the pattern of a verb's requests of all tenants and users."""
     return f"ask.*.*.{verb}.v{version}"
 
 
-def work_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
+def build_trigger_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
     """Return the subject of a trigger for a user or a conversation."""
     place = "" if conversation is None else f".{encode_token(conversation)}"
     return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}{place}"
 
 
-def message_trigger_subject(consumer: str, seq: int) -> str:
+def build_message_trigger_subject(consumer: str, seq: int) -> str:
     """Return the subject of a trigger that names users with new messages; `seq` is the last position."""
     return f"work.{consumer}.{seq}"
 
 
 def parse_message_trigger(subject: str) -> int:
-    """Return the log position in a subject of `message_trigger_subject`.
+    """Return the log position in a subject of `build_message_trigger_subject`.
 
     Raises:
         InvalidSubject: the subject names no log position.
@@ -168,36 +168,36 @@ def parse_message_trigger(subject: str) -> int:
     raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<log position>")
 
 
-def user_schedule(kind: str, tenant: str, user: str) -> str:
+def build_schedule_subject(kind: str, tenant: str, user: str) -> str:
     """Return the subject of a user's schedule; a newer message replaces the older message."""
     return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
 
 
-def dead_subject(consumer: str, original: str) -> str:
+def build_dead_letter_subject(consumer: str, original: str) -> str:
     """Return the subject of the dead letter of a message that came on `original`.
 
     `*`, `>`, spaces and control characters of `original` are percent-encoded.
     """
-    return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
+    return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent_encode, original)}"
 
 
-def dead_filter(consumer: str, original: str = ">") -> str:
+def build_dead_letter_filter(consumer: str, original: str = ">") -> str:
     """Return the filter of a consumer's dead letters; `original` filters by the subject of the message."""
     return f"dead.{consumer}.{original}"
 
 
-def changed_subject(tenant: str, user: str) -> str:
+def build_notice_subject(tenant: str, user: str) -> str:
     """Return the subject of the notice that a user's stored memory has changed."""
     return f"changed.{encode_token(tenant)}.{encode_token(user)}"
 
 
-def user_filters(tenant: str, user: str) -> tuple[str, str]:
+def build_user_filters(tenant: str, user: str) -> tuple[str, str]:
     """Return the two filters that together match all of a user's events in the log."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return f"chat.{owner}.>", f"memory.{owner}.>"
 
 
-def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
+def build_user_letter_filters(tenant: str, user: str) -> tuple[str, ...]:
     """Return the filters that together match the dead letters of a user.
 
     Letters whose subjects spell the ids in another way than `encode_token` are not matched.
@@ -207,7 +207,7 @@ def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
     return (*events, f"dead.*.work.*.{owner}", f"dead.*.work.*.{owner}.>")
 
 
-def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
+def build_user_trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
     """Return the filters of a user's triggers and schedules, except those that start a sweep."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return (
@@ -218,33 +218,33 @@ def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
     )
 
 
-def conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
+def build_conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
     """Return the filter of the chat events whose subjects name a conversation.
 
     None matches all events without a conversation, whichever conversation was the current one then.
     """
-    return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
+    return build_chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
 
 
-def conversation_triggers(tenant: str, user: str, conversation: str) -> tuple[str, str]:
+def build_conversation_trigger_filters(tenant: str, user: str, conversation: str) -> tuple[str, str]:
     """Return the two filters that together match the triggers of a conversation and of its windows."""
     place = f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
     return place, f"{place}.*"
 
 
-def tenant_filters(tenant: str) -> tuple[str, str]:
-    """Return the filters of all events and requests that a tenant's bots send."""
+def build_bot_filters(tenant: str) -> tuple[str, str]:
+    """Return the two filters that together match all events and requests that a tenant's bots may send."""
     token = encode_token(tenant)
     return f"chat.{token}.>", f"ask.{token}.>"
 
 
-def tenant_events(tenant: str) -> tuple[str, str]:
+def build_tenant_filters(tenant: str) -> tuple[str, str]:
     """Return the two filters that together match all of a tenant's events in the log."""
     token = encode_token(tenant)
     return f"chat.{token}.>", f"memory.{token}.>"
 
 
-def owner_filter(tenant: str, user: str | None = None) -> str:
+def build_owner_filter(tenant: str, user: str | None = None) -> str:
     """Return the filter of all events of a tenant in the log, or of one user's events.
 
     Raises:
@@ -254,32 +254,32 @@ def owner_filter(tenant: str, user: str | None = None) -> str:
     return f"*.{owner}.>"
 
 
-def tenant_event_filter(tenant: str, event: str) -> str:
+def build_tenant_event_filter(tenant: str, event: str) -> str:
     """Return the filter of a derived event, such as `fact.proposed`, of a tenant's users, in all versions."""
     return f"memory.{encode_token(tenant)}.*.{event}.*"
 
 
-def inbox_prefix(tenant: str) -> str:
+def build_inbox_prefix(tenant: str) -> str:
     """Return the prefix of a tenant's inboxes, to which no other tenant may subscribe."""
-    return f"_INBOX_{ascii_name(tenant)}"
+    return f"_INBOX_{encode_ascii_name(tenant)}"
 
 
-def ascii_name(tenant: str) -> str:
+def encode_ascii_name(tenant: str) -> str:
     """Return a tenant's name in ASCII, for inboxes and for logins in addresses."""
     return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
 
 
-def thing_filter(tenant: str, user: str, thing: str) -> str:
+def build_thing_filter(tenant: str, user: str, thing: str) -> str:
     """Return the filter of a user's derived events about one thing, such as `fact`."""
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
 
 
-def chat_filter(tenant: str, user: str, event: str) -> str:
+def build_chat_filter(tenant: str, user: str, event: str) -> str:
     """Return the filter of a user's chat events with a name, such as `cleared`, in all conversations."""
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.*.{event}.*"
 
 
-def event_filter(event: str) -> str:
+def build_event_filter(event: str) -> str:
     """Return the filter of a derived event, such as `fact.proposed`, of all users and in all versions."""
     return f"memory.*.*.{event}.*"
 
@@ -297,12 +297,16 @@ def parse_subject(subject: str) -> Address:
     match space, tokens:
         case "chat", [tenant, user, conversation, name, version]:
             where = None if conversation == CURRENT else decode_token(conversation)
-            return Address("chat", *_owner(tenant, user), where, _name(name), _version(version))
+            return Address(
+                "chat", *_decode_owner(tenant, user), where, _check_name(name), _parse_version(version)
+            )
         case "memory", [tenant, user, thing, event, version]:
-            name = f"{_name(thing)}.{_name(event)}"
-            return Address("memory", *_owner(tenant, user), None, name, _version(version))
+            name = f"{_check_name(thing)}.{_check_name(event)}"
+            return Address("memory", *_decode_owner(tenant, user), None, name, _parse_version(version))
         case "ask", [tenant, user, verb, version]:
-            return Address("ask", *_owner(tenant, user), None, _name(verb), _version(version))
+            return Address(
+                "ask", *_decode_owner(tenant, user), None, _check_name(verb), _parse_version(version)
+            )
         case "chat", _:
             expected = "chat.<tenant>.<user>.<conversation>.<event>.v<N>"
         case "memory", _:
@@ -318,10 +322,12 @@ def find_origin(subject: str) -> SubjectOrigin | None:
     """Return owner and conversation of a `chat` or `memory` subject; None if it names no user."""
     match subject.split("."):
         case ["chat" | "memory" as space, tenant, user, *rest]:
-            owner = _spelled(tenant), _spelled(user)
+            owner = _decode_any_spelling(tenant), _decode_any_spelling(user)
             is_named = space == "chat" and rest and rest[0] != CURRENT
             return (
-                SubjectOrigin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+                SubjectOrigin(space, owner, _decode_any_spelling(rest[0]) if is_named else None)
+                if all(owner)
+                else None
             )
     return None
 
@@ -331,7 +337,7 @@ def find_letter_origin(subject: str) -> SubjectOrigin | None:
     return find_origin(subject.split(".", 2)[-1])
 
 
-def _spelled(token: str) -> str:
+def _decode_any_spelling(token: str) -> str:
     """Return the id of a token in any spelling; "" if the token is not an id."""
     try:
         identifier = unquote_to_bytes(token).decode()
@@ -349,7 +355,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
     """
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
-            return _owner(tenant, user)
+            return _decode_owner(tenant, user)
     raise InvalidSubject(
         f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>"
     )
@@ -365,28 +371,28 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:
-            return *_owner(tenant, user), decode_token(conversation)
+            return *_decode_owner(tenant, user), decode_token(conversation)
     raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation>")
 
 
-def _owner(tenant: str, user: str) -> tuple[str, str]:
+def _decode_owner(tenant: str, user: str) -> tuple[str, str]:
     return decode_token(tenant), decode_token(user)
 
 
-def _name(token: str) -> str:
+def _check_name(token: str) -> str:
     if not _NAME.match(token):
         raise InvalidSubject(
-            f"name {token!r}: expected lower-case letters and underscores, such as 'message'"
+            f"event or verb name {token!r}: expected lower-case letters and underscores, such as 'message'"
         )
     return token
 
 
-def _version(token: str) -> int:
+def _parse_version(token: str) -> int:
     found = _VERSION.match(token)
     if not found:
         raise InvalidSubject(f"version {token!r}: expected v1, v2 and so on")
     return int(found[1])
 
 
-def _percent(match: re.Match[str]) -> str:
+def _percent_encode(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode())

@@ -266,10 +266,12 @@ class Deployment(BaseSettings):
         ge=1,
         le=65_535,
         description="Port of `/metrics`, `/healthz` and `/readyz`, such as 9100. "
-        "By default, the paths are not served.",
+        "Default: none, the paths are not served.",
     )
     metrics_host: str = Field(
-        default="127.0.0.1", description="Address on which `/metrics`, `/healthz` and `/readyz` listen."
+        default="127.0.0.1",
+        description="Address at which a process serves `/metrics`, `/healthz` and `/readyz`, such as "
+        "0.0.0.0. Default: 127.0.0.1, for clients on this machine only.",
     )
     cached_users: int = Field(
         default=10_000,
@@ -280,7 +282,7 @@ class Deployment(BaseSettings):
     def to_json(self) -> str:
         """Return all values as JSON, secrets included, for another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
-        return json.dumps(values, default=_plain)
+        return json.dumps(values, default=_reveal_secret)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -289,21 +291,21 @@ class Deployment(BaseSettings):
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
     @classmethod
-    def _can_be_asked(cls, url: str | None) -> str | None:
+    def _check_endpoint(cls, url: str | None) -> str | None:
         if url is None or re.match(r"https?://[^/?#]", url):
             return url
         raise ValueError("expected an address such as http://host:11434/v1")
 
     @field_validator("reranker_url")
     @classmethod
-    def _can_be_posted_to(cls, url: str | None) -> str | None:
+    def _check_reranker_url(cls, url: str | None) -> str | None:
         if url is None or _is_http_address(url):
             return url
         raise ValueError("expected an address such as http://host:8080/rerank")
 
     @field_validator("reranker_api_key")
     @classmethod
-    def _can_be_sent(cls, key: SecretStr | None) -> SecretStr | None:
+    def _check_reranker_key(cls, key: SecretStr | None) -> SecretStr | None:
         stripped = "" if key is None else key.get_secret_value().strip()
         if stripped.isascii() and stripped.isprintable():
             return SecretStr(stripped) if stripped else None
@@ -314,21 +316,21 @@ class Deployment(BaseSettings):
 
     @field_validator("replicas")
     @classmethod
-    def _can_have_a_majority(cls, replicas: int) -> int:
+    def _check_replicas(cls, replicas: int) -> int:
         if replicas in (1, 3, 5):
             return replicas
         raise ValueError("expected 1, 3 or 5")
 
     @field_validator("log_key")
     @classmethod
-    def _is_one_line(cls, key: SecretStr | None) -> SecretStr | None:
+    def _check_log_key(cls, key: SecretStr | None) -> SecretStr | None:
         if key is None or key.get_secret_value().isprintable():
             return key
         raise ValueError("expected printable characters only, such as `openssl rand -base64 32` gives")
 
     @field_validator("database_dsn")
     @classmethod
-    def _is_an_address(cls, dsn: str | None) -> str | None:
+    def _check_database_dsn(cls, dsn: str | None) -> str | None:
         if dsn is None:
             return None
         # Import SQLAlchemy here: the import takes a second, and commands that use NATS only do not need it.
@@ -368,5 +370,5 @@ def _is_http_address(url: str) -> bool:
         return False
 
 
-def _plain(value: object) -> str:
+def _reveal_secret(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

@@ -91,7 +91,7 @@ class Delivery(NamedTuple):
         )
 
 
-def restore_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
+def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
     """Return the time at which the log stored an event, in nanoseconds since 1970.
 
     For a restored event, the time is that of the log from which it was restored.
@@ -106,12 +106,12 @@ def restore_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: 
 
 
 def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the time of an event as `restore_time`; for an event that moved here, its time in the other log.
+    """Return the storage time of an event; for an event that moved here, that in the other log.
 
-    Arguments and unit are those of `restore_time`.
+    Arguments and unit are those of `read_storage_time`.
     """
     moved = parse_moved(headers)
-    return restore_time(headers, sequence, nanoseconds) if moved is None else moved.at
+    return read_storage_time(headers, sequence, nanoseconds) if moved is None else moved.at
 
 
 def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:

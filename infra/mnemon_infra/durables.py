@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import event_filter
+from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.config import Deployment
 
 STATEMENT_TIMEOUT: Final = 10.0
@@ -79,40 +79,40 @@ class DurableConsumer:
         """Process role that reads the durable."""
         return self.name.partition("-")[0]
 
-    def batch_policy(self, deployment: Deployment) -> BatchPolicy:
+    def get_batch_policy(self, deployment: Deployment) -> BatchPolicy:
         """Return the batch policy of a process of a deployment."""
         return self.batches if isinstance(self.batches, BatchPolicy) else self.batches(deployment)
 
 
-def _persist_batches(deployment: Deployment) -> BatchPolicy:
+def _build_persist_policy(deployment: Deployment) -> BatchPolicy:
     return BatchPolicy(
         deployment.persist_batch, deployment.persist_linger_ms / 1000, deployment.persist_writers
     )
 
 
-def _index_batches(deployment: Deployment) -> BatchPolicy:
+def _build_index_policy(deployment: Deployment) -> BatchPolicy:
     return BatchPolicy(deployment.index_batch, deployment.index_linger_ms / 1000, deployment.index_writers)
 
 
-def _compact_batches(deployment: Deployment) -> BatchPolicy:
+def _build_compact_policy(deployment: Deployment) -> BatchPolicy:
     return BatchPolicy(1, linger=1, overlap=min(deployment.model_requests, MAX_COMPACTIONS))
 
 
-def _extract_batches(deployment: Deployment) -> BatchPolicy:
+def _build_extract_policy(deployment: Deployment) -> BatchPolicy:
     return BatchPolicy(deployment.model_requests, linger=0.05, overlap=2)
 
 
 _DURABLES = (
     DurableConsumer(
-        "persist", LOG, "Projects the log into PostgreSQL", _persist_batches, max_ack_pending=20_000
+        "persist", LOG, "Projects the log into PostgreSQL", _build_persist_policy, max_ack_pending=20_000
     ),
-    DurableConsumer("index", LOG, "Makes the log searchable", _index_batches, max_ack_pending=20_000),
+    DurableConsumer("index", LOG, "Makes the log searchable", _build_index_policy, max_ack_pending=20_000),
     DurableConsumer(
         "dedupe",
         LOG,
         "Decides which facts are kept",
         BatchPolicy(500, linger=0.01, overlap=2),
-        filters=(event_filter("fact.proposed"), event_filter("fact.compared")),
+        filters=(build_event_filter("fact.proposed"), build_event_filter("fact.compared")),
         max_ack_pending=DEFERRING,
     ),
     DurableConsumer(
@@ -155,7 +155,7 @@ _DURABLES = (
         "compact",
         WORK,
         "Writes summaries of conversations",
-        _compact_batches,
+        _build_compact_policy,
         filters=("work.compact.*.*.*",),
         ack_wait=MODEL_WAIT,
         max_ack_pending=DEFERRING,
@@ -171,7 +171,7 @@ _DURABLES = (
         "extract",
         WORK,
         "Extracts facts from conversations that are idle",
-        _extract_batches,
+        _build_extract_policy,
         filters=("work.extract.*.*",),
         ack_wait=MODEL_WAIT,
     ),

@@ -15,7 +15,7 @@ class NameTooLong(ValueError):
     """The name of a generation is longer than PostgreSQL allows."""
 
 
-def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
+def name_generation(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
     """Return the name of a generation, which its schema and its folder of vectors bear.
 
     Args:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mnemon.cli.terminal.text import make_printable
-from mnemon_contracts.fact_lines import importance_word
+from mnemon_contracts.fact_lines import name_importance
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
@@ -72,7 +72,7 @@ class ChatScreen:
         for fact in facts:
             until = f"{fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
             table.add_row(
-                fact.id, fact.tier, importance_word(fact.importance), until, Text(make_printable(fact.text))
+                fact.id, fact.tier, name_importance(fact.importance), until, Text(make_printable(fact.text))
             )
         self._console.print(table)
 

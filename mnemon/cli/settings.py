@@ -205,10 +205,10 @@ async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> 
 
 async def _show_settings(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
-    from mnemon_infra.settings.effective import read_effective
+    from mnemon_infra.settings.effective import read_effective_settings
 
     wanted = [setting for name in names for setting in find_settings(name)] or list(DEFAULTS)
-    found = await read_effective(connection, tenant)
+    found = await read_effective_settings(connection, tenant)
     if found.problem:
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True

@@ -25,7 +25,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
+from mnemon_contracts.subjects import build_event_filter, build_thing_filter, parse_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import read_events, read_last_position
 from mnemon_infra.config import Deployment
@@ -87,7 +87,7 @@ async def _wait_for_decisions(connection: Client) -> None:
     """Wait until the consumers have read all messages and `dedupe` has decided on all proposals."""
     stream_context = connection.jetstream()
     await _wait_for_triggers(stream_context)
-    proposed = await read_last_position(connection, event_filter("fact.proposed"))
+    proposed = await read_last_position(connection, build_event_filter("fact.proposed"))
     await AppliedPosition("dedupe").wait_for(stream_context, proposed, LEARNING_TIMEOUT)
 
 
@@ -101,7 +101,7 @@ async def _wait_for_triggers(stream_context: JetStreamContext) -> bool:
 async def _load_summaries(connection: Client, tenant: str, user: str) -> list[str]:
     """Return the summaries that were not merged into another summary, oldest first."""
     summaries: dict[str, str] = {}
-    async for _, _, event in read_events(connection, thing_filter(tenant, user, "summary"), 0):
+    async for _, _, event in read_events(connection, build_thing_filter(tenant, user, "summary"), 0):
         if isinstance(event, SummaryMergedV1):
             for merged in event.merged:
                 summaries.pop(merged, None)
@@ -117,7 +117,9 @@ async def _load_extracted(
     drawn: list[ExtractedFact] = []
     decisions: Counter[str] = Counter()
     for user in USERS:
-        async for _, address, event in read_events(connection, thing_filter(tenant, user, "fact"), after):
+        async for _, address, event in read_events(
+            connection, build_thing_filter(tenant, user, "fact"), after
+        ):
             if isinstance(event, _DECISIONS):
                 decisions[address.name.removeprefix("fact.")] += 1
             if isinstance(event, FactSavedV1):
@@ -137,7 +139,7 @@ async def _load_source(connection: Client, sources: tuple[int, ...]) -> MessageV
 async def _sum_model_calls(connection: Client, after: int) -> dict[str, ModelCalls]:
     """Return the calls and tokens of models, by purpose."""
     spent: dict[str, ModelCalls] = {}
-    async for _, _, event in read_events(connection, event_filter("model.called"), after):
+    async for _, _, event in read_events(connection, build_event_filter("model.called"), after):
         assert isinstance(event, ModelCalledV2)
         known = spent.get(event.purpose, ModelCalls(f"{event.provider}/{event.model}"))
         spent[event.purpose] = known._replace(

@@ -18,7 +18,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
@@ -180,7 +180,7 @@ class _Demo:
         line = run[0]
         match line.event:
             case bytes() as raw:
-                subject = chat_subject(TENANT, line.user, line.conversation, "message")
+                subject = build_chat_subject(TENANT, line.user, line.conversation, "message")
                 return int((await self._jetstream.publish(subject, raw, stream=LOG)).seq)
             case ProfileSetV1(fields=fields):
                 self._report.profile_changes += 1

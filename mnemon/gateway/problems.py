@@ -102,7 +102,10 @@ class Problem(HTTPException):
     def to_response(self) -> Response:
         """Return the response with the problem details."""
         return Response(
-            self.details.body(), self.details.status, self.headers, media_type="application/problem+json"
+            self.details.encode_body(),
+            self.details.status,
+            self.headers,
+            media_type="application/problem+json",
         )
 
 

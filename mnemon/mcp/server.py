@@ -14,7 +14,7 @@ from mnemon.mcp.tools import CONTEXT, MCP_TOOLS, NEW_CONVERSATION
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import ContextReplyV1, Reply
-from mnemon_contracts.verbs.function_tools import mcp_definition
+from mnemon_contracts.verbs.function_tools import define_mcp_tool
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 
@@ -78,7 +78,7 @@ class _MemoryHandlers:
         self._changed: LRUCache[tuple[MemoryClient, str], int] = LRUCache(MAX_REMEMBERED_USERS)
 
     async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
-        tools = [types.Tool.model_validate(mcp_definition(tool)) for tool in MCP_TOOLS.values()]
+        tools = [types.Tool.model_validate(define_mcp_tool(tool)) for tool in MCP_TOOLS.values()]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(

@@ -6,7 +6,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.effective import read_effective
+from mnemon_infra.settings.effective import read_effective_settings
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import VectorsOutdated
 
@@ -18,7 +18,7 @@ async def read_embedding(connection: Client) -> Embedding:
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         nats.errors.Error: the server does not answer.
     """
-    values = (await read_effective(connection, None)).values
+    values = (await read_effective_settings(connection, None)).values
     return Embedding(provider=values["embedding.provider"], model=values["embedding.model"])
 
 

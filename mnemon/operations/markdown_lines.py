@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 from mnemon_consumers.retrieve.verbs.facts.view import IMPORTANCE
 from mnemon_contracts.events.memory import Fact, Tier
-from mnemon_contracts.fact_lines import fact_line
+from mnemon_contracts.fact_lines import format_fact_line
 from mnemon_contracts.verbs.tools import StoredFact
 
 TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
@@ -56,7 +56,7 @@ class MarkdownLine(NamedTuple):
 def format_fact(fact_id: str, fact: Fact) -> str:
     """Return a fact as a line."""
     text = " ".join(fact.text.split())
-    return fact_line(
+    return format_fact_line(
         StoredFact(id=fact_id, **fact.model_copy(update={"text": _escape_text(text)}).model_dump())
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import Lineage
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.streams import LOG
 
 VERSION: Final = 1
@@ -74,7 +74,7 @@ def map_positions(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
 
 def derive_start_id(tenant: str, user: str, conversation: str) -> str:
     """Return the id for the start of a conversation whose first message is gone."""
-    return derived_id(tenant, user, "started", conversation)
+    return derive_id(tenant, user, "started", conversation)
 
 
 def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
@@ -84,5 +84,5 @@ def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "")
     another log. Such an event gets an id derived from its owner, its position and `content`.
     """
     if event_id.startswith(f"{LOG}:"):
-        return derived_id(tenant, user, event_id, content)
+        return derive_id(tenant, user, event_id, content)
     return event_id

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_contracts.verbs.ask import (
     AskError,
     ContextReplyV1,
@@ -93,7 +93,7 @@ class MemoryClient(MemoryTools):
                 names cannot be used.
         """
         check_id("tenant", tenant)
-        own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
+        own = {"flush_timeout": timeouts.publish, "inbox_prefix": build_inbox_prefix(tenant)}
         connection = await connect(url, **{**own, **options})
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)
@@ -285,7 +285,7 @@ class MemoryClient(MemoryTools):
             error = failed.error
         except ValueError as invalid:
             error = AskError(code="bad_request", message=str(invalid), retryable=False)
-        log.warning("context request failed for user %r: %s", user, error.message)
+        log.warning("context request failed user=%r error=%s", user, error.message)
         return ContextReplyV1(degraded=("memory",), error=error)
 
     async def history(
@@ -346,5 +346,5 @@ class MemoryClient(MemoryTools):
             raise InvalidBody("verb", f"{verb!r} is not a verb; use one of {', '.join(VERBS)}")
         request = contract.requests[-1].create_strict(**fields)
         return await self._questioner.ask(
-            user, verb, request, contract.replies[-1], version=contract.version_of(request)
+            user, verb, request, contract.replies[-1], version=contract.find_oldest_version(request)
         )

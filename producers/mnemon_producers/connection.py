@@ -9,7 +9,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_contracts.login import LoginUnusable, login_options
+from mnemon_contracts.login import LoginUnusable, read_login_options
 from mnemon_producers.errors import NotConnected
 
 log = logging.getLogger("mnemon.client")
@@ -26,7 +26,7 @@ async def connect(url: str, **options: Any) -> Client:
         NotConnected: no server answered or accepted the credentials, or the login cannot be used.
     """
     try:
-        login = login_options(url, os.environ)
+        login = read_login_options(url, os.environ)
     except LoginUnusable as error:
         raise NotConnected(str(error)) from error
     servers = [server.strip() for server in url.split(",") if server.strip()]
@@ -35,15 +35,15 @@ async def connect(url: str, **options: Any) -> Client:
     failures: list[Exception] = []
     remarks: set[str] = set()
 
-    async def report(error: Exception) -> None:
+    async def report_error(error: Exception) -> None:
         failures.append(error)
         if not connected and len(failures) >= len(servers):
             raise error  # every server was tried; nats-py would retry without end
         remark = str(error) or type(error).__name__
         if remark in remarks:  # each attempt to reconnect fails with the same message, twice a second
-            log.debug("connection error reported: %s", remark)
+            log.debug("connection error reported error=%s", remark)
         else:
-            log.warning("connection error reported: %s", remark)
+            log.warning("connection error reported error=%s", remark)
             remarks.add(remark)
 
     async def report_reconnect() -> None:
@@ -58,7 +58,7 @@ async def connect(url: str, **options: Any) -> Client:
         # With the default of two minutes, it takes minutes to detect a dead connection.
         "ping_interval": 10,
         "connect_timeout": 3,
-        "error_cb": report,
+        "error_cb": report_error,
         "reconnected_cb": report_reconnect,
     }
     try:

@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
-from mnemon_contracts.subjects import InvalidId, chat_subject, encode_token
+from mnemon_contracts.subjects import InvalidId, build_chat_subject, encode_token
 
 # Characters that NATS would strip or fold in a header, which would silently change the id.
 _UNFIT_FOR_HEADER = re.compile(r"^\s|\s$|[\x00-\x1f\x7f]")
@@ -35,7 +35,7 @@ class ChatEvent(NamedTuple):
     conversation: str | None = None
 
 
-class Encoded(NamedTuple):
+class EncodedEvent(NamedTuple):
     """An event encoded for the wire; `id` is its own id, `message_id` the value of `Nats-Msg-Id`."""
 
     subject: str
@@ -44,7 +44,7 @@ class Encoded(NamedTuple):
     body: bytes
 
 
-def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
+def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> EncodedEvent:
     """Encode an event for the wire; `event_id` is used if the event has no id.
 
     Raises:
@@ -54,15 +54,15 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
         raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
-    subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
+    subject = _build_subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
-    return Encoded(subject, event.id or event_id, message_id, event.body())
+    return EncodedEvent(subject, event.id or event_id, message_id, event.encode_body())
 
 
 @lru_cache(maxsize=4096)
-def _subject(tenant: str, user: str, conversation: str | None, event: str, version: int) -> str:
+def _build_subject(tenant: str, user: str, conversation: str | None, event: str, version: int) -> str:
     try:
-        return chat_subject(tenant, user, conversation, event, version)
+        return build_chat_subject(tenant, user, conversation, event, version)
     except (InvalidId, TypeError):
         check_id("tenant", tenant)
         check_id("user", user)

@@ -60,7 +60,7 @@ class FactTools:
             kind: the kind of the fact; None classifies the fact by its words.
             tier: `profile` is for every context, `working` for every context until the fact's date, `archive`
                 for contexts whose query finds the fact; None classifies the fact by its words.
-            importance: a number from 1 to 10, or `high`, `normal` or `low`; None follows from the words.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the words.
             expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
                 working fact the end that its words name, else that of the setting `limits.working_days`.
 
@@ -176,7 +176,7 @@ class FactTools:
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
         )
-        version = VERBS["search"].version_of(request)
+        version = VERBS["search"].find_oldest_version(request)
         return await self._questioner.ask(user, "search", request, SearchReplyV2, version=version)
 
     async def get(
@@ -205,7 +205,7 @@ class FactTools:
             `summary`.
         """
         request = GetV2.create_strict(id=id, min_seq=min_seq, scope=scope, offset=offset)
-        version = VERBS["get"].version_of(request)
+        version = VERBS["get"].find_oldest_version(request)
         return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
 
     async def update(
@@ -252,7 +252,7 @@ class FactTools:
             "expires_at": expires_at,
         }
         request = UpdateV2.create_strict(id=id, query=query, **changes)
-        version = VERBS["update"].version_of(request)
+        version = VERBS["update"].find_oldest_version(request)
         return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=version)
 
     async def forget(

@@ -18,7 +18,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
 from mnemon_producers.connection import find_denial
 from mnemon_producers.errors import PublishFailed
-from mnemon_producers.events import ChatEvent, Encoded, check_id, encode_event
+from mnemon_producers.events import ChatEvent, EncodedEvent, check_id, encode_event
 from mnemon_producers.timeouts import Timeouts
 
 BATCH_MESSAGES = 1000
@@ -60,7 +60,7 @@ class Published:
     duplicates: int = 0
     last_seq: int = 0
 
-    def plus(self, other: "Published") -> "Published":
+    def add(self, other: "Published") -> "Published":
         """Return the sum of the counts of both, and the higher log position."""
         return Published(
             self.count + other.count,
@@ -104,7 +104,7 @@ class Publisher:
             InvalidId, InvalidBody: the event cannot be sent.
             PublishFailed: the event is not known to be stored.
         """
-        stored = await self._publish_encoded(encode_event(self._tenant, event, _random_id()))
+        stored = await self._publish_encoded(encode_event(self._tenant, event, _generate_id()))
         return Published(1, int(bool(stored.duplicate)), stored.seq)
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
@@ -127,7 +127,7 @@ class Publisher:
 
         async def finish_oldest() -> None:
             nonlocal done
-            done = done.plus(await in_flight[0])
+            done = done.add(await in_flight[0])
             in_flight.popleft()
             if progress:
                 progress(done)
@@ -149,13 +149,13 @@ class Publisher:
             await asyncio.gather(*in_flight, return_exceptions=True)
         return done
 
-    async def _cut_batches(self, events: Events) -> AsyncGenerator[list[Encoded], None]:
-        run = _random_id()
+    async def _cut_batches(self, events: Events) -> AsyncGenerator[list[EncodedEvent], None]:
+        run = _generate_id()
         number = 0
-        batch: list[Encoded] = []
+        batch: list[EncodedEvent] = []
         size = 0
         try:
-            async for event in _iterate(events):
+            async for event in _iterate_events(events):
                 number += 1
                 encoded = encode_event(self._tenant, event, f"{run}:{number}")
                 if len(batch) == BATCH_MESSAGES or (batch and size + len(encoded.body) > BATCH_BYTES):
@@ -170,7 +170,9 @@ class Publisher:
         if batch:
             yield batch
 
-    async def _store_batch(self, batch: list[Encoded], after: asyncio.Task[Published] | None) -> Published:
+    async def _store_batch(
+        self, batch: list[EncodedEvent], after: asyncio.Task[Published] | None
+    ) -> Published:
         last = batch[-1]
 
         async def attempt() -> PubAck:
@@ -185,9 +187,9 @@ class Publisher:
             # Usually the log has an event of the batch already, and the server refuses the whole batch.
             return await self._publish_each(batch)
 
-    async def _stage_batch(self, batch: list[Encoded]) -> dict[str, str]:
+    async def _stage_batch(self, batch: list[EncodedEvent]) -> dict[str, str]:
         """Send all events but the last event, and return the headers that commit the staged events."""
-        batch_id, traced = _random_id(), tracing.trace_headers()
+        batch_id, traced = _generate_id(), tracing.build_trace_headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
             headers = {
@@ -207,7 +209,7 @@ class Publisher:
             **traced,
         }
 
-    async def _publish_each(self, batch: list[Encoded]) -> Published:
+    async def _publish_each(self, batch: list[EncodedEvent]) -> Published:
         results = await asyncio.gather(*map(self._publish_encoded, batch), return_exceptions=True)
         acknowledged = []
         for result in results:
@@ -220,8 +222,8 @@ class Publisher:
             max(one.seq for one in acknowledged),
         )
 
-    async def _publish_encoded(self, event: Encoded) -> PubAck:
-        traced = tracing.trace_headers()
+    async def _publish_encoded(self, event: EncodedEvent) -> PubAck:
+        traced = tracing.build_trace_headers()
 
         async def attempt() -> PubAck:
             return await self._jetstream.publish(
@@ -233,7 +235,9 @@ class Publisher:
         except APIError as error:
             raise PublishFailed(event.id, str(error.description), retryable=False) from error
 
-    async def _retry_publish(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
+    async def _retry_publish(
+        self, batch: list[EncodedEvent], attempt: Callable[[], Awaitable[PubAck]]
+    ) -> PubAck:
         """Attempt to publish until the server answers; return its acknowledgement.
 
         A failure that may be temporary is retried for up to `Timeouts.retry` seconds.
@@ -285,11 +289,11 @@ class Publisher:
         return "the server answers but does not store the event; its disk may be full: see `mnemon status`"
 
 
-def _random_id() -> str:
+def _generate_id() -> str:
     return token_urlsafe(15)  # 20 characters: every stored message carries two of them
 
 
-async def _iterate(events: Events) -> AsyncIterator[ChatEvent]:
+async def _iterate_events(events: Events) -> AsyncIterator[ChatEvent]:
     if isinstance(events, AsyncIterable):
         async for event in events:
             yield event

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
-from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
 from mnemon_producers.connection import find_denial
@@ -55,24 +55,29 @@ class Questioner:
             AskFailed: the request got no result.
         """
         check_id("user", user)
-        subject = ask_subject(self._tenant, user, verb, version)
+        subject = build_ask_subject(self._tenant, user, verb, version)
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
             answer = await self._connection.request(
-                subject, _encode_request(request), timeout=patience, headers=tracing.trace_headers() or None
+                subject,
+                _encode_request(request),
+                timeout=patience,
+                headers=tracing.build_trace_headers() or None,
             )
         except nats.errors.NoRespondersError as error:
-            raise _ask_failed(
+            raise _build_failure(
                 "unavailable", f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
             ) from error
         except TimeoutError as error:
             if reason := find_denial(self._connection, subject):
-                raise _ask_failed("refused", reason, retryable=False) from error
-            raise _ask_failed(
+                raise _build_failure("refused", reason, retryable=False) from error
+            raise _build_failure(
                 "timeout", f"no reply to {verb} within {patience} s; repeat the request"
             ) from error
         except nats.errors.Error as error:
-            raise _ask_failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
+            raise _build_failure(
+                "unavailable", str(error), retryable=not self._connection.is_closed
+            ) from error
         return _parse_reply(verb, expected, answer.data)
 
 
@@ -94,17 +99,19 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     try:
         reply = expected.model_validate_json(body)
     except ValidationError as error:
-        raise _ask_failed("internal", f"the reply to {verb} is invalid: {error}. {_OTHER_VERSION}") from error
+        raise _build_failure(
+            "internal", f"the reply to {verb} is invalid: {error}. {_OTHER_VERSION}"
+        ) from error
     if reply.error:
         raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("reply arrived with a warning: %s", warning)
+        log.warning("reply warning received warning=%s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
-        raise _ask_failed(
+        raise _build_failure(
             "internal", f"the reply to {verb} is invalid: `seen_seq` is missing. {_OTHER_VERSION}"
         )
     return reply
 
 
-def _ask_failed(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
+def _build_failure(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
     return AskFailed(AskError(code=code, message=message, retryable=retryable))

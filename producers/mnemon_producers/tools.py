@@ -56,7 +56,7 @@ class MemoryTools(FactTools):
         if min_seq is not None and not function.changes:
             request = request.model_copy(update={"min_seq": min_seq})
         return await self._questioner.ask(
-            user, function.verb, request, contract.replies[-1], version=contract.version_of(request)
+            user, function.verb, request, contract.replies[-1], version=contract.find_oldest_version(request)
         )
 
     async def profile(self, user: str, *, min_seq: int | None = None) -> ProfileReplyV1:

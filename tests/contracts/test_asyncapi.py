@@ -75,7 +75,7 @@ def test_the_examples_of_a_message_satisfy_its_payload(name: str) -> None:
 def test_every_event_is_received_from_outside_or_sent_by_us() -> None:
     operations = {name for name in DOCUMENT["operations"] if name.startswith(("receive.", "send."))}
     events = {
-        published.event_name(event, version)
+        published.name_event(event, version)
         for event in EVENTS.values()
         for version in range(1, len(event.versions) + 1)
     }

@@ -28,7 +28,7 @@ def test_every_contract_has_an_example_for_the_page() -> None:
 
 
 def test_every_example_belongs_to_a_contract() -> None:
-    folders = {published.example_folder(name) for name in CONTRACTS}
+    folders = {published.get_example_folder(name) for name in CONTRACTS}
     orphans = [path for path in EXAMPLES.rglob("*") if path.is_file() and path.parent not in folders]
     assert orphans == []
     assert {path.suffix for path in EXAMPLES.rglob("*") if path.is_file()} == {".json"}
@@ -44,7 +44,7 @@ def test_an_example_satisfies_the_released_schema(name: str, title: str, body: A
 def test_an_example_is_read_and_goes_out_again_the_same(name: str, title: str, body: Any) -> None:
     contract = CONTRACTS[name]
     value = contract.parse(_wire(body))
-    assert contract.parse(value.body()) == value
+    assert contract.parse(value.encode_body()) == value
 
 
 @pytest.mark.parametrize(("name", "title", "body"), KNOWN_FIELDS_ONLY)
@@ -75,9 +75,9 @@ def test_unknown_fields_are_ignored_when_read_and_refused_when_written(
 @pytest.mark.parametrize(("name", "title", "body"), KNOWN_FIELDS_ONLY)
 def test_unknown_fields_are_named(name: str, title: str, body: dict[str, Any]) -> None:
     contract = CONTRACTS[name]
-    assert contract.unknown_fields(_wire(body)) == ()
-    assert contract.unknown_fields(_wire(body | {"from_the_future": {}})) == ("from_the_future",)
-    assert contract.unknown_fields(b"") == contract.unknown_fields(b"[1]") == ()
+    assert contract.list_unknown_fields(_wire(body)) == ()
+    assert contract.list_unknown_fields(_wire(body | {"from_the_future": {}})) == ("from_the_future",)
+    assert contract.list_unknown_fields(b"") == contract.list_unknown_fields(b"[1]") == ()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_example_of_a_newer_bot_is_one(name: str, title: str, body: dict[str,
         pytest.param(event, version, body, id=f"{event.name}-v{version}-{title}")
         for event in EVENTS.values()
         for version in range(1, len(event.versions) + 1)
-        for title, body in published.load_examples_of(published.event_name(event, version)).items()
+        for title, body in published.load_examples_of(published.name_event(event, version)).items()
     ],
 )
 def test_an_example_of_any_version_is_read_as_the_latest(

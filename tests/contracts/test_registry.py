@@ -10,7 +10,12 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.publication import published
 from mnemon_contracts.publication.published import CONTRACTS
 from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
-from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject, parse_subject
+from mnemon_contracts.subjects import (
+    build_ask_subject,
+    build_chat_subject,
+    build_memory_subject,
+    parse_subject,
+)
 from mnemon_contracts.verbs.tools import SearchV1, SearchV2
 
 
@@ -30,14 +35,14 @@ def test_a_verb_has_a_reply_for_every_request(verb: VerbContract) -> None:
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
 def test_the_name_of_an_event_can_stand_in_a_subject(event: EventContract) -> None:
-    make = memory_subject if event.space == "memory" else _chat
+    make = build_memory_subject if event.space == "memory" else _chat
     address = parse_subject(make("acme", "u42", event.name, len(event.versions)))
     assert (address.space, address.name, address.version) == (event.space, event.name, len(event.versions))
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_the_name_of_a_verb_can_stand_in_a_subject(name: str) -> None:
-    assert parse_subject(ask_subject("acme", "u42", name)).name == name
+    assert parse_subject(build_ask_subject("acme", "u42", name)).name == name
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -63,7 +68,7 @@ def _version(contract: type[BaseModel]) -> int:
 
 
 def _chat(tenant: str, user: str, event: str, version: int) -> str:
-    return chat_subject(tenant, user, None, event, version)
+    return build_chat_subject(tenant, user, None, event, version)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +91,7 @@ def test_a_request_is_asked_in_the_first_version_that_has_its_fields(
     verb: str, fields: dict[str, Any], version: int
 ) -> None:
     contract = VERBS[verb]
-    assert contract.version_of(contract.requests[-1].create_strict(**fields)) == version
+    assert contract.find_oldest_version(contract.requests[-1].create_strict(**fields)) == version
 
 
 def test_a_search_of_version_1_is_one_of_version_2() -> None:

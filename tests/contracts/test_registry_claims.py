@@ -13,7 +13,7 @@ from mnemon_consumers.index.decide import NOTHING, plan_batch
 from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 
@@ -71,14 +71,14 @@ def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
 
 
 def _examples(event: EventContract) -> list[bytes]:
-    name = published.event_name(event, len(event.versions))
+    name = published.name_event(event, len(event.versions))
     return [json.dumps(body).encode() for body in published.load_examples_of(name).values()]
 
 
 def _subject(event: EventContract) -> str:
     if event.space == "chat":
-        return chat_subject("acme", "u42", None, event.name, len(event.versions))
-    return memory_subject("acme", "u42", event.name, len(event.versions))
+        return build_chat_subject("acme", "u42", None, event.name, len(event.versions))
+    return build_memory_subject("acme", "u42", event.name, len(event.versions))
 
 
 def _delivery(event: EventContract, body: bytes) -> Delivery:

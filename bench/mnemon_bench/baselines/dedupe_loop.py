@@ -6,7 +6,7 @@ import sys
 import time
 
 from mnemon_bench.throughput.dedupe import generate_proposals
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
@@ -20,7 +20,7 @@ async def write(deployment: Deployment, proposed: int) -> None:
         begun = time.perf_counter()
         for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
-            place = point_id(*owner, str(number))
+            place = derive_point_id(*owner, str(number))
             (point,) = await build_points(
                 vector_index, [SearchableItem(place, owner, {"fact_id": number}, text, text)]
             )

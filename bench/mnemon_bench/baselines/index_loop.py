@@ -9,7 +9,7 @@ import sys
 import time
 
 from mnemon_bench.throughput.searchable import TENANT, make_text, user_name
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
@@ -32,7 +32,7 @@ async def write(deployment: Deployment, numbers: range) -> None:
 def _make_item(number: int) -> SearchableItem:
     owner = TENANT, user_name(number)
     return SearchableItem(
-        point_id(*owner, str(number)), owner, {"seq": number}, make_text(number), make_text(number)
+        derive_point_id(*owner, str(number)), owner, {"seq": number}, make_text(number), make_text(number)
     )
 
 

@@ -23,7 +23,7 @@ from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, ProfileS
 from mnemon_contracts.settings.document import set_value
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
+from mnemon_contracts.subjects import build_ask_subject, build_chat_subject, build_memory_subject
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -135,15 +135,17 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
             if number % 4 > 1
             else MessageV1(role="user", content=make_question(number))
         )
-        subject = chat_subject(TENANT, _user_name(length), TALK, "message")
-        yield LogEvent(subject, message.body(), uuid4().hex)
+        subject = build_chat_subject(TENANT, _user_name(length), TALK, "message")
+        yield LogEvent(subject, message.encode_body(), uuid4().hex)
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
     """Yield facts, the profile, and summaries that cover all but the newest messages."""
 
     def memory(name: str, event: Event) -> LogEvent:
-        return LogEvent(memory_subject(TENANT, _user_name(length), name), event.body(), uuid4().hex)
+        return LogEvent(
+            build_memory_subject(TENANT, _user_name(length), name), event.encode_body(), uuid4().hex
+        )
 
     for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
         kept = Fact(text=make_fact(number), tier=tier, importance=number % 10 + 1)
@@ -175,7 +177,7 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     Raises:
         RuntimeError: none of `TRIES` contexts is whole.
     """
-    subject = ask_subject(TENANT, _user_name(length), "context")
+    subject = build_ask_subject(TENANT, _user_name(length), "context")
     for _ in range(TRIES):
         begun = time.perf_counter()
         message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)

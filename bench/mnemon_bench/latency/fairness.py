@@ -25,7 +25,7 @@ from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
-from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
+from mnemon_contracts.subjects import build_ask_subject, build_memory_subject, build_thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -131,9 +131,9 @@ async def run(
 
 async def _propose_facts(connection: Client, speaker: int, number: int, first: int = 0) -> float:
     """Propose facts of a user at once; return the time before the publish, in seconds of `perf_counter`."""
-    subject = memory_subject(TENANT, user_name(speaker), "fact.proposed")
+    subject = build_memory_subject(TENANT, user_name(speaker), "fact.proposed")
     bodies = [
-        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").body()
+        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").encode_body()
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()
@@ -150,8 +150,8 @@ async def _propose_facts(connection: Client, speaker: int, number: int, first: i
 async def _add_document(connection: Client, speaker: int) -> int:
     """Add a document of about 1 MB, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
-    body = DocumentAddedV1(document_id="long", text=text).body()
-    subject = memory_subject(TENANT, user_name(speaker), "document.added")
+    body = DocumentAddedV1(document_id="long", text=text).encode_body()
+    subject = build_memory_subject(TENANT, user_name(speaker), "document.added")
     return (await append_events(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[
         -1
     ].seq
@@ -163,7 +163,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
     position = 0
     while True:
         async for page in read_event_pages(
-            connection, thing_filter(TENANT, user_name(speaker), "fact"), position
+            connection, build_thing_filter(TENANT, user_name(speaker), "fact"), position
         ):
             for delivery in page:
                 position = delivery.sequence
@@ -181,7 +181,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
     """Request contexts of the flooding user for the duration of the block; pause only after a refusal."""
-    subject = ask_subject(TENANT, user_name(FLOOD), "context")
+    subject = build_ask_subject(TENANT, user_name(FLOOD), "context")
 
     async def ask(caller: int) -> None:
         body = json.dumps({"query": make_question(caller)}).encode()

@@ -26,7 +26,7 @@ from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
-from mnemon_contracts.subjects import ask_subject, event_filter
+from mnemon_contracts.subjects import build_ask_subject, build_event_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
@@ -131,7 +131,7 @@ async def _set_extraction(connection: Client, *, enabled: bool) -> None:
 
 async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> None:
     """Wait until published messages are stored and can be found, and all proposals are decided."""
-    proposed = await read_last_position(connection, event_filter("fact.proposed"))
+    proposed = await read_last_position(connection, build_event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
     for consumer, seq in wanted.items():
         while await read_applied_position(connection.jetstream(), consumer) < seq:
@@ -144,7 +144,7 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
     Raises:
         RuntimeError: a context fails.
     """
-    subject = ask_subject(TENANT, user_name(speaker), "context")
+    subject = build_ask_subject(TENANT, user_name(speaker), "context")
     taken = []
     for number in range(requests):
         body = json.dumps({"query": make_question(number)}).encode()

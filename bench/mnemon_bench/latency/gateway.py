@@ -22,7 +22,7 @@ from mnemon_bench.workers.http_client import HttpConnection
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.messages import USERS, fill_log, make_body
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.subjects import ask_subject, chat_subject
+from mnemon_contracts.subjects import build_ask_subject, build_chat_subject
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
@@ -148,7 +148,7 @@ async def _measure_callers(
             _require(answer.status == 201, answer.body)
 
         async def publish_nats(caller: int, number: int) -> None:
-            subject = chat_subject(_TENANT, f"u{number % USERS}", None, "message")
+            subject = build_chat_subject(_TENANT, f"u{number % USERS}", None, "message")
             headers = {"Nats-Msg-Id": uuid4().hex}
             await stream.publish(subject, make_body(number), stream="LOG", headers=headers)
 
@@ -160,7 +160,7 @@ async def _measure_callers(
             _require(answer.status == 200, answer.body)
 
         async def history_nats(caller: int, number: int) -> None:
-            subject = ask_subject(_TENANT, f"u{number % USERS}", "history")
+            subject = build_ask_subject(_TENANT, f"u{number % USERS}", "history")
             reply = await connection.request(subject, b"{}", timeout=30)
             _require(b'"error"' not in reply.data[:100], reply.data)
 

@@ -12,7 +12,7 @@ from mnemon_bench.measures.percentiles import median_percentiles, percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.messages import USERS, fill_log
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.subjects import build_ask_subject
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
@@ -95,7 +95,7 @@ async def _measure(connection: Client, verb: str, callers: int, requests: int) -
 
     async def caller() -> None:
         for number in waiting:
-            subject = SUBJECT if verb == "echo" else ask_subject("bench", f"u{number % USERS}", verb)
+            subject = SUBJECT if verb == "echo" else build_ask_subject("bench", f"u{number % USERS}", verb)
             begun = time.perf_counter()
             reply = await connection.request(subject, b"{}", timeout=30)
             taken.append((time.perf_counter() - begun) * 1000)

@@ -17,7 +17,7 @@ from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import ask_subject, memory_subject
+from mnemon_contracts.subjects import build_ask_subject, build_memory_subject
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -116,14 +116,14 @@ async def _load_facts(connection: Client, memories: Memories) -> float:
 
 def _make_facts(memories: Memories) -> Iterator[LogEvent]:
     for user in range(memories.users):
-        subject = memory_subject(memories.name, f"u{user}", "fact.saved")
+        subject = build_memory_subject(memories.name, f"u{user}", "fact.saved")
         for number in range(memories.each):
             event = FactSavedV1(
                 fact_id=f"ar_{number + 1:03}",
                 fact=Fact(text=make_fact(user * memories.each + number)),
                 decision=Decision(proposal_id=uuid4().hex),
             )
-            yield LogEvent(subject, event.body(), uuid4().hex)
+            yield LogEvent(subject, event.encode_body(), uuid4().hex)
 
 
 async def _measure_rounds(
@@ -142,7 +142,7 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
     for _ in range(requests):
         user, number = chance.randrange(memories.users), chance.randrange(memories.each)
         query = make_question(user * memories.each + number)
-        yield ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
+        yield build_ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
 
 
 async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:

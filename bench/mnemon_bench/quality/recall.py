@@ -21,7 +21,7 @@ from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.retrieve.search.candidates import choose_breadth
 from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_contracts.settings.groups import Embedding
-from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -253,7 +253,7 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
 
     async def search(question: LabelledQuestion) -> list[str]:
         answer = await connection.request(
-            ask_subject(TENANT, question.user, "search"),
+            build_ask_subject(TENANT, question.user, "search"),
             json.dumps(body | {"query": question.text}).encode(),
             timeout=30,
         )

@@ -13,7 +13,7 @@ from mnemon_consumers.maintain.handler import RETENTION
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction, Price, Spending
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
@@ -174,5 +174,5 @@ class SoakLoad:
 
     async def _publish_unreadable(self, memory: MemoryClient, user: str) -> None:
         """Publish an event that no consumer can read, which becomes a dead letter."""
-        subject = chat_subject(self._random.choice(TENANTS), user, "-", "message")
+        subject = build_chat_subject(self._random.choice(TENANTS), user, "-", "message")
         await self._connection.jetstream().publish(subject, b"{", stream=LOG)

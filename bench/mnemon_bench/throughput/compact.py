@@ -19,7 +19,7 @@ from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
+from mnemon_contracts.subjects import build_ask_subject, build_memory_subject, build_thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -128,11 +128,13 @@ def _generate_facts() -> Iterator[LogEvent]:
         saved = FactSavedV1(
             fact_id=f"pf_{number + 1:03}", fact=kept, decision=Decision(proposal_id=f"p{number}")
         )
-        yield LogEvent(memory_subject(TENANT, USER, "fact.saved"), saved.body(), f"bench-fact-{number}")
+        yield LogEvent(
+            build_memory_subject(TENANT, USER, "fact.saved"), saved.encode_body(), f"bench-fact-{number}"
+        )
 
 
 async def _read_summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
-    async for _, _, event in read_events(connection, thing_filter(TENANT, USER, "summary"), 0):
+    async for _, _, event in read_events(connection, build_thing_filter(TENANT, USER, "summary"), 0):
         assert isinstance(event, SummaryEvent)
         yield event
 
@@ -149,7 +151,7 @@ def _count_between(positions: list[int], end: int, start: int) -> int:
 
 async def _measure_tokens(connection: Client, seq: int) -> int:
     body = json.dumps({"query": make_question(seq), "min_seq": seq}).encode()
-    message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
+    message = await connection.request(build_ask_subject(TENANT, USER, "context"), body, timeout=30)
     reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
         raise RuntimeError(

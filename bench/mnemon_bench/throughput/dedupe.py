@@ -15,7 +15,7 @@ from mnemon_bench.workers.processes import drain_log, open_empty_vectors, run_mo
 from mnemon_bench.workloads.sentences import TOPICS, make_fact
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -93,7 +93,11 @@ async def _measure_mnemon(
     connection: Client, deployment: Deployment, tenant: str, number: int, workers: int
 ) -> float:
     events = [
-        LogEvent(memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex)
+        LogEvent(
+            build_memory_subject(tenant, user, "fact.proposed"),
+            FactProposedV1(text=text).encode_body(),
+            uuid4().hex,
+        )
         for user, text in generate_proposals(number)
     ]
     last_seq = (await append_events(connection, events))[-1].seq

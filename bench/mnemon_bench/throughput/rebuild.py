@@ -11,7 +11,7 @@ from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import drop_schema
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 
 TARGET = 0.6
 FLAT = 1.2
@@ -107,7 +107,7 @@ async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:
     try:
         return await run_module("mnemon_bench.workers.rebuild", deployment.to_json())
     finally:
-        await _drop_schema(deployment, name_of(deployment.database_schema, "next"))
+        await _drop_schema(deployment, name_generation(deployment.database_schema, "next"))
 
 
 async def _drop_schema(deployment: Deployment, schema: str) -> None:

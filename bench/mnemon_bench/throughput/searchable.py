@@ -17,7 +17,7 @@ from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
 from mnemon_consumers.app import CONSUMERS
 from mnemon_contracts.events.chat import MessageV1
-from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -129,7 +129,9 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
 
 async def _is_found(connection: Client, number: int) -> bool:
     request = json.dumps({"query": _word(number), "scope": ["messages"], "limit": MANY}).encode()
-    answer = await connection.request(ask_subject(TENANT, user_name(number), "search"), request, timeout=30)
+    answer = await connection.request(
+        build_ask_subject(TENANT, user_name(number), "search"), request, timeout=30
+    )
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
         raise RuntimeError(f"search for {_word(number)!r} failed: {answer.data.decode()}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from nats.aio.client import Client
 
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import BATCH, LogEvent, append_events
 
 TENANT: Final = "bench"
@@ -93,10 +93,10 @@ class _Maker:
 
     def _chat(self, user: _User, name: str, /, **body: Any) -> LogEvent:
         conversation = self._chance.choice([None, None, None, "c1", "c2"])
-        return self._event(chat_subject(TENANT, user.name, conversation, name), body)
+        return self._event(build_chat_subject(TENANT, user.name, conversation, name), body)
 
     def _memory(self, user: _User, name: str, /, **body: Any) -> LogEvent:
-        return self._event(memory_subject(TENANT, user.name, name), body)
+        return self._event(build_memory_subject(TENANT, user.name, name), body)
 
     def _covered(self) -> dict[str, Any]:
         return {"conversation": "c1", "from_seq": max(1, self._number - 20), "to_seq": self._number}

@@ -10,7 +10,7 @@ from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import WindowAnsweredV1
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import event_filter
+from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_events
@@ -94,7 +94,9 @@ async def count_windows(connection: Client) -> int:
 
 async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
     """Yield each `window.answered` after a log position, as position, user and event."""
-    async for delivery, address, event in read_events(connection, event_filter("window.answered"), after):
+    async for delivery, address, event in read_events(
+        connection, build_event_filter("window.answered"), after
+    ):
         assert isinstance(event, WindowAnsweredV1)
         yield delivery.sequence, address.user, event
 

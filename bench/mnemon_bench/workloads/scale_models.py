@@ -15,7 +15,7 @@ from mnemon_bench.workloads.conversations import make_message, publish_events, u
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import event_filter
+from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects as triggers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -132,5 +132,5 @@ async def _count_waiting(connection: Client, name: str) -> int:
 
 
 async def _count_events(connection: Client, event: str) -> int:
-    info = await connection.jetstream().stream_info(LOG, subjects_filter=event_filter(event))
+    info = await connection.jetstream().stream_info(LOG, subjects_filter=build_event_filter(event))
     return sum((info.state.subjects or {}).values())

@@ -33,7 +33,7 @@ from mnemon_consumers.domain.spending.counters import count_usage
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, thing_filter, user_filters
+from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
@@ -277,8 +277,8 @@ class Compactor:
         Returns:
             False if the projections lack one of them after the timeout.
         """
-        said, _ = user_filters(*owner)
-        patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
+        said, _ = build_user_filters(*owner)
+        patterns = said, build_thing_filter(*owner, "summary"), build_thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
         return await self._position.wait_for(connection.jetstream(), last, timeout_seconds) >= last
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from mnemon_consumers.compact.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.language_models import Compaction
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
@@ -93,7 +93,7 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
             all answers of a model were refused.
     """
     tenant, user, conversation = place
-    summary_id = derived_id(*place, "summary", step.name)
+    summary_id = derive_id(*place, "summary", step.name)
     from_seq, to_seq = step.covers
     sources = tuple(each.seq for each in step.messages) if isinstance(step, SummaryStep) else ()
     lineage = Lineage(
@@ -113,7 +113,9 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
                 text=text,
                 lineage=lineage,
             )
-            return LogEvent(memory_subject(tenant, user, "summary.written"), written.body(), summary_id)
+            return LogEvent(
+                build_memory_subject(tenant, user, "summary.written"), written.encode_body(), summary_id
+            )
         case MergeStep(summaries):
             merged = SummaryMergedV1(
                 summary_id=summary_id,
@@ -124,4 +126,6 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
                 text=text,
                 lineage=lineage,
             )
-            return LogEvent(memory_subject(tenant, user, "summary.merged"), merged.body(), summary_id)
+            return LogEvent(
+                build_memory_subject(tenant, user, "summary.merged"), merged.encode_body(), summary_id
+            )

@@ -16,7 +16,7 @@ from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
+from mnemon_contracts.subjects import InvalidSubject, Owner, build_trigger_subject, parse_conversation
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode_users
@@ -49,7 +49,7 @@ class CompactConsumer:
     """
 
     def __init__(self, models: LanguageModels, deployment: Deployment) -> None:
-        slots = DURABLES["compact"].batch_policy(deployment).overlap
+        slots = DURABLES["compact"].get_batch_policy(deployment).overlap
         own_pool = deployment.model_copy(update={"pg_pool_max": 2 * slots})
         self._database = Database(own_pool, name="mnemon-compact-models")
         self._settings = LiveSettings()
@@ -74,7 +74,7 @@ class CompactConsumer:
         async with (
             self._database,
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             answer_report_requests(connection, self._breaker),
             self.broker.run(),
             self._in_flight,
@@ -119,7 +119,7 @@ class CompactConsumer:
     async def _trigger_compactions(self, queries: Sequence[UncoveredQuery]) -> None:
         found = await self._database.run_query(list_long_conversations(queries))
         subjects = [
-            work_subject("compact", query.tenant, query.user, conversation)
+            build_trigger_subject("compact", query.tenant, query.user, conversation)
             for query, conversations in zip(queries, found, strict=True)
             for conversation in conversations
         ]

@@ -8,10 +8,10 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
-from mnemon_contracts.subjects import Owner, chat_filter
+from mnemon_contracts.subjects import Owner, build_chat_filter
 from mnemon_infra.database.facts.sources import find_facts_sourced_below
 from mnemon_infra.database.projections.logged_events import stream_events
-from mnemon_infra.settings.history import read_in_force_at
+from mnemon_infra.settings.history import read_settings_at
 
 
 async def forget_discarded_facts(
@@ -29,7 +29,7 @@ async def forget_discarded_facts(
     """
     tenant, _ = owner
     for position, at in sorted([each async for each in _find_discards(connection, owner)], reverse=True):
-        then = await read_in_force_at(connection, tenant, at)
+        then = await read_settings_at(connection, tenant, at)
         if then is not None and then.discard_facts:
             drawn = await find_facts_sourced_below(connection, owner, position)
             return [
@@ -41,6 +41,6 @@ async def forget_discarded_facts(
 
 async def _find_discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
     """Yield the log position and the time of each new conversation that discarded all messages before it."""
-    async for logged in stream_events(connection, chat_filter(*owner, "started")):
+    async for logged in stream_events(connection, build_chat_filter(*owner, "started")):
         if isinstance(logged.event, StartedV1) and logged.event.discard_previous:
             yield logged.seq, datetime.fromtimestamp(logged.delivery.stored_at, UTC)

@@ -54,7 +54,7 @@ class DedupeConsumer:
         await asyncio.to_thread(load_lexicon)  # loading takes a second
         async with (
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             self._turns.open(),
             self.broker.run(),
         ):

@@ -18,7 +18,7 @@ from mnemon_consumers.domain.alignment.relation import relate_facts
 from mnemon_consumers.domain.alignment.statement import TermKind
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_contracts.subjects import Owner
 
@@ -63,7 +63,7 @@ def merge_facts(
     event, at = comparison.event, comparison.at
     if event.relation not in ("same", "update"):
         return IgnoredComparison("the facts are different" if event.relation else "the model gave no answer")
-    merged_id = derived_id(*owner, "merge", comparison.id)
+    merged_id = derive_id(*owner, "merge", comparison.id)
     newer = known.find_live(wording.get(event.version, ""), at)
     older = known.find_live(wording.get(event.other_version, ""), at)
     if (unfinished := known.find_live(event.fact_id, at)) and merged_id in wording:
@@ -129,5 +129,5 @@ def _merge_lineage(older: KeptFact, newer: KeptFact, model: Lineage) -> Lineage:
 
 
 def _build_end(owner: Owner, comparison: Comparison, newer: KeptFact) -> DecisionEvent:
-    ended_id = derived_id(*owner, "merge", comparison.id, newer.id)
+    ended_id = derive_id(*owner, "merge", comparison.id, newer.id)
     return "fact.forgotten", FactForgottenV1(id=ended_id, fact_id=newer.id, reason="superseded")

@@ -14,7 +14,7 @@ from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense
 from mnemon_infra.vectors.port import Collection
@@ -105,7 +105,7 @@ class Neighbours:
             new = await build_points(self._vector_index, written, self._known.meanings)
             await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
         if self._ended:
-            gone = [point_id(*self._owner, "fact", each) for each in self._ended]
+            gone = [derive_point_id(*self._owner, "fact", each) for each in self._ended]
             await self._vector_index.vectors.delete(Collection.MEMORIES, self._owner, gone)
         self._known.findable = self._was_findable
 

@@ -37,7 +37,7 @@ from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
+from mnemon_contracts.subjects import InvalidSubject, Owner, build_thing_filter
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import Erasures
@@ -154,7 +154,7 @@ class ProposalProcessor:
 
     async def _apply_new_events(self, connection: Client, owner: Owner, known: UserState) -> None:
         """Apply the events that the log has received since the user's position."""
-        async for page in read_event_pages(connection, thing_filter(*owner, "fact"), known.position):
+        async for page in read_event_pages(connection, build_thing_filter(*owner, "fact"), known.position):
             await yield_to_requests()
             for delivery in page:
                 known.position = delivery.sequence

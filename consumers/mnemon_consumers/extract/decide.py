@@ -13,9 +13,9 @@ from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.language_models import Extraction
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
@@ -124,7 +124,7 @@ def build_proposals(
     marks = unsupported or [()] * len(extracted.facts)
     proposed = [
         LogEvent(
-            memory_subject(window.tenant, window.user, "fact.proposed"),
+            build_memory_subject(window.tenant, window.user, "fact.proposed"),
             FactProposedV1(
                 text=fact.text,
                 kind=fact.memory_type,
@@ -143,7 +143,7 @@ def build_proposals(
                     answer=_derive_id(window, "answered"),
                     unsupported=tuple(mark) or None,
                 ),
-            ).body(),
+            ).encode_body(),
             _derive_id(window, f"fact {place}"),
             omitted_if_known=_derive_id(window, "answered"),
         )
@@ -182,10 +182,10 @@ def build_comparisons(
         event_id = (
             _derive_id(window, "\0".join(("unanswered", batch_id or "", *shown)))
             if relation is None
-            else derived_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
+            else derive_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
         )
-        subject = memory_subject(window.tenant, window.user, "fact.compared")
-        events.append(LogEvent(subject, event.body(), event_id))
+        subject = build_memory_subject(window.tenant, window.user, "fact.compared")
+        events.append(LogEvent(subject, event.encode_body(), event_id))
     return events
 
 
@@ -226,9 +226,9 @@ def build_answered_event(
         model=death and death.model,
         attempts=None if death is None else death.attempts,
     )
-    subject = memory_subject(window.tenant, window.user, "window.answered")
+    subject = build_memory_subject(window.tenant, window.user, "window.answered")
     end = "answered" if death is None else f"dead {death.attempts}"
-    return LogEvent(subject, event.body(), _derive_id(window, end))
+    return LogEvent(subject, event.encode_body(), _derive_id(window, end))
 
 
 def _is_row_worth_reading(message: SpokenRow) -> bool:
@@ -256,7 +256,7 @@ def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int
 
 def _derive_id(window: Window, what: str) -> str:
     stretch = window.conversation, str(window.from_seq), str(window.to_seq)
-    return derived_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
+    return derive_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
 
 
 _RENDERED: Final = re.compile(

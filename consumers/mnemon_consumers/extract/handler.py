@@ -65,7 +65,7 @@ class ExtractConsumer:
         async with (
             self._database,
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             answer_report_requests(connection, self._pipeline.circuit_breaker),
             self.broker.run(),
         ):

@@ -18,7 +18,7 @@ from mnemon_consumers.extract.periodic_scan import PeriodicScan
 from mnemon_consumers.extract.projection_lag import ProjectionLag
 from mnemon_consumers.extract.windowing import WindowCutter
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.pending import list_online_users, list_waiting_tenants
@@ -108,4 +108,6 @@ class ExtractionPipeline:
             at_most = max(1, MOST_TRIGGERED // max(1, len(tenants)))
             owners = await list_online_users(held, tenants, datetime.now(UTC), at_most)
         publish = connection.jetstream().publish
-        await asyncio.gather(*(publish(work_subject("extract", *each), b"", stream=WORK) for each in owners))
+        await asyncio.gather(
+            *(publish(build_trigger_subject("extract", *each), b"", stream=WORK) for each in owners)
+        )

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
+from mnemon_contracts.subjects import Owner, build_chat_filter, build_thing_filter
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
@@ -104,9 +104,9 @@ class ProjectionLag:
 
 
 def _list_answer_filters(owner: Owner) -> list[str]:
-    return [thing_filter(*owner, "window")]
+    return [build_thing_filter(*owner, "window")]
 
 
 def _list_clear_filters(owner: Owner) -> list[str]:
-    chats = (chat_filter(*owner, each) for each in ("cleared", "started"))
-    return [*chats, *(thing_filter(*owner, thing) for thing in ("user", "batch"))]
+    chats = (build_chat_filter(*owner, each) for each in ("cleared", "started"))
+    return [*chats, *(build_thing_filter(*owner, thing) for thing in ("user", "batch"))]

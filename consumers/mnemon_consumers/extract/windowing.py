@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from mnemon_consumers.extract.decide import build_answered_event, cut_windows
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import Owner, chat_filter, user_schedule, work_subject
+from mnemon_contracts.subjects import Owner, build_chat_filter, build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -179,7 +179,7 @@ class WindowCutter:
         """Return users with messages beyond a log position, each with the time of the next check."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
-            *(read_last_position(connection, chat_filter(*owner, "message")) for owner in owners)
+            *(read_last_position(connection, build_chat_filter(*owner, "message")) for owner in owners)
         )
         return {
             owner: now + min(self._find_idle_time(owner[0]), UNSETTLED_DELAY)
@@ -191,7 +191,10 @@ class WindowCutter:
         await asyncio.gather(
             *(
                 schedule_once(
-                    connection, user_schedule("extract", *owner), at, work_subject("extract", *owner)
+                    connection,
+                    build_schedule_subject("extract", *owner),
+                    at,
+                    build_trigger_subject("extract", *owner),
                 )
                 for owner, at in users.items()
             )
@@ -199,7 +202,7 @@ class WindowCutter:
         self._scheduled.update(users)
 
     async def _trigger_user(self, connection: Client, owner: Owner) -> None:
-        await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
+        await connection.jetstream().publish(build_trigger_subject("extract", *owner), b"", stream=WORK)
 
     def _find_idle_time(self, tenant: str) -> timedelta:
         return timedelta(seconds=self._settings.get_settings(tenant).extraction.idle_seconds)

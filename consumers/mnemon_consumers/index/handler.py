@@ -10,7 +10,7 @@ from mnemon_consumers.index.decide import plan_batch
 from mnemon_consumers.index.point_writer import write_batch
 from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
+from mnemon_contracts.subjects import InvalidSubject, build_trigger_subject, parse_owner
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import read_delivered_position
@@ -60,7 +60,7 @@ class IndexConsumer:
             log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         for owner, seq in batch.sweeps.items():
-            subject = work_subject("index", *owner)
+            subject = build_trigger_subject("index", *owner)
             await self.broker.stream_context.publish(subject, str(seq).encode(), stream=WORK)
         return batch.outcomes
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from mnemon_consumers.index import texts
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
@@ -43,7 +43,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
     words, meaning = texts.build_message_texts(message.content, message.name, message.sent_at)
     payload: dict[str, JsonValue] = {"event_id": message.event_id, "seq": message.seq}
     return SearchableItem(
-        point_id(*message.owner, "message", message.event_id), message.owner, payload, words, meaning
+        derive_point_id(*message.owner, "message", message.event_id), message.owner, payload, words, meaning
     )
 
 
@@ -63,7 +63,7 @@ async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
             "collection": whole.collection,
             "origin": whole.origin,
         }
-        place = point_id(*read.owner, "chunk", whole.document_id, str(number))
+        place = derive_point_id(*read.owner, "chunk", whole.document_id, str(number))
         found.append(
             SearchableItem(place, read.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title))
         )

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_contracts.events.memory import DocumentAddedV1
-from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
+from mnemon_contracts.subjects import Owner, build_chat_filter, build_thing_filter
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
@@ -66,7 +66,7 @@ async def sweep_points(
     chunks = await _read_chunks(vector_index, owner)
     known_summaries = await _read_versions(vector_index, Collection.SUMMARIES, owner)
     position = await read_applied_position(connection.jetstream())
-    written = [thing_filter(*owner, thing) for thing in ("document", "summary")]
+    written = [build_thing_filter(*owner, thing) for thing in ("document", "summary")]
     if position < max(await asyncio.gather(*(read_last_position(connection, each) for each in written))):
         return False
     await _sweep_documents(database, vector_index, owner, chunks)
@@ -82,8 +82,8 @@ def _list_removal_filters(owner: Owner) -> Iterator[str]:
     The trigger of this sweep may be older than the last of these events, because the server keeps only the
     trigger that was published last.
     """
-    yield from (thing_filter(*owner, "fact"), thing_filter(*owner, "user"))
-    yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
+    yield from (build_thing_filter(*owner, "fact"), build_thing_filter(*owner, "user"))
+    yield from (build_chat_filter(*owner, "cleared"), build_chat_filter(*owner, "started"))
 
 
 async def reconcile_points(database: Database, vector_index: VectorIndex, owner: Owner) -> None:

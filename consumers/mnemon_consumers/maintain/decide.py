@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mnemon_contracts.events.memory import FactExpiredV1
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.groups import FactLimits
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.projections.sweep_candidates import FactCounts
@@ -16,9 +16,9 @@ def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> 
     """Return an event for each fact whose date has passed; repeated calls return the same event ids."""
     return [
         LogEvent(
-            memory_subject(*owner, "fact.expired"),
-            FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).body(),
-            derived_id(*owner, "expired", fact.event_id),
+            build_memory_subject(*owner, "fact.expired"),
+            FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).encode_body(),
+            derive_id(*owner, "expired", fact.event_id),
         )
         for fact in facts
         if fact.expires_at is not None and fact.expires_at <= now

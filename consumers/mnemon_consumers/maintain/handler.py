@@ -11,7 +11,7 @@ from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, fin
 from mnemon_consumers.maintain.retention import RetentionEnforcer
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.log_writer import append_events
@@ -64,7 +64,7 @@ class MaintainConsumer:
         """
         async with (
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             self.broker.run(),
         ):
             await schedule_every(connection, "schedule.expire", self._expire_seconds, EXPIRE)
@@ -131,5 +131,5 @@ class MaintainConsumer:
         least = min(find_smallest_limit(each.limits) for each in self._settings.list_settings())
         for counts in await self._database.run_query(count_excess_facts(least)):
             if exceeds_limits(counts, self._settings.get_settings(counts.tenant).limits):
-                subject = work_subject("dedupe", counts.tenant, counts.user)
+                subject = build_trigger_subject("dedupe", counts.tenant, counts.user)
                 await self.broker.stream_context.publish(subject, b"", stream=WORK)

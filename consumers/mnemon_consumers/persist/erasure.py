@@ -10,9 +10,9 @@ from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.erasure import UserErasedV1
-from mnemon_contracts.identity import event_identity
+from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, parse_subject, thing_filter, user_filters
+from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters, parse_subject
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.log_reader import read_event_pages
@@ -117,7 +117,7 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
         StoreUnavailable: the register cannot be read or written.
         nats.errors.Error: NATS does not answer.
     """
-    async with aclosing(read_event_pages(connection, thing_filter(*owner, "user"), 0)) as answers:
+    async with aclosing(read_event_pages(connection, build_thing_filter(*owner, "user"), 0)) as answers:
         async for page in answers:
             for delivery in page:
                 if entry := _build_entry(owner, delivery):
@@ -130,7 +130,7 @@ def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
         if not isinstance(event, UserErasedV1):
             return None
-        event_id = event_identity(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
+        event_id = identify_event(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
     except (UnknownEvent, InvalidBody):
         return None
     return RegisterEntry(
@@ -149,7 +149,7 @@ async def _project_again(connection: Client, database: Database, erased: Erasure
     An event that was taken for a copy of a now erased event with the same id is written again. An event that
     a model derived from erased messages during the erasure is removed.
     """
-    for pattern in user_filters(*erased.owner):
+    for pattern in build_user_filters(*erased.owner):
         async with aclosing(read_event_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:

@@ -10,7 +10,13 @@ import structlog
 from mnemon_consumers.persist.decide import find_senders, plan_batch
 from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, Owner, changed_subject, parse_owner, work_subject
+from mnemon_contracts.subjects import (
+    InvalidSubject,
+    Owner,
+    build_notice_subject,
+    build_trigger_subject,
+    parse_owner,
+)
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.bulk_publish import publish_core_messages
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
@@ -83,13 +89,13 @@ class PersistConsumer:
     async def _publish_changes(self, rows: Rows, moved: set[Owner]) -> None:
         publish = self.broker.stream_context.publish
         for tenant, user in rows.find_watermarked_owners():
-            await publish(work_subject("persist", tenant, user), stream=WORK)
+            await publish(build_trigger_subject("persist", tenant, user), stream=WORK)
         for tenant, user in rows.find_discarding_owners():
-            await publish(work_subject("dedupe", tenant, user), stream=WORK)
+            await publish(build_trigger_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.map_owners()
         # Most batches consist of messages only; then the senders are the users who changed.
         users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
-        notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
+        notices = [(build_notice_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         # The move triggers these users when all of their events are here.
         users = {owner: users[owner] for owner in users.keys() - moved} if moved else users
         await publish_user_triggers(self.broker.connection, TRIGGERED, users)

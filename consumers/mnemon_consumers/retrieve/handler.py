@@ -84,7 +84,7 @@ class RetrieveConsumer:
         """Answer requests until the block ends."""
         async with (
             self.broker.connect() as connection,
-            self._settings.watched(connection),
+            self._settings.watch_bucket(connection),
             watch_row_swaps(self._database, self._schema, self._drop_caches),
         ):
             # Requests are answered only after the subscription to changes.

@@ -30,6 +30,6 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
     conversation: str
     messages: list[HistoryMessage]
 
-    def body(self) -> bytes:
+    def encode_body(self) -> bytes:
         """Return the JSON of the reply."""
         return msgspec.json.encode(self)

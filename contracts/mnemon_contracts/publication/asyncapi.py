@@ -56,18 +56,20 @@ def build_document(examples: Examples) -> dict[str, Any]:
     messages: dict[str, Any] = {}
     for event in EVENTS.values():
         for version, contract in enumerate(event.versions, start=1):
-            name = published.event_name(event, version)
-            messages[name] = _message(name, contract, _OF_EVENT, examples)
-            channels[name] = _event_channel(event, name, version)
-            operations |= _event_operations(event, name, contract)
+            name = published.name_event(event, version)
+            messages[name] = _build_message(name, contract, _OF_EVENT, examples)
+            channels[name] = _build_event_channel(event, name, version)
+            operations |= _build_event_operations(event, name, contract)
     for verb in VERBS.values():
         for version, (request, reply) in enumerate(zip(verb.requests, verb.replies, strict=True), start=1):
-            asked, answered = published.request_name(verb, version), published.reply_name(verb, version)
-            messages[asked] = _message(asked, request, _OF_REQUEST, examples)
-            messages[answered] = _message(answered, reply, _SERVICE_ERROR, examples)
-            channels[asked] = _channel(f"ask.{{tenant}}.{{user}}.{verb.name}.v{version}", asked)
-            channels[answered] = _channel(None, answered)
-            operations[f"answer.{verb.name}.v{version}"] = _answer(verb, asked, answered, request)
+            asked, answered = published.name_request(verb, version), published.name_reply(verb, version)
+            messages[asked] = _build_message(asked, request, _OF_REQUEST, examples)
+            messages[answered] = _build_message(answered, reply, _SERVICE_ERROR, examples)
+            channels[asked] = _build_channel(f"ask.{{tenant}}.{{user}}.{verb.name}.v{version}", asked)
+            channels[answered] = _build_channel(None, answered)
+            operations[f"answer.{verb.name}.v{version}"] = _build_answer_operation(
+                verb, asked, answered, request
+            )
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -80,11 +82,11 @@ def build_document(examples: Examples) -> dict[str, Any]:
         "servers": {"local": {"host": "localhost:4222", "protocol": "nats"}},
         "channels": channels,
         "operations": operations,
-        "components": {"messages": messages, "schemas": _schemas()},
+        "components": {"messages": messages, "schemas": _build_schemas()},
     }
 
 
-def _schemas() -> dict[str, Any]:
+def _build_schemas() -> dict[str, Any]:
     _, definitions = models_json_schema(
         [(contract, "validation") for contract in dict.fromkeys(published.CONTRACTS.values())],
         ref_template="#/components/schemas/{model}",
@@ -94,19 +96,19 @@ def _schemas() -> dict[str, Any]:
     return schemas
 
 
-def _message(
+def _build_message(
     name: str, contract: type[Contract], headers: dict[str, Any], examples: Examples
 ) -> dict[str, Any]:
     return {
         "name": name,
-        "summary": _summary(contract),
+        "summary": _summarise_contract(contract),
         "payload": {"$ref": f"#/components/schemas/{contract.__name__}"},
-        "examples": [{"name": published.SHOWN, "payload": published.typical_example(name, examples)}],
+        "examples": [{"name": published.SHOWN, "payload": published.get_typical_example(name, examples)}],
         "headers": headers,
     }
 
 
-def _channel(address: str | None, message: str) -> dict[str, Any]:
+def _build_channel(address: str | None, message: str) -> dict[str, Any]:
     channel: dict[str, Any] = {
         "address": address,
         "messages": {message: {"$ref": f"#/components/messages/{message}"}},
@@ -117,12 +119,12 @@ def _channel(address: str | None, message: str) -> dict[str, Any]:
     return channel | ({"parameters": named} if named else {})
 
 
-def _event_channel(event: EventContract, name: str, version: int) -> dict[str, Any]:
+def _build_event_channel(event: EventContract, name: str, version: int) -> dict[str, Any]:
     owner = "{tenant}.{user}.{conversation}" if event.space == "chat" else "{tenant}.{user}"
-    return _channel(f"{event.space}.{owner}.{event.name}.v{version}", name) | {"x-stream": streams.LOG}
+    return _build_channel(f"{event.space}.{owner}.{event.name}.v{version}", name) | {"x-stream": streams.LOG}
 
 
-def _event_operations(event: EventContract, name: str, contract: type[Contract]) -> dict[str, Any]:
+def _build_event_operations(event: EventContract, name: str, contract: type[Contract]) -> dict[str, Any]:
     actions = {
         "receive": _OUTSIDE.intersection(event.producers),
         "send": set(event.producers) - _OUTSIDE,
@@ -130,8 +132,8 @@ def _event_operations(event: EventContract, name: str, contract: type[Contract])
     return {
         f"{action}.{name}": {
             "action": action,
-            **_on_channel(name),
-            "summary": _summary(contract),
+            **_reference_channel(name),
+            "summary": _summarise_contract(contract),
             "x-producers": sorted(producers),
             "x-consumers": list(event.consumers),
         }
@@ -140,24 +142,24 @@ def _event_operations(event: EventContract, name: str, contract: type[Contract])
     }
 
 
-def _answer(
+def _build_answer_operation(
     verb: VerbContract, request_name: str, reply_name: str, request: type[Contract]
 ) -> dict[str, Any]:
     return {
         "action": "receive",
-        **_on_channel(request_name),
-        "summary": _summary(request),
+        **_reference_channel(request_name),
+        "summary": _summarise_contract(request),
         "bindings": {"nats": {"queue": RESPONDERS, "bindingVersion": "0.1.0"}},
-        "reply": _on_channel(reply_name),
+        "reply": _reference_channel(reply_name),
     }
 
 
-def _on_channel(name: str) -> dict[str, Any]:
+def _reference_channel(name: str) -> dict[str, Any]:
     return {
         "channel": {"$ref": f"#/channels/{name}"},
         "messages": [{"$ref": f"#/channels/{name}/messages/{name}"}],
     }
 
 
-def _summary(contract: type[Contract]) -> str:
+def _summarise_contract(contract: type[Contract]) -> str:
     return " ".join((contract.__doc__ or "").split())

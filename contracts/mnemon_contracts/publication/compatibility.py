@@ -29,28 +29,31 @@ def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
 
     Both arguments are JSON Schemas as pydantic writes them. Each entry names a field and its change.
     """
-    found = _changes("", _inlined(released, released), _inlined(current, current))
+    found = _compare_schemas("", _inline_references(released, released), _inline_references(current, current))
     return list(dict.fromkeys(found))
 
 
-def _inlined(schema: Any, root: Schema, above: tuple[str, ...] = ()) -> Any:
+def _inline_references(schema: Any, root: Schema, above: tuple[str, ...] = ()) -> Any:
     """Replace each reference by its definition, except a recursive reference."""
     if isinstance(schema, list):
-        return [_inlined(item, root, above) for item in schema]
+        return [_inline_references(item, root, above) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference not in above:
         definition = root["$defs"][reference.removeprefix("#/$defs/")]
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_inlined(definition, root, (*above, reference)), **_inlined(beside, root, above)}
-    return {key: _inlined(value, root, above) for key, value in schema.items() if key != "$defs"}
+        return {
+            **_inline_references(definition, root, (*above, reference)),
+            **_inline_references(beside, root, above),
+        }
+    return {key: _inline_references(value, root, above) for key, value in schema.items() if key != "$defs"}
 
 
-def _changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
+def _compare_schemas(path: str, released: Schema, current: Schema) -> Iterator[str]:
     where = path or "body"
-    yield from _keyword_changes(where, released, current, ["default"])
-    before, after = _alternatives(released), _alternatives(current)
+    yield from _compare_keywords(where, released, current, ["default"])
+    before, after = _list_alternatives(released), _list_alternatives(current)
     for kind in before:
         if kind not in after:
             yield f"{where}: {kind} is no longer accepted"
@@ -58,66 +61,68 @@ def _changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
         if kind not in before:
             yield f"{where}: {kind} is accepted too, which released readers refuse"
         else:
-            yield from _alternative_changes(path, before[kind], after[kind])
+            yield from _compare_alternatives(path, before[kind], after[kind])
 
 
-def _alternatives(schema: Schema) -> dict[str, Schema]:
+def _list_alternatives(schema: Schema) -> dict[str, Schema]:
     """Return the accepted schemas by JSON type; a second schema of the type `object` has the key
     `object 2`.
     """
     counts: Counter[str] = Counter()
     alternatives: dict[str, Schema] = {}
-    for branch in _branches(schema):
+    for branch in _list_branches(schema):
         kind = str(branch.get("type", "any value"))
         counts[kind] += 1
         alternatives[kind if counts[kind] == 1 else f"{kind} {counts[kind]}"] = branch
     return alternatives
 
 
-def _branches(schema: Schema) -> Iterator[Schema]:
+def _list_branches(schema: Schema) -> Iterator[Schema]:
     if "anyOf" not in schema:
         yield schema
         return
     for_each = {keyword: value for keyword, value in schema.items() if keyword not in {"anyOf", "default"}}
     for branch in schema["anyOf"]:
-        yield from _branches({**for_each, **branch})
+        yield from _list_branches({**for_each, **branch})
 
 
-def _alternative_changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
+def _compare_alternatives(path: str, released: Schema, current: Schema) -> Iterator[str]:
     where = path or "body"
-    yield from _value_changes(where, released, current)
+    yield from _compare_values(where, released, current)
     others = (released.keys() | current.keys()) - _WORDS - _COMPARED_APART
-    yield from _keyword_changes(where, released, current, sorted(others))
-    yield from _field_changes(path, released, current)
+    yield from _compare_keywords(where, released, current, sorted(others))
+    yield from _compare_fields(path, released, current)
     for keyword, suffix in (("items", "[]"), ("additionalProperties", ".*")):
         if isinstance(released.get(keyword), Mapping) and isinstance(current.get(keyword), Mapping):
-            yield from _changes(f"{path}{suffix}", released[keyword], current[keyword])
+            yield from _compare_schemas(f"{path}{suffix}", released[keyword], current[keyword])
         else:
-            yield from _keyword_changes(where, released, current, [keyword])
+            yield from _compare_keywords(where, released, current, [keyword])
 
 
-def _value_changes(where: str, released: Schema, current: Schema) -> Iterator[str]:
+def _compare_values(where: str, released: Schema, current: Schema) -> Iterator[str]:
     if "enum" not in released or "enum" not in current:
-        yield from _keyword_changes(where, released, current, ["enum"])
+        yield from _compare_keywords(where, released, current, ["enum"])
         return
     for value in released["enum"]:
         if value not in current["enum"]:
-            yield f"{where}: {_json(value)} is no longer accepted"
+            yield f"{where}: {_format_json(value)} is no longer accepted"
     for value in current["enum"]:
         if value not in released["enum"]:
-            yield f"{where}: {_json(value)} is accepted too, which released readers refuse"
+            yield f"{where}: {_format_json(value)} is accepted too, which released readers refuse"
 
 
-def _keyword_changes(where: str, released: Schema, current: Schema, keywords: Iterable[str]) -> Iterator[str]:
+def _compare_keywords(
+    where: str, released: Schema, current: Schema, keywords: Iterable[str]
+) -> Iterator[str]:
     for keyword in keywords:
         if (keyword in released, released.get(keyword)) != (keyword in current, current.get(keyword)):
             before, after = (
-                _json(side[keyword]) if keyword in side else "absent" for side in (released, current)
+                _format_json(side[keyword]) if keyword in side else "absent" for side in (released, current)
             )
             yield f"{where}: {keyword} was {before}, is {after}"
 
 
-def _field_changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
+def _compare_fields(path: str, released: Schema, current: Schema) -> Iterator[str]:
     before, after = released.get("properties", {}), current.get("properties", {})
     needed_before, needed_after = released.get("required", []), current.get("required", [])
     for name in {**before, **after}:
@@ -129,13 +134,13 @@ def _field_changes(path: str, released: Schema, current: Schema) -> Iterator[str
                 yield f"{where}: new, and required"
         else:
             if (name in needed_before) != (name in needed_after):
-                yield f"{where}: was {_need(name, needed_before)}, is {_need(name, needed_after)}"
-            yield from _changes(where, before[name], after[name])
+                yield f"{where}: was {_name_need(name, needed_before)}, is {_name_need(name, needed_after)}"
+            yield from _compare_schemas(where, before[name], after[name])
 
 
-def _need(name: str, required: list[str]) -> str:
+def _name_need(name: str, required: list[str]) -> str:
     return "required" if name in required else "optional"
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -29,34 +29,34 @@ Examples: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Example bodies, by published name and by the name of the example."""
 
 
-def event_name(event: EventContract, version: int) -> str:
+def name_event(event: EventContract, version: int) -> str:
     """Return the published name of one version of an event."""
     return f"{event.name}.v{version}"
 
 
-def request_name(verb: VerbContract, version: int) -> str:
+def name_request(verb: VerbContract, version: int) -> str:
     """Return the published name of one version of a request."""
     return f"ask.{verb.name}.v{version}.request"
 
 
-def reply_name(verb: VerbContract, version: int) -> str:
+def name_reply(verb: VerbContract, version: int) -> str:
     """Return the published name of one version of a reply."""
     return f"ask.{verb.name}.v{version}.reply"
 
 
-def _published() -> dict[str, type[Contract]]:
+def _list_contracts() -> dict[str, type[Contract]]:
     published: dict[str, type[Contract]] = {}
     for event in EVENTS.values():
         for version, contract in enumerate(event.versions, start=1):
-            published[event_name(event, version)] = contract
+            published[name_event(event, version)] = contract
     for verb in VERBS.values():
         for version, (request, reply) in enumerate(zip(verb.requests, verb.replies, strict=True), start=1):
-            published[request_name(verb, version)] = request
-            published[reply_name(verb, version)] = reply
+            published[name_request(verb, version)] = request
+            published[name_reply(verb, version)] = reply
     return published
 
 
-CONTRACTS: Mapping[str, type[Contract]] = MappingProxyType(_published())
+CONTRACTS: Mapping[str, type[Contract]] = MappingProxyType(_list_contracts())
 """Every version of every event, request and reply, by published name."""
 
 
@@ -83,7 +83,7 @@ def generate_schema(name: str) -> JsonSchema:
     return {"$schema": SchemaGenerator.schema_dialect, "$id": f"urn:mnemon:{name}"} | schema
 
 
-def example_folder(name: str) -> Path:
+def get_example_folder(name: str) -> Path:
     """Return the folder of a contract's examples."""
     if name.startswith("ask."):
         return EXAMPLES.joinpath(*name.split("."))
@@ -96,7 +96,7 @@ def load_examples_of(name: str) -> dict[str, Any]:
     Raises:
         json.JSONDecodeError: an example is not JSON.
     """
-    files = sorted(example_folder(name).glob("*.json"))
+    files = sorted(get_example_folder(name).glob("*.json"))
     return {file.stem: json.loads(file.read_bytes()) for file in files}
 
 
@@ -105,7 +105,7 @@ def load_examples() -> Examples:
     return {name: load_examples_of(name) for name in CONTRACTS}
 
 
-def typical_example(name: str, examples: Examples) -> Any:
+def get_typical_example(name: str, examples: Examples) -> Any:
     """Return the example body that the page shows.
 
     Raises:
@@ -114,7 +114,7 @@ def typical_example(name: str, examples: Examples) -> Any:
     try:
         return examples[name][SHOWN]
     except KeyError:
-        path = example_folder(name) / f"{SHOWN}.json"
+        path = get_example_folder(name) / f"{SHOWN}.json"
         raise FileNotFoundError(
             f"{path} is missing: add the example, which the page for bot authors shows"
         ) from None

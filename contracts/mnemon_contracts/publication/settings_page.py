@@ -34,14 +34,17 @@ Settings that belong together. A preset leaves other settings as they are, and n
 def render_page() -> str:
     """Return the page of all settings (`docs/settings.md`), in Markdown."""
     alone, *named = list_groups()
-    sections = [INTRODUCTION, _table(alone.fields)]
-    sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]
-    return "\n".join([*sections, _presets()])
+    sections = [INTRODUCTION, _render_table(alone.fields)]
+    sections += [
+        f"## {name}\n\n{description}\n\n{_render_table(fields)}" for name, description, fields in named
+    ]
+    return "\n".join([*sections, _render_presets()])
 
 
-def _presets() -> str:
+def _render_presets() -> str:
     rows = (
-        f"| `{name}` | {each.title} | {'<br>'.join(_assignment(*value) for value in each.values.items())} |"
+        f"| `{name}` | {each.title} "
+        f"| {'<br>'.join(_render_assignment(*value) for value in each.values.items())} |"
         for name, each in PRESETS.items()
     )
     return "\n".join(
@@ -49,24 +52,24 @@ def _presets() -> str:
     )
 
 
-def _assignment(name: str, value: Any) -> str:
+def _render_assignment(name: str, value: Any) -> str:
     return f"`{name}={json.dumps(value, ensure_ascii=False)}`"
 
 
-def _table(fields: Iterable[SettingField]) -> str:
-    rows = map(_row, fields)
+def _render_table(fields: Iterable[SettingField]) -> str:
+    rows = map(_render_row, fields)
     return "\n".join(("| setting | default | values | description |", "| --- | --- | --- | --- |", *rows, ""))
 
 
-def _row(field: SettingField) -> str:
+def _render_row(field: SettingField) -> str:
     default = json.dumps(field.default, ensure_ascii=False)
-    return f"| `{field.name}` | `{default}` | {_values(field.schema)} | {field.description} |"
+    return f"| `{field.name}` | `{default}` | {_describe_values(field.schema)} | {field.description} |"
 
 
-def _values(schema: dict[str, Any]) -> str:
+def _describe_values(schema: dict[str, Any]) -> str:
     match schema:
         case {"anyOf": branches}:
-            return " or ".join(_values(branch) for branch in branches)
+            return " or ".join(_describe_values(branch) for branch in branches)
         case {"enum": values}:
             return ", ".join(f"`{json.dumps(value)}`" for value in values)
         case {"type": "null"}:
@@ -83,4 +86,6 @@ def _values(schema: dict[str, Any]) -> str:
             return f"{kind} above {least:,}, to {most:,}"
         case {"type": kind, "minimum": least}:
             return f"{kind}, from {least:,}"
-    raise ValueError(f"the settings page cannot describe this schema: {schema}; add the case to `_values`")
+    raise ValueError(
+        f"the settings page cannot describe this schema: {schema}; add the case to `_describe_values`"
+    )

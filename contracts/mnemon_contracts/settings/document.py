@@ -61,31 +61,31 @@ def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
     for name in own:
         if name in SHARED_GROUPS:
             raise InvalidBody(name, "is the same for every tenant; set it without a tenant")
-    return SettingsV1.parse(json.dumps(overlay(default, own)).encode())
+    return SettingsV1.parse(json.dumps(merge_documents(default, own)).encode())
 
 
-def overlay(below: Document, above: Document) -> Document:
+def merge_documents(below: Document, above: Document) -> Document:
     """Merge two documents; where both set a value, `above` has precedence."""
     both = dict(below)
     for name, value in above.items():
         former = below.get(name)
         if isinstance(former, Mapping) and isinstance(value, Mapping):
-            both[name] = overlay(former, value)
+            both[name] = merge_documents(former, value)
         else:
             both[name] = value
     return both
 
 
-def flatten(document: Document, prefix: str = "") -> dict[str, Any]:
+def flatten_document(document: Document, prefix: str = "") -> dict[str, Any]:
     """Return the values of a document by full name, such as `limits.per_user`."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         full = prefix + name
-        values |= flatten(value, f"{full}.") if isinstance(value, Mapping) else {full: value}
+        values |= flatten_document(value, f"{full}.") if isinstance(value, Mapping) else {full: value}
     return values
 
 
-DEFAULTS: Mapping[str, Any] = MappingProxyType(flatten(SettingsV1().model_dump(mode="json")))
+DEFAULTS: Mapping[str, Any] = MappingProxyType(flatten_document(SettingsV1().model_dump(mode="json")))
 """Every setting by its full name, with its default."""
 
 
@@ -113,7 +113,9 @@ def set_value(document: Document, name: str, value: Any) -> Document:
     if settings != [name]:
         raise InvalidBody(name, f"is a group of settings; set one of {', '.join(settings)}")
     *groups, last = name.split(".")
-    return overlay(document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value}))
+    return merge_documents(
+        document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value})
+    )
 
 
 def unset_value(document: Document, name: str) -> Document:
@@ -123,12 +125,12 @@ def unset_value(document: Document, name: str) -> Document:
         InvalidBody: no setting and no group has this name.
     """
     find_settings(name)
-    return _without(document, name.split("."))
+    return _remove_value(document, name.split("."))
 
 
-def _without(document: Document, path: list[str]) -> Document:
+def _remove_value(document: Document, path: list[str]) -> Document:
     first, *rest = path
     inner = document.get(first)
-    if rest and isinstance(inner, Mapping) and (kept := _without(inner, rest)):
+    if rest and isinstance(inner, Mapping) and (kept := _remove_value(inner, rest)):
         return {**document, first: kept}
     return {name: value for name, value in document.items() if name != first}

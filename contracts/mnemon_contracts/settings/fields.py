@@ -27,19 +27,19 @@ class Group(NamedTuple):
 
 def list_groups() -> list[Group]:
     """Return all settings by group: first those without a group, then the groups as they are defined."""
-    alone = Group("", "", tuple(_fields(SettingsV1, "", deep=False)))
+    alone = Group("", "", tuple(_list_fields(SettingsV1, "", deep=False)))
     return [alone] + [
-        Group(name, field.description or "", tuple(_fields(type(field.default), f"{name}.")))
+        Group(name, field.description or "", tuple(_list_fields(type(field.default), f"{name}.")))
         for name, field in SettingsV1.model_fields.items()
         if isinstance(field.default, Settings)
     ]
 
 
-def _fields(group: type[Settings], prefix: str, *, deep: bool = True) -> Iterator[SettingField]:
+def _list_fields(group: type[Settings], prefix: str, *, deep: bool = True) -> Iterator[SettingField]:
     schema = group.model_json_schema()
     for name, field in group.model_fields.items():
         if not isinstance(field.default, Settings):
             full = prefix + name
             yield SettingField(full, field.description or "", DEFAULTS[full], schema["properties"][name])
         elif deep:
-            yield from _fields(type(field.default), f"{prefix}{name}.")
+            yield from _list_fields(type(field.default), f"{prefix}{name}.")

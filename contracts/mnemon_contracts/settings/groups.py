@@ -17,7 +17,7 @@ DEFAULT_KEY = "default"
 _TENANT_KEY = "tenant."
 
 
-def settings_key(tenant: str | None) -> str:
+def build_settings_key(tenant: str | None) -> str:
     """Return the key of a tenant's settings; for None, the key of the settings for every tenant.
 
     Raises:
@@ -26,16 +26,16 @@ def settings_key(tenant: str | None) -> str:
     return DEFAULT_KEY if tenant is None else _TENANT_KEY + encode_token(tenant)
 
 
-def tenant_of(key: str) -> str | None:
+def parse_settings_tenant(key: str) -> str | None:
     """Return the tenant whose settings have this key; None for any other key.
 
     Raises:
-        InvalidSubject: the key does not have the spelling that `settings_key` gives.
+        InvalidSubject: the key does not have the spelling that `build_settings_key` gives.
     """
     return decode_token(key.removeprefix(_TENANT_KEY)) if key.startswith(_TENANT_KEY) else None
 
 
-def _known_zone(name: str) -> str:
+def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
@@ -43,7 +43,7 @@ def _known_zone(name: str) -> str:
     return name
 
 
-def _usable_template(template: str) -> str:
+def _check_template(template: str) -> str:
     expected = "may contain {time} and {text}, and no other fields in braces"
     try:
         pieces = list(Formatter().parse(template))
@@ -64,14 +64,14 @@ class TimeStamps(Settings):
     enabled: bool = Field(
         default=True, description="Put a timestamp on messages of the role `user` in `context`."
     )
-    template: Annotated[Text, AfterValidator(_usable_template)] = Field(
+    template: Annotated[Text, AfterValidator(_check_template)] = Field(
         default="[{time}] {text}",
         description="Text of a stamped message: `{time}` is the time of the message, `{text}` its content.",
     )
     time_format: Text = Field(
         default="%Y-%m-%d %H:%M", description="Format of the time, in the notation of Python's `strftime`."
     )
-    zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
+    zone: Annotated[Text, AfterValidator(_check_zone)] = Field(
         default="UTC",
         description="Time zone of timestamps, of the current time in a context, and of the days that a query "
         "or a fact names, such as `Europe/Moscow`.",
@@ -111,7 +111,7 @@ class Policy(Settings):
 
     @field_validator("max_length")
     @classmethod
-    def _room(cls, value: int, info: ValidationInfo) -> int:
+    def _check_max_length(cls, value: int, info: ValidationInfo) -> int:
         return check_minimum(value, "min_length", info)
 
 
@@ -150,7 +150,7 @@ class Dedupe(Settings):
 
     @field_validator("duplicate_threshold")
     @classmethod
-    def _in_order(cls, value: float | None, info: ValidationInfo) -> float | None:
+    def _check_thresholds(cls, value: float | None, info: ValidationInfo) -> float | None:
         return value if value is None else check_minimum(value, "update_threshold", info)
 
 
@@ -183,7 +183,7 @@ class FactLimits(Settings):
 
     @field_validator("profile", "working")
     @classmethod
-    def _part_of_all(cls, value: int, info: ValidationInfo) -> int:
+    def _check_tier_limit(cls, value: int, info: ValidationInfo) -> int:
         return check_maximum(value, "per_user", info)
 
 

@@ -44,7 +44,7 @@ class Compaction(Settings):
 
     @field_validator("messages")
     @classmethod
-    def _there(cls, value: int, info: ValidationInfo) -> int:
+    def _check_messages(cls, value: int, info: ValidationInfo) -> int:
         return check_maximum(value, "after_messages", info)
 
 

@@ -77,7 +77,7 @@ class RenderedMessage(Contract):
 
 
 class StoredMessage(RenderedMessage):
-    """A stored message."""
+    """A stored message, with its log position and event id."""
 
     seq: Sequence = Field(description="Log position of the event.")
     id: Identifier = Field(description="Event id of the message.")
@@ -104,8 +104,8 @@ class ContextV1(Contract):
     )
     min_seq: Sequence | None = Field(
         default=None,
-        description="Log position, such as a publish returns, that the reply should reflect; `seen_seq` of "
-        "the reply shows whether it does.",
+        description="Log position that the reply should reflect, for example one that a publish returned; "
+        "`seen_seq` of the reply shows whether it does.",
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
@@ -122,7 +122,7 @@ class ContextV1(Contract):
 
 
 class ContextSection(Contract):
-    """One section of the context."""
+    """Tokens and items of one section of the context."""
 
     tokens: int = Field(default=0, ge=0, description="Number of tokens of the section.")
     shown: int = Field(default=0, ge=0, description="Number of items that are shown.")
@@ -190,8 +190,8 @@ class ContextReplyV1(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Parts that are missing because a server failed or did not answer in time, or because a "
-        "snapshot has no vectors; `embedding` if the query could not be embedded, so that words alone "
-        "were searched; and `reranker` if the configured reranker did not order the hits.",
+        "snapshot has no vectors; `embedding` if the query could not be embedded, so that the search used "
+        "words only; and `reranker` if the configured reranker did not order the hits.",
     )
     metadata: JsonObject = Field(
         default={},
@@ -280,7 +280,7 @@ class RejectedEvent(Contract):
 
 
 class EventOutcome(Contract):
-    """Outcome of an event."""
+    """Outcome of an event: applied, rejected or waiting."""
 
     seq: Sequence = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(

@@ -42,14 +42,16 @@ class FunctionTool:
     def request(self) -> type[Contract]:
         return VERBS[self.verb].requests[-1]
 
-    def parameters(self) -> dict[str, Any]:
+    def build_parameters(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments, without references."""
         schema = self.request.model_json_schema()
         definitions = schema.get("$defs", {})
         needed = {*schema.get("required", ()), *self.required}
         return {
             "type": "object",
-            "properties": {name: _plain(schema["properties"][name], definitions) for name in self.arguments},
+            "properties": {
+                name: _simplify_schema(schema["properties"][name], definitions) for name in self.arguments
+            },
             "required": [name for name in self.arguments if name in needed],
             "additionalProperties": False,
         }
@@ -201,23 +203,23 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
 def list_definitions(form: ToolFormat) -> list[dict[str, Any]]:
     """Return all tools: the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
     if form == "google":
-        return [{"functionDeclarations": [_google(tool) for tool in TOOLS.values()]}]
-    write = {"openai": _openai, "anthropic": _anthropic, "mcp": mcp_definition}[form]
+        return [{"functionDeclarations": [_define_google_tool(tool) for tool in TOOLS.values()]}]
+    write = {"openai": _define_openai_tool, "anthropic": _define_anthropic_tool, "mcp": define_mcp_tool}[form]
     return [write(tool) for tool in TOOLS.values()]
 
 
-def _openai(tool: FunctionTool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
+def _define_openai_tool(tool: FunctionTool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.build_parameters()}
     return {"type": "function", "function": function}
 
 
-def _anthropic(tool: FunctionTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters()}
+def _define_anthropic_tool(tool: FunctionTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.build_parameters()}
 
 
-def _google(tool: FunctionTool) -> dict[str, Any]:
+def _define_google_tool(tool: FunctionTool) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    parameters = tool.parameters()
+    parameters = tool.build_parameters()
     properties = parameters["properties"]
     # `parameters` is a schema of OpenAPI 3.0, in which every object has to name its properties.
     if any(each["type"] == "object" for each in properties.values()):
@@ -229,7 +231,7 @@ def _google(tool: FunctionTool) -> dict[str, Any]:
     return declaration
 
 
-def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
+def define_mcp_tool(tool: FunctionTool) -> dict[str, Any]:
     """Return one tool in the form of MCP's `tools/list`."""
     hints = {"readOnlyHint": not tool.changes, "openWorldHint": False}
     if tool.changes:
@@ -237,28 +239,30 @@ def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": tool.parameters(),
+        "inputSchema": tool.build_parameters(),
         "annotations": hints,
     }
 
 
-def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _simplify_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without references and without null, because optional fields may be omitted.
 
     If a value may have several types, keep one type; an enumeration takes precedence.
     """
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]
-        return _plain({**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions)
+        return _simplify_schema(
+            {**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions
+        )
     plain = {key: value for key, value in schema.items() if key not in _FOR_CHECKING_ONLY}
     choices = [choice for choice in plain.pop("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         words = [choice for choice in choices if "enum" in choice]
         # The description of the words replaces the description of the choices.
-        plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
+        plain = {**plain, **words[0]} if words else {**_simplify_schema(choices[0], definitions), **plain}
     if plain.get("type") == "object":
         # The schema allows any field with any value.
         return {"type": "object", **{key: value for key, value in plain.items() if key == "description"}}
     if "items" in plain:
-        plain["items"] = _plain(plain["items"], definitions)
+        plain["items"] = _simplify_schema(plain["items"], definitions)
     return plain

@@ -24,7 +24,7 @@ Weight = int | Annotated[Importance, Field(description="Importance of the fact t
 
 
 class StoredFact(Fact):
-    """A stored fact."""
+    """A stored fact, with its id."""
 
     id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
     saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
@@ -58,8 +58,8 @@ class SearchRequest(Contract):
     )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
-        description="Scopes to search: facts, messages, documents, summaries, or a level of memory. "
-        "`short`: the newest messages of the conversation, as many as the setting "
+        description="Scopes to search: `memories` (facts), `messages`, `documents`, `summaries`, or a level "
+        "of memory. `short`: the newest messages of the conversation, as many as the setting "
         "`recent_messages`. `medium`: summaries and working facts. `long`: profile and "
         "archived facts, all other messages, and documents.",
     )
@@ -101,7 +101,7 @@ class SearchV1(SearchRequest):
     """Search memory for a query."""
 
     scope: tuple[Scope, ...] = Field(
-        default=("memories",), description="Scopes to search: facts, messages or documents."
+        default=("memories",), description="Scopes to search: `memories` (facts), `messages` or `documents`."
     )
 
     def upcast(self) -> SearchV2:
@@ -147,7 +147,7 @@ class SearchHit(SearchHitV2):
     """Hit of a search."""
 
     id: Identifier = Field(description="Id of the fact, message or document.")
-    scope: Scope = Field(description="Kind of the hit.")
+    scope: Scope = Field(description="Scope in which the hit was found.")
 
 
 class SearchReplyV2(Reply):
@@ -157,7 +157,7 @@ class SearchReplyV2(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Scopes that could not be searched; `embedding` if the query could not be "
-        "embedded, so that words alone were searched; and `reranker` if the configured reranker did not "
+        "embedded, so that the search used words only; and `reranker` if the configured reranker did not "
         "order the hits.",
     )
 
@@ -238,8 +238,8 @@ class GetV2(Contract):
     )
     scope: FoundScope | None = Field(
         default=None,
-        description="Kind of the id; for a hit, its `scope`. Default: the first match among facts, "
-        "messages, documents and summaries.",
+        description="Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of "
+        "facts, messages, documents and summaries.",
     )
     offset: int = Field(
         default=0, ge=0, description="For a document: offset of the first character to return, from 0."
@@ -253,8 +253,8 @@ class GetV1(GetV2):
 
     scope: Scope | None = Field(
         default=None,
-        description="Kind of the id; for a hit, its `scope`. Default: the first match among facts, "
-        "messages, documents and summaries.",
+        description="Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of "
+        "facts, messages, documents and summaries.",
     )
 
 
@@ -379,9 +379,12 @@ class UpdateV2(FactChanges):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is changed only if it contains "
-        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
-        "is changed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
+        description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
+        "is changed only if it has all content words of the query in the same sense (person, negation, "
+        "direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no "
+        "other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the "
+        "query. Common words, such as `like`, count half. Otherwise nothing is changed, and the reply has "
+        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
     )
 
 
@@ -391,9 +394,12 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id. The fact is removed only if it contains "
-        "all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing "
-        "is removed, and the reply has `candidates`, or the error `not_found` if no fact fits.",
+        description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
+        "is removed only if it has all content words of the query in the same sense (person, negation, "
+        "direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no "
+        "other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the "
+        "query. Common words, such as `like`, count half. Otherwise nothing is removed, and the reply has "
+        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
     )
 
 

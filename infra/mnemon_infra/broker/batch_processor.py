@@ -76,7 +76,7 @@ class BatchProcessor:
         await settle_batch(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
         seconds = time.perf_counter() - begun
         self._count_batch(deliveries, outcomes, seconds, at + seconds)
-        if tracing.is_on():
+        if tracing.is_tracing_on():
             ended = [name_outcome(outcome) for outcome in outcomes]
             await tracing.record_batch(self._name, deliveries, ended, at, at + seconds)
 

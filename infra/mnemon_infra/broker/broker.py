@@ -118,7 +118,7 @@ class Broker:
         """
         self.durables.append(durable)
         processor = BatchProcessor(durable, handle, self._deployment.dead_limit)
-        policy = durable.batch_policy(self._deployment)
+        policy = durable.get_batch_policy(self._deployment)
 
         async def process(message: NatsBatchMessage) -> None:
             if durable.stream == LOG:

@@ -12,7 +12,7 @@ import nats
 import structlog
 from nats.aio.client import Client
 
-from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, login_options
+from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, read_login_options
 from mnemon_infra.broker import patches
 from mnemon_infra.config import Deployment
 
@@ -104,7 +104,7 @@ def parse_login(url: str) -> dict[str, Any]:
         BrokerRefused: the login that the environment names cannot be used.
     """
     try:
-        return login_options(url, os.environ)
+        return read_login_options(url, os.environ)
     except LoginUnusable as error:
         raise BrokerRefused(str(error)) from error
 

@@ -13,7 +13,7 @@ from nats.js import JetStreamContext
 
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
-from mnemon_contracts.subjects import dead_subject
+from mnemon_contracts.subjects import build_dead_letter_subject
 from mnemon_infra.broker.bulk_publish import publish_core_messages
 from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.delivery import Delivery
@@ -124,7 +124,9 @@ async def _store_dead_letter(
     subject = delivery.subject.encode()[:LONGEST_SUBJECT].decode(errors="ignore").rstrip(".")
     headers, body = _compose_dead_letter(consumer, message, delivery, outcome)
     try:
-        await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
+        await stream_context.publish(
+            build_dead_letter_subject(consumer, subject), body, headers=headers, stream=DEAD
+        )
     except Exception as error:  # the message must stay, whatever the error is
         log.warning(
             "dead letter store failed, retrying",

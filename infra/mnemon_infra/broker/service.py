@@ -16,7 +16,7 @@ from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConf
 
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, parse_subject
+from mnemon_contracts.subjects import Address, InvalidSubject, build_ask_pattern, parse_subject
 from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
@@ -125,7 +125,7 @@ class AskService:
         for version, (request, reply) in enumerate(
             zip(contract.requests, contract.replies, strict=True), start=1
         ):
-            endpoint = _VerbEndpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
+            endpoint = _VerbEndpoint(verb, version, build_ask_pattern(verb, version), answer, request, reply)
             self._endpoints[verb, version] = endpoint
             self.broker.subscribe_subject(
                 endpoint.subject, self.name, partial(self._handle_request, endpoint)
@@ -222,7 +222,7 @@ class AskService:
         nanoseconds = time.perf_counter_ns() - pending_request.begun
         endpoint.nanoseconds += nanoseconds
         connection = self.broker.connection
-        if unknown := endpoint.request.unknown_fields(pending_request.message.data):
+        if unknown := endpoint.request.list_unknown_fields(pending_request.message.data):
             reply = _add_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
         if len(body) > connection.max_payload:

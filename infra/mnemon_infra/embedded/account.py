@@ -34,7 +34,7 @@ class Account:
     user: int
     group: int
 
-    def own(self, path: Path) -> None:
+    def take_ownership(self, path: Path) -> None:
         """Give a file or folder to the account."""
         os.chown(path, self.user, self.group)
 
@@ -43,8 +43,8 @@ class Account:
         for folder in path.parents:
             mode = folder.stat().st_mode
             if not mode & 0o001 and folder.stat().st_uid != self.user:
-                log.info("folder opened to the server account", folder=str(folder), account=NAME)
                 folder.chmod(mode | 0o001)
+                log.info("folder made searchable for all accounts", folder=str(folder), needed_by=NAME)
 
 
 def build_account_arguments(account: Account | None) -> dict[str, Any]:

@@ -15,13 +15,14 @@ log = structlog.get_logger("embedded")
 TO_START = 128 * 1024 * 1024
 """Bytes that must be free for a stack to start: a new stack takes half of this at once."""
 
-LOOK_EVERY = 1.0
+CHECK_INTERVAL = 1.0
 """Seconds between two checks."""
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error numbers of the system for a full disk or an exhausted quota."""
 
 _STUCK = b"critical write error"
+"""Words, in lower case, with which nats-server logs a failed write to a stream."""
 
 
 class NoRoom(ServerFailed):
@@ -46,7 +47,7 @@ def require_room(folder: Path) -> None:
         raise NoRoom(folder, free, TO_START)
 
 
-async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
+async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Callable[[], None]) -> None:
     """Log when the disk becomes full, and when it has room again. The function never returns.
 
     After a failed write to a stream, nats-server stores nothing in the stream and answers no publisher until
@@ -55,12 +56,12 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Cal
     Args:
         folder: a folder on the disk.
         broker: the nats-server, if this stack runs one.
-        room_again: called each time that a full disk has room again, before the broker is restarted.
+        on_freed: called each time that a full disk has room again, before the broker is restarted.
     """
     is_full = is_stuck = False
     seen = broker.log_path.stat().st_size if broker else 0
     while True:
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(CHECK_INTERVAL)
         free = read_free_bytes(folder)
         if free < LEAST and not is_full:
             is_full = True
@@ -74,10 +75,13 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Cal
             is_stuck = is_stuck or _STUCK in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
-            log.warning("disk space freed, writes resumed", folder=str(folder), free=format_megabytes(free))
-            room_again()
+            facts = {"folder": str(folder), "free": format_megabytes(free)}
+            on_freed()
             if broker:
+                log.warning("disk space freed, restarting broker", **facts)
                 broker.ask_to_end()
+            else:
+                log.warning("disk space freed", **facts)
 
 
 def _read_since(path: Path, seen: int) -> tuple[bytes, int]:

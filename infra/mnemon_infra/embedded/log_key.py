@@ -19,7 +19,7 @@ VARIABLE: Final = "MNEMON_LOG_KEY"
 RECORD: Final = "log-key.json"
 """File in the data folder of nats-server that identifies the key; the key cannot be derived from it."""
 
-# A guess takes 16 MiB and some 50 ms.
+# A guess takes 16 MiB of memory and about 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 
 

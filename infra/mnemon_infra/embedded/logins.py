@@ -70,7 +70,7 @@ class FolderLogins:
                     replace_file(self._folder / role, authorization.issue_role_login(role).password)
             yield authorization
 
-    def login(self, role: LoginRole) -> Login:
+    def read_login(self, role: LoginRole) -> Login:
         """Return the login of one of mnemon's own processes.
 
         Raises:
@@ -78,6 +78,6 @@ class FolderLogins:
         """
         return Login(role, (self._folder / role).read_text("utf-8"))
 
-    def at(self, url: str, role: LoginRole) -> str:
+    def add_login(self, url: str, role: LoginRole) -> str:
         """Return the broker's address, with the login of a role in it if the broker needs one."""
-        return self.login(role).add_to_url(url) if self.in_force else url
+        return self.read_login(role).add_to_url(url) if self.in_force else url

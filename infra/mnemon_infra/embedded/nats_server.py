@@ -77,9 +77,9 @@ class NatsServer(ServerProcess):
     def url(self) -> str:
         return f"nats://127.0.0.1:{self._port}"
 
-    def url_as(self, role: LoginRole) -> str:
+    def build_login_url(self, role: LoginRole) -> str:
         """Return the address, with the login of a role in it if the broker needs one."""
-        return self._logins.login(role).add_to_url(self.url) if self._guarded else self.url
+        return self._logins.read_login(role).add_to_url(self.url) if self._guarded else self.url
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -97,12 +97,12 @@ class NatsServer(ServerProcess):
     async def prepare(self) -> None:
         self._home.mkdir(exist_ok=True)
         check_log_key(self._home, self._key)
-        self._name_account()
+        self._name_account_folder()
         if self._guarded:
             with self._logins.edit():
                 pass  # `Authorization.from_file` updates the permissions to those of this version
         if self._port == _ANY_PORT:
-            self._port = self._former_port()
+            self._port = self._find_former_port()
         for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
             stale.unlink()
         configuration = _CONFIGURATION.format(
@@ -132,14 +132,14 @@ class NatsServer(ServerProcess):
         Raises:
             ServerFailed: the server does not load the logins.
         """
-        for process in self.ours(self.pid_path):
+        for process in self.find_own_process(self.pid_path):
             # Twice: at the first reload, the account that a new account imports from is not live yet.
-            await self._read_again(process)
-            await self._read_again(process)
+            await self._reload_configuration(process)
+            await self._reload_configuration(process)
             return True
         return False
 
-    async def _read_again(self, process: psutil.Process) -> None:
+    async def _reload_configuration(self, process: psutil.Process) -> None:
         before = self.log_path.stat().st_size
         process.send_signal(signal.SIGHUP)
         try:
@@ -154,13 +154,13 @@ class NatsServer(ServerProcess):
             pass
         raise ServerFailed(f"{self.name} did not load the logins: see {self.log_path}")
 
-    def _name_account(self) -> None:
+    def _name_account_folder(self) -> None:
         """Move streams that a former version stored in the global account `$G` to the account `ACCOUNT`."""
         nameless, named = (self._home / "jetstream" / name for name in ("$G", ACCOUNT))
         if nameless.exists() and not named.exists():
             nameless.rename(named)
 
-    def _former_port(self) -> int:
+    def _find_former_port(self) -> int:
         try:
             port = int(self._port_path.read_text())
             with socket.create_server(("127.0.0.1", port)):

@@ -86,7 +86,7 @@ class Postgres(ServerProcess):
             await self._initialise()
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         if self.account:
-            self.account.own(self._sockets)
+            self.account.take_ownership(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
             raise ServerFailed(
                 f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: choose a "
@@ -95,7 +95,7 @@ class Postgres(ServerProcess):
         self._remove_stale_lock()
 
     def is_responding(self, pid: int) -> bool:
-        said = self._postmaster()
+        said = self._read_postmaster_file()
         return len(said) > 7 and said[0] == str(pid) and said[7] == "ready"
 
     async def stop(self) -> None:
@@ -106,7 +106,7 @@ class Postgres(ServerProcess):
     def list_orphans(self) -> Iterator[psutil.Process]:
         yield from super().list_orphans()
         # A server that another program started on this folder, pg_ctl for example.
-        yield from self.ours(self._lock_path)
+        yield from self.find_own_process(self._lock_path)
 
     async def _initialise(self) -> None:
         """Create the cluster beside its final path, then move it: a kill leaves no partial cluster."""
@@ -119,24 +119,26 @@ class Postgres(ServerProcess):
             replace_file(self._password_path, secrets.token_urlsafe(24))
         shutil.copyfile(self._password_path, password)
         if self.account:
-            self.account.own(password)
-            self.account.own(draft)
+            self.account.take_ownership(password)
+            self.account.take_ownership(draft)
         try:
-            await self._run(
+            await self._run_program(
                 "initdb", "-D", str(cluster), "--no-sync", "--no-instructions", f"--username={USER}",
                 "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}",
                 # The same sort order and case rules on every machine, whatever its locale.
                 "--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
             )  # fmt: skip
             create = f"CREATE DATABASE {DATABASE};"
-            await self._run("postgres", "--single", "-F", "-D", str(cluster), "postgres", stdin=create)
-            await self._run("initdb", "-D", str(cluster), "--sync-only")
+            await self._run_program(
+                "postgres", "--single", "-F", "-D", str(cluster), "postgres", stdin=create
+            )
+            await self._run_program("initdb", "-D", str(cluster), "--sync-only")
             cluster.rename(self._home)
             _sync_folder(parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    async def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
+    async def _run_program(self, program: str, *arguments: str, stdin: str = "") -> None:
         process = await asyncio.create_subprocess_exec(
             str(self._programs / program),
             *arguments,
@@ -158,7 +160,7 @@ class Postgres(ServerProcess):
                 f"permissions of the folder {self._home.parent}"
             )
 
-    def _postmaster(self) -> list[str]:
+    def _read_postmaster_file(self) -> list[str]:
         """Return the lines of postmaster.pid: the first is the process id, the eighth the status.
 
         The list is empty if the file is absent.
@@ -175,7 +177,9 @@ class Postgres(ServerProcess):
         common in containers, where processes get the same ids at each start.
         """
         with suppress(IndexError, ValueError):
-            if psutil.pid_exists(int(self._postmaster()[0])) and not any(self.ours(self._lock_path)):
+            if psutil.pid_exists(int(self._read_postmaster_file()[0])) and not any(
+                self.find_own_process(self._lock_path)
+            ):
                 self._lock_path.unlink()
 
 

@@ -85,7 +85,7 @@ class ServerProcess(ABC):
         """
         for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
-            await self._end(orphan)
+            await self._end_process(orphan)
         # The server gets its log file already open, so no other account needs access: PostgreSQL may log
         # rows.
         self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -105,7 +105,7 @@ class ServerProcess(ABC):
             )
         try:
             replace_file(self.pid_path, str(self._process.pid))
-            await self._answered(self._process)
+            await self._wait_until_ready(self._process)
         except BaseException:
             await self.stop()
             raise
@@ -130,14 +130,14 @@ class ServerProcess(ABC):
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(psutil.NoSuchProcess):
-            await self._end(psutil.Process(self._process.pid))
+            await self._end_process(psutil.Process(self._process.pid))
         await self._process.wait()
 
     def list_orphans(self) -> Iterator[psutil.Process]:
         """Yield the servers of this folder that an earlier run started and did not end."""
-        yield from self.ours(self.pid_path)
+        yield from self.find_own_process(self.pid_path)
 
-    def ours(self, pid_path: Path) -> Iterator[psutil.Process]:
+    def find_own_process(self, pid_path: Path) -> Iterator[psutil.Process]:
         """Yield the process whose id is on the first line of a file, if it runs this program on this folder.
 
         The id may belong to another process by now. Program and arguments are compared, because the creation
@@ -148,18 +148,18 @@ class ServerProcess(ABC):
             if process.name() == self.name and self.mark in process.cmdline():
                 yield process
 
-    async def _answered(self, process: asyncio.subprocess.Process) -> None:
+    async def _wait_until_ready(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 while not self.is_responding(process.pid):
                     if process.returncode is not None:
-                        raise ServerFailed(f"{self.name} does not start: {self._last_words()}")
+                        raise ServerFailed(f"{self.name} does not start: {self._read_last_words()}")
                     await asyncio.sleep(_POLL)
         except TimeoutError:
-            problem = f"{self.name} did not answer within {START_TIMEOUT:.0f} s: {self._last_words()}"
+            problem = f"{self.name} did not answer within {START_TIMEOUT:.0f} s: {self._read_last_words()}"
             raise ServerFailed(problem) from None
 
-    async def _end(self, process: psutil.Process) -> None:
+    async def _end_process(self, process: psutil.Process) -> None:
         cancelled: asyncio.CancelledError | None = None
         for number, seconds in self.ending:
             with suppress(psutil.NoSuchProcess):
@@ -181,7 +181,7 @@ class ServerProcess(ABC):
         if cancelled:
             raise cancelled
 
-    def _last_words(self) -> str:
+    def _read_last_words(self) -> str:
         """Return the server's last fatal log line, else its last log line, with the path of the log file."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)

@@ -78,19 +78,23 @@ class Stack:
         """
         self.endpoints = self.endpoints.model_copy(update={"http": http, "gateway": gateway})
         self._announcing = True
-        self._announce()
+        self._update_endpoints()
         try:
             yield
         finally:
             self._announcing = False
-            self._announce()
+            self._update_endpoints()
 
     @asynccontextmanager
     async def keep_servers(self) -> AsyncIterator[None]:
         """Restart each server that ends, and watch the disk, until the end of the block."""
-        keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
+        keepers = [
+            asyncio.create_task(self._keep_running(server), name=server.name) for server in self.servers
+        ]
         broker = next((server for server in self.servers if server.part == "broker"), None)
-        keepers.append(asyncio.create_task(watch_disk(self.data, broker, self._announce), name="disk"))
+        keepers.append(
+            asyncio.create_task(watch_disk(self.data, broker, self._update_endpoints), name="disk")
+        )
         try:
             yield
         finally:
@@ -99,7 +103,7 @@ class Stack:
             await asyncio.gather(*keepers, return_exceptions=True)
 
     @asynccontextmanager
-    async def survive_restarts(
+    async def enter_with_retries(
         self, start: Callable[[], AbstractAsyncContextManager[Started]]
     ) -> AsyncIterator[Started]:
         """Enter a context that needs the servers.
@@ -131,7 +135,7 @@ class Stack:
                     await self._ended.wait_for(lambda: self._ends > ends)
         return self._ends > ends
 
-    async def _keep(self, server: ServerProcess) -> None:
+    async def _keep_running(self, server: ServerProcess) -> None:
         while True:
             code = await server.wait_for_end()
             log.error("server exited, restarting", server=server.name, exit_code=code)
@@ -140,7 +144,7 @@ class Stack:
             async with self._ended:
                 self._ends += 1
                 self._ended.notify_all()
-            self._announce()
+            self._update_endpoints()
             async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=partial(_log_retry, server.name)):
                 with attempt:
                     await server.start()
@@ -148,9 +152,9 @@ class Stack:
             self._down.discard(server.name)
             if not self._down:
                 self._is_whole.set()
-            self._announce()
+            self._update_endpoints()
 
-    def _announce(self) -> None:
+    def _update_endpoints(self) -> None:
         try:
             if self._announcing and not self._down:
                 self.endpoints.write(self.data)
@@ -203,8 +207,8 @@ async def run_stack(
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)
-        ends.push_async_callback(_stop, servers)
-        await _run_all(*(_start(server) for server in servers))
+        ends.push_async_callback(_stop_servers, servers)
+        await _run_all(*(_start_server(server) for server in servers))
         started: dict[str, Any] = {"nats_url": broker.url} if broker else {}
         started |= {"database_dsn": database.url} if database else {}
         # With a Qdrant server, the folder tells which disk to watch.
@@ -213,12 +217,14 @@ async def run_stack(
         located = Deployment(**deployment.model_dump() | started)
         endpoints = Endpoints.from_deployment(located)
         if broker:
-            located = located.model_copy(update={"nats_url": broker.url_as("worker")})
+            located = located.model_copy(update={"nats_url": broker.build_login_url("worker")})
         stack = Stack(data, located, servers, endpoints)
         # In this order: if the schema belongs to a newer version, the streams do not change either.
-        await _migrate(located)
+        await _migrate_schema(located)
         if with_streams:
-            await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
+            await _provision_streams(
+                broker.build_login_url("operator") if broker else str(located.nats_url), located
+            )
         await ends.enter_async_context(stack.keep_servers())
         yield stack
 
@@ -227,7 +233,7 @@ def _read_log_key(deployment: Deployment) -> str | None:
     return deployment.log_key.get_secret_value() if deployment.log_key else None
 
 
-async def _start(server: ServerProcess) -> None:
+async def _start_server(server: ServerProcess) -> None:
     # The backends of a killed server release their shared resources a moment after the signal to end, and
     # later on a busy machine.
     patience = stop_after_attempt(3) & stop_after_delay(_RELEASE)
@@ -242,11 +248,11 @@ async def _start(server: ServerProcess) -> None:
             await server.start()
 
 
-async def _stop(servers: Sequence[ServerProcess]) -> None:
+async def _stop_servers(servers: Sequence[ServerProcess]) -> None:
     await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
 
 
-async def _provision(url: str, deployment: Deployment) -> None:
+async def _provision_streams(url: str, deployment: Deployment) -> None:
     async with (
         await connect(url, name="mnemon-up") as connection,
         Database(deployment, name="mnemon-up") as database,
@@ -256,7 +262,7 @@ async def _provision(url: str, deployment: Deployment) -> None:
         await provision(connection, deployment.replicas)
 
 
-async def _migrate(deployment: Deployment) -> None:
+async def _migrate_schema(deployment: Deployment) -> None:
     assert deployment.database_url, "it was configured, or has been started"
     await asyncio.to_thread(migrate_schema, deployment.database_url, deployment.database_schema)
 

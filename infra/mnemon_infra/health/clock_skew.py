@@ -96,12 +96,13 @@ async def _load_database_time(connection: Connection) -> float:
     return float(row[0])
 
 
-def _compute_lead(theirs: float, asked_at: float, answered: float) -> float:
+def _compute_lead(reading: float, asked_at: float, answered_at: float) -> float:
     """Return the seconds by which a clock is certainly ahead, negative if behind.
 
-    The clock was read between `asked_at` and `answered`; a time between the two counts as no difference.
+    The clock gave `reading` between `asked_at` and `answered_at`, which this process's clock gave, all in
+    seconds since 1970. A reading between the two counts as no difference.
     """
-    return max(0.0, theirs - answered) - max(0.0, asked_at - theirs)
+    return max(0.0, reading - answered_at) - max(0.0, asked_at - reading)
 
 
 def _format_lead(ahead: float) -> str:

@@ -78,7 +78,7 @@ def describe_known_pause(stream: str, name: str, until: str, *, by_dead_letters:
     if by_dead_letters:
         return Fault(
             "paused",
-            f"{name} is stopped until {until} after too many dead letters",
+            f"{name} is paused until {until} after too many dead letters",
             f"run `mnemon dead list --consumer {name}`",
             name,
         )
@@ -174,6 +174,6 @@ async def measure_storage(stream_context: JetStreamContext) -> float | None:
     return max(used, default=None)
 
 
-def count_waiting(info: ConsumerInfo) -> int:
-    """Return the number of messages that a durable has not delivered or that are not acknowledged."""
+def count_unhandled_messages(info: ConsumerInfo) -> int:
+    """Return the lag of a durable: messages that are not delivered, or not acknowledged, yet."""
     return (info.num_pending or 0) + (info.num_ack_pending or 0)

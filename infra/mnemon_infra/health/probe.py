@@ -35,7 +35,7 @@ from mnemon_infra.health.fault import (
     MOST_USED,
     STORAGE_WAIT,
     Fault,
-    count_waiting,
+    count_unhandled_messages,
     describe_disk,
     describe_failures,
     describe_missing,
@@ -187,7 +187,7 @@ class ProcessProbe:
         self._progress.observe(infos.values())
         faults = [describe_missing(name) for name in self._durables if name not in infos]
         for info in (infos[name] for name in self._durables if name in infos):
-            name, waiting = info.name, count_waiting(info)
+            name, waiting = info.name, count_unhandled_messages(info)
             if info.paused and info.config and info.config.pause_until:
                 faults.append(await describe_pause(connection, DURABLES[name], info.config.pause_until))
             elif stalled := self._progress.measure_stall(name):

@@ -15,7 +15,7 @@ REST = 0.003
 """
 
 
-class _Front:
+class _RequestLoad:
     """State of one event loop: the requests that are being answered, and the end of the last one."""
 
     def __init__(self) -> None:
@@ -25,40 +25,40 @@ class _Front:
         self.quiet.set()
         self.turn = asyncio.Lock()
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Return the seconds that are left of `REST`; negative after its end."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:
         """Wait until the event loop has had no request in work for `REST` seconds."""
-        while (left := self.seconds_left()) > 0 or self.requests:
+        while (left := self.count_seconds_left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
 
-_fronts: WeakKeyDictionary[asyncio.AbstractEventLoop, _Front] = WeakKeyDictionary()
+_loads: WeakKeyDictionary[asyncio.AbstractEventLoop, _RequestLoad] = WeakKeyDictionary()
 
 
-def _front() -> _Front:
+def _get_load() -> _RequestLoad:
     loop = asyncio.get_running_loop()
-    front = _fronts.get(loop)
-    if front is None:
-        front = _fronts[loop] = _Front()
-    return front
+    load = _loads.get(loop)
+    if load is None:
+        load = _loads[loop] = _RequestLoad()
+    return load
 
 
 @contextmanager
 def prioritise_request() -> Iterator[None]:
     """Run the block as a request: background work waits while the block runs."""
-    front = _front()
-    front.requests += 1
-    front.quiet.clear()
+    load = _get_load()
+    load.requests += 1
+    load.quiet.clear()
     try:
         yield
     finally:
-        front.requests -= 1
-        if not front.requests:
-            front.answered_at = asyncio.get_running_loop().time()
-            front.quiet.set()
+        load.requests -= 1
+        if not load.requests:
+            load.answered_at = asyncio.get_running_loop().time()
+            load.quiet.set()
 
 
 async def yield_to_requests() -> None:
@@ -67,11 +67,11 @@ async def yield_to_requests() -> None:
     Call this before each piece of background work. Pieces wait one after another, each for at most
     `LONGEST_WAIT`, so that a request that arrives meanwhile does not have to wait for all of them.
     """
-    front = _front()
-    async with front.turn:
+    load = _get_load()
+    async with load.turn:
         await asyncio.sleep(0)
-        if not front.requests and front.seconds_left() <= 0:
+        if not load.requests and load.count_seconds_left() <= 0:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT):
-                await front.wait_until_idle()
+                await load.wait_until_idle()

@@ -17,7 +17,7 @@ from mnemon_infra.database.generations.generation_repository import Generation
 from mnemon_infra.database.generations.swap import TablesBusy, lock_out_writers, swap_schemas
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.migration import find_head_revision, migrate_schema
-from mnemon_infra.generation_names import GenerationKind, name_of
+from mnemon_infra.generation_names import GenerationKind, name_generation
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
@@ -139,7 +139,7 @@ async def open_row_generation(
         NameTooLong: the name of the live generation leaves no room for a suffix.
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
-    schema = name_of(place.live, kind, up_to)
+    schema = name_generation(place.live, kind, up_to)
     left = await place.find_generation(schema)
     if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
         progress.show_line(
@@ -167,7 +167,7 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot answer now.
     """
-    schema = name_of(place.live, "former")
+    schema = name_generation(place.live, "former")
     found = await place.find_generation(schema)
     if found is None or found.reached is None:
         raise RebuildBlocked(
@@ -240,4 +240,4 @@ async def swap_row_generations(
             async with lock_out_writers(place.database, place.live) as held:
                 await replay.replay_until(await place.load_log_end())
                 await swap_schemas(held, place.live, replay.schema, await place.load_applied_position())
-                await also(held, name_of(place.live, "former"))
+                await also(held, name_generation(place.live, "former"))

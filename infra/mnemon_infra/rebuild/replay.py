@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, event_filter
+from mnemon_contracts.subjects import Owner, build_event_filter
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database, DatabaseRefused
@@ -96,7 +96,7 @@ class Replay:
         Raises:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.
         """
-        erasures = event_filter("user.erased")
+        erasures = build_event_filter("user.erased")
         async with aclosing(read_event_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
                 rows = Rows.from_deliveries(page)

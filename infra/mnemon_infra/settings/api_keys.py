@@ -92,7 +92,7 @@ def issue_key(
         user=user,
         name=name,
         created_at=datetime.now(UTC),
-        digest=_digest(secret),
+        digest=_hash_secret(secret),
     )
     return IssuedKey(f"mnemon_{key_id}_{secret}", stored)
 
@@ -128,7 +128,7 @@ class ApiKeys:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        await self._bucket.create(key.id, key.body())
+        await self._bucket.create(key.id, key.encode_body())
         self._absent.pop(key.id, None)
 
     async def revoke(self, key_id: str) -> bool:
@@ -171,7 +171,7 @@ class ApiKeys:
             return None
         key_id, secret = written.groups()
         key = await self._get_key(key_id)
-        return key if key and hmac.compare_digest(key.digest, _digest(secret)) else None
+        return key if key and hmac.compare_digest(key.digest, _hash_secret(secret)) else None
 
     async def _get_key(self, key_id: str) -> ApiKey | None:
         if (present := self._present.get(key_id)) or key_id in self._absent:
@@ -230,5 +230,5 @@ def _parse_key(entry: KeyValue.Entry) -> ApiKey | None:
         return None
 
 
-def _digest(secret: str) -> str:
+def _hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -21,7 +21,7 @@ from mnemon_contracts.settings.document import NOTHING, Document, parse_document
 from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
 from mnemon_infra.broker.key_value import TIMEOUT, read_present_entries, stop_watch
-from mnemon_infra.delivery import restore_time
+from mnemon_infra.delivery import read_storage_time
 
 log = structlog.get_logger("settings")
 
@@ -48,7 +48,7 @@ class SettingsEntry(NamedTuple):
 
 
 async def open_bucket(connection: Client) -> KeyValue:
-    """Open the bucket.
+    """Open the bucket of settings.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
@@ -72,7 +72,7 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
     try:
         return SettingsEntry(parse_default(body), revision, body)
     except InvalidBody as error:
-        log_invalid(DEFAULT_KEY, revision, error)
+        log_invalid_settings(DEFAULT_KEY, revision, error)
     for former in reversed(await read_entries(bucket, DEFAULT_KEY)):
         with suppress(InvalidBody):
             return SettingsEntry(parse_default(former.value), revision, body)
@@ -89,7 +89,7 @@ async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
     try:
         return SettingsEntry(parse_document(body), revision, body)
     except InvalidBody as error:
-        log_invalid(key, revision, error)
+        log_invalid_settings(key, revision, error)
         return SettingsEntry(NOTHING, revision, body)
 
 
@@ -159,7 +159,7 @@ async def read_origin(connection: Client, revision: int) -> EntryOrigin:
     except NotFoundError:
         return EntryOrigin(None, None)
     headers = message.headers or {}
-    restored = restore_time(headers, revision, 0)
+    restored = read_storage_time(headers, revision, 0)
     at = datetime.fromtimestamp(restored / 1e9, UTC) if restored else None
     return EntryOrigin(headers.get(_BY) or None, at)
 
@@ -188,6 +188,6 @@ def parse_default(body: bytes | None) -> Document:
     return document
 
 
-def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
+def log_invalid_settings(key: str, revision: int | None, error: ValueError) -> None:
     """Log that an entry is ignored because it is not valid."""
     log.error("settings entry ignored as invalid", key=key, revision=revision, error=str(error))

@@ -6,14 +6,14 @@ from typing import Any, Literal, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import DEFAULTS, flatten, resolve_settings
+from mnemon_contracts.settings.document import DEFAULTS, flatten_document, resolve_settings
 from mnemon_infra.settings.store import read_documents
 
 Source = Literal["default", "set", "tenant"]
 """Source of a value: the built-in default, the general settings, or the tenant's own settings."""
 
 
-class InForce(NamedTuple):
+class EffectiveSettings(NamedTuple):
     """Settings in force in general, or for one tenant.
 
     Attributes:
@@ -29,7 +29,7 @@ class InForce(NamedTuple):
     problem: str | None = None
 
 
-async def read_effective(connection: Client, tenant: str | None = None) -> InForce:
+async def read_effective_settings(connection: Client, tenant: str | None = None) -> EffectiveSettings:
     """Return the settings in force, by full name: a tenant's, or the general ones if `tenant` is None.
 
     Raises:
@@ -38,14 +38,14 @@ async def read_effective(connection: Client, tenant: str | None = None) -> InFor
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
-    everybody = flatten(resolve_settings(default).model_dump(mode="json"))
+    everybody = flatten_document(resolve_settings(default).model_dump(mode="json"))
     sources: dict[str, Source] = dict.fromkeys(DEFAULTS, "default")
-    sources |= {name: "set" for name in flatten(default) if name in DEFAULTS}
+    sources |= {name: "set" for name in flatten_document(default) if name in DEFAULTS}
     if tenant is None:
-        return InForce(everybody, DEFAULTS, sources)
+        return EffectiveSettings(everybody, DEFAULTS, sources)
     try:
-        values = flatten(resolve_settings(default, own).model_dump(mode="json"))
+        values = flatten_document(resolve_settings(default, own).model_dump(mode="json"))
     except InvalidBody as error:
-        return InForce(everybody, everybody, sources, str(error))
-    sources |= {name: "tenant" for name in flatten(own) if name in DEFAULTS}
-    return InForce(values, everybody, sources)
+        return EffectiveSettings(everybody, everybody, sources, str(error))
+    sources |= {name: "tenant" for name in flatten_document(own) if name in DEFAULTS}
+    return EffectiveSettings(values, everybody, sources)

@@ -11,8 +11,14 @@ from nats.js.errors import BadRequestError, KeyNotFoundError
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, flatten, parse_document, resolve_settings
-from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
+from mnemon_contracts.settings.document import (
+    NOTHING,
+    Document,
+    flatten_document,
+    parse_document,
+    resolve_settings,
+)
+from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, build_settings_key
 from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
 from mnemon_infra.settings.bucket import (
     EntryOrigin,
@@ -59,7 +65,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
         nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     default = (await read_newest_default(bucket)).document
     revisions = []
@@ -82,7 +88,7 @@ async def read_history(connection: Client, tenant: str | None = None) -> list[Re
     return revisions
 
 
-async def read_in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
+async def read_settings_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
     """Return the settings in force for a tenant at a former moment.
 
     Return None if they are no longer kept, or are not valid in this version.
@@ -94,7 +100,7 @@ async def read_in_force_at(connection: Client, tenant: str, moment: datetime) ->
     """
     bucket = await open_bucket(connection)
     documents = []
-    for key in (DEFAULT_KEY, settings_key(tenant)):
+    for key in (DEFAULT_KEY, build_settings_key(tenant)):
         found: Any = await read_entries(bucket, key)
         origins = await _read_origins(connection, found)
         former = [
@@ -135,7 +141,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     """
     bucket = await open_bucket(connection)
     try:
-        entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
+        entry = await bucket.get(build_settings_key(tenant), revision, validate_keys=False)
     except (KeyNotFoundError, BadRequestError) as error:
         option = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
@@ -147,7 +153,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
 
 
 def _compare_documents(before: Document, after: Document) -> Iterator[SettingChange]:
-    old, new = flatten(before), flatten(after)
+    old, new = flatten_document(before), flatten_document(after)
     for name in {**old, **new}:
         changed = SettingChange(name, _find_value(old, name), _find_value(new, name))
         if changed.before != changed.after:

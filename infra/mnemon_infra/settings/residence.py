@@ -102,7 +102,7 @@ class StoredResidence(NamedTuple):
     revision: int
 
 
-def residence_key(tenant: str) -> str:
+def build_residence_key(tenant: str) -> str:
     """Return the key of a tenant's residence.
 
     Raises:
@@ -115,7 +115,7 @@ def parse_residence_tenant(key: str) -> str | None:
     """Return the tenant whose residence has this key; None for any other key.
 
     Raises:
-        mnemon_contracts.subjects.InvalidSubject: `residence_key` gives this key to no tenant.
+        mnemon_contracts.subjects.InvalidSubject: `build_residence_key` gives this key to no tenant.
     """
     return decode_token(key.removeprefix(_KEY)) if key.startswith(_KEY) else None
 
@@ -160,7 +160,7 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
-    key = residence_key(tenant)
+    key = build_residence_key(tenant)
     try:
         entry = await bucket.get(key, validate_keys=False)
     except KeyNotFoundError as error:
@@ -179,7 +179,7 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
         nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    for entry in await read_entries(await open_bucket(connection), residence_key(tenant)):
+    for entry in await read_entries(await open_bucket(connection), build_residence_key(tenant)):
         with suppress(ValueError):  # an invalid entry is no move that this version can continue
             residence = parse_residence(entry.value)
             if residence is not None and residence.move_id == move_id:
@@ -202,7 +202,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     body = b"" if residence is None else msgspec.json.encode(residence)
-    return await put_entry(connection, residence_key(tenant), body, last)
+    return await put_entry(connection, build_residence_key(tenant), body, last)
 
 
 async def list_residences(connection: Client) -> dict[str, Residence]:

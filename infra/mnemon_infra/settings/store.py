@@ -21,13 +21,18 @@ from mnemon_contracts.settings.document import (
     parse_document,
     resolve_settings,
 )
-from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.settings.groups import (
+    DEFAULT_KEY,
+    SettingsV1,
+    build_settings_key,
+    parse_settings_tenant,
+)
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.connection import watch_reconnects
 from mnemon_infra.broker.key_value import read_present_entries, stop_watch
 from mnemon_infra.settings.bucket import (
-    log_invalid,
+    log_invalid_settings,
     open_bucket,
     parse_default,
     put_entry,
@@ -63,8 +68,8 @@ class SettingsContended(Exception):
 class LiveSettings:
     """The current settings: `value` has the general ones, and `get_settings` returns those of a tenant.
 
-    Both follow the bucket while `watched` is open. An invalid entry of the general settings is ignored. A
-    tenant whose entry is invalid, or contradicts the general settings, has the general settings.
+    Both follow the bucket while `watch_bucket` is open. An invalid entry of the general settings is ignored.
+    A tenant whose entry is invalid, or contradicts the general settings, has the general settings.
     """
 
     def __init__(self) -> None:
@@ -83,7 +88,11 @@ class LiveSettings:
         """
         settings = self._of.get(tenant, self.value)
         residence = self._residences.get(tenant)
-        return settings if residence is None or not residence.stops_models else self._stop(tenant, settings)
+        return (
+            settings
+            if residence is None or not residence.stops_models
+            else self._disable_models(tenant, settings)
+        )
 
     def get_residence(self, tenant: str) -> Residence | None:
         """Return the residence of a tenant; None without an entry, as for a tenant that has never moved."""
@@ -102,7 +111,7 @@ class LiveSettings:
         residence = self._residences.get(tenant)
         return residence is not None and residence.state == "moved"
 
-    def _stop(self, tenant: str, settings: SettingsV1) -> SettingsV1:
+    def _disable_models(self, tenant: str, settings: SettingsV1) -> SettingsV1:
         known = self._stopped.get(tenant)
         if known is None or known[0] is not settings:
             off = settings.model_copy(
@@ -123,7 +132,7 @@ class LiveSettings:
         return list(self._of)
 
     @asynccontextmanager
-    async def watched(self, connection: Client) -> AsyncIterator[None]:
+    async def watch_bucket(self, connection: Client) -> AsyncIterator[None]:
         """Follow the bucket until the end of the block. The first values are loaded before the block begins.
 
         Raises:
@@ -132,8 +141,8 @@ class LiveSettings:
         """
         bucket = await open_bucket(connection)
         with watch_reconnects(connection) as reconnected:
-            watch = await self._catch_up(connection, bucket)
-            following = asyncio.create_task(self._follow(connection, bucket, watch, reconnected))
+            watch = await self._load_entries(connection, bucket)
+            following = asyncio.create_task(self._follow_bucket(connection, bucket, watch, reconnected))
             try:
                 yield
             finally:
@@ -141,7 +150,7 @@ class LiveSettings:
                 with suppress(asyncio.CancelledError):
                     await following
 
-    async def _follow(
+    async def _follow_bucket(
         self, connection: Client, bucket: KeyValue, watch: "_Watch", reconnected: asyncio.Event
     ) -> None:
         """Apply entries as they come. After a reconnect, or a loss of the bucket, start a new watch.
@@ -150,7 +159,7 @@ class LiveSettings:
         notices that a bucket was deleted and created again.
         """
         while True:
-            taking = asyncio.create_task(self._take_all(watch.watcher))
+            taking = asyncio.create_task(self._apply_entries(watch.watcher))
             ends = [
                 asyncio.create_task(reconnected.wait()),
                 asyncio.create_task(_wait_for_loss(connection, watch)),
@@ -162,18 +171,18 @@ class LiveSettings:
                     task.cancel()
                 await stop_watch(watch.watcher)
             reconnected.clear()
-            watch = await self._catch_up_patiently(connection, bucket)
+            watch = await self._load_patiently(connection, bucket)
 
-    async def _take_all(self, watcher: KeyValue.KeyWatcher) -> None:
+    async def _apply_entries(self, watcher: KeyValue.KeyWatcher) -> None:
         async for entry in watcher:
             if entry is not None:
-                self._take(entry)
+                self._apply_and_log(entry)
 
-    async def _catch_up_patiently(self, connection: Client, bucket: KeyValue) -> "_Watch":
+    async def _load_patiently(self, connection: Client, bucket: KeyValue) -> "_Watch":
         said: str | None = None
         while True:
             try:
-                return await self._catch_up(connection, bucket)
+                return await self._load_entries(connection, bucket)
             except nats.errors.Error as error:
                 problem = repr(error)
                 if isinstance(error, NotFoundError):
@@ -185,7 +194,7 @@ class LiveSettings:
                 said = problem
                 await asyncio.sleep(PAUSE)
 
-    async def _catch_up(self, connection: Client, bucket: KeyValue) -> "_Watch":
+    async def _load_entries(self, connection: Client, bucket: KeyValue) -> "_Watch":
         """Load all entries of the bucket, and return a watch that yields later ones."""
         created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
         watcher = await bucket.watchall()
@@ -206,38 +215,38 @@ class LiveSettings:
         }
         self._of = {}
         self._residences = residences
-        self._put_in_force(default)
+        self._apply_general_settings(default)
         return _Watch(watcher, created)
 
-    def _take(self, entry: KeyValue.Entry) -> None:
-        if self._apply(entry):
+    def _apply_and_log(self, entry: KeyValue.Entry) -> None:
+        if self._apply_entry(entry):
             log.info("settings changed", key=entry.key, revision=entry.revision)
 
-    def _apply(self, entry: KeyValue.Entry) -> bool:
+    def _apply_entry(self, entry: KeyValue.Entry) -> bool:
         """Apply an entry; return False if it is invalid, or neither settings nor a residence."""
         if entry.key == DEFAULT_KEY:
             try:
                 default = parse_default(entry.value)
             except InvalidBody as error:
-                log_invalid(entry.key, entry.revision, error)
+                log_invalid_settings(entry.key, entry.revision, error)
                 return False
-            self._put_in_force(default)
+            self._apply_general_settings(default)
             return True
         if (tenant := _parse_tenant(entry)) is not None:
             self._bodies[tenant] = entry.value or b""
-            return self._renew(tenant)
+            return self._apply_tenant_settings(tenant)
         try:
             return apply_residence(self._residences, entry.key, entry.value)
         except ValueError as error:
             log_invalid_residence(entry.key, error)
             return False
 
-    def _put_in_force(self, default: Document) -> None:
+    def _apply_general_settings(self, default: Document) -> None:
         self._default, self.value = default, resolve_settings(default)
         for tenant in self._bodies:
-            self._renew(tenant)
+            self._apply_tenant_settings(tenant)
 
-    def _renew(self, tenant: str) -> bool:
+    def _apply_tenant_settings(self, tenant: str) -> bool:
         """Put a tenant's own settings in force; return False if they are invalid."""
         self._of.pop(tenant, None)
         try:
@@ -280,9 +289,9 @@ async def _wait_for_loss(connection: Client, watch: _Watch) -> None:
 
 def _parse_tenant(entry: KeyValue.Entry) -> str | None:
     try:
-        return tenant_of(entry.key)
+        return parse_settings_tenant(entry.key)
     except InvalidSubject as error:
-        log_invalid(entry.key, entry.revision, error)
+        log_invalid_settings(entry.key, entry.revision, error)
         return None
 
 
@@ -311,7 +320,7 @@ async def read_documents(connection: Client, tenant: str | None = None) -> tuple
         nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     default = await read_newest_default(bucket)
     own = NOTHING if tenant is None else (await read_newest_of_tenant(bucket, key)).document
@@ -339,7 +348,7 @@ async def change_settings(
         nats.errors.Error: it is unknown whether the settings are changed.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     for attempt in range(ATTEMPTS):
         default = await read_newest_default(bucket)

@@ -92,22 +92,22 @@ class LocalStore:
         self._folder = folder
 
     async def read(self, name: str) -> bytes:
-        with self._name_faults():
+        with self._convert_errors():
             try:
                 return await asyncio.to_thread((self._folder / name).read_bytes)
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise ObjectMissing(name) from error
 
     async def write(self, name: str, body: bytes) -> None:
-        with self._name_faults():
+        with self._convert_errors():
             await asyncio.to_thread(_replace_durably, self._folder / name, body)
 
     async def list_names(self, folder: str) -> list[str]:
-        with self._name_faults():
+        with self._convert_errors():
             return await asyncio.to_thread(self._list_files, folder)
 
     async def delete(self, name: str) -> None:
-        with self._name_faults():
+        with self._convert_errors():
             await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
 
     def _list_files(self, folder: str) -> list[str]:
@@ -116,7 +116,7 @@ class LocalStore:
         return sorted(f"{folder}/{each.name}" for each in (self._folder / folder).iterdir())
 
     @contextmanager
-    def _name_faults(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -154,25 +154,25 @@ class BucketStore:
         self._store = store
 
     async def read(self, name: str) -> bytes:
-        with self._name_faults(name):
+        with self._convert_errors(name):
             found = await self._store.get_async(name)
             return bytes(await found.bytes_async())
 
     async def write(self, name: str, body: bytes) -> None:
-        with self._name_faults(name):
+        with self._convert_errors(name):
             await self._store.put_async(name, body)
 
     async def list_names(self, folder: str) -> list[str]:
-        with self._name_faults(folder):
+        with self._convert_errors(folder):
             pages = self._store.list(folder)
             return sorted([each["path"] async for page in pages for each in page])
 
     async def delete(self, name: str) -> None:
-        with suppress(ObjectMissing), self._name_faults(name):
+        with suppress(ObjectMissing), self._convert_errors(name):
             await self._store.delete_async(name)
 
     @contextmanager
-    def _name_faults(self, name: str) -> Iterator[None]:
+    def _convert_errors(self, name: str) -> Iterator[None]:
         from obstore.exceptions import BaseError
 
         try:

@@ -44,13 +44,13 @@ class MetricsPortTaken(Exception):
 
 
 @asynccontextmanager
-async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
+async def serve_http(host: str, port: int, probe: HealthProbe) -> AsyncIterator[None]:
     """Serve HTTP until the end of the block.
 
     Args:
         host: address to listen at.
         port: port to listen at; 0 takes a free port.
-        look: checks the process; it also updates the gauges.
+        probe: checks the process; it also updates the gauges.
 
     Raises:
         MetricsPortTaken: the server cannot listen at this address.
@@ -59,7 +59,7 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
     handler = partial(
         _MetricsHandler,
         ask=partial(_run_probe, loop, get_ident()),
-        look=look,
+        probe=probe,
         registry=build_registry(),
         is_local=is_loopback(host),
     )
@@ -79,19 +79,20 @@ async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[N
         server.server_close()
 
 
-def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, look: HealthProbe) -> Sequence[str]:
+def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe) -> Sequence[str]:
     """Run a health probe on the event loop, from another thread.
 
-    Return the reasons of the probe; if it fails or does not end, return that as the only reason.
+    Return the reasons why the process cannot work, empty if it can. A probe that fails, or does not end
+    within `PROBE_TIMEOUT` seconds, is itself the only reason.
 
     Args:
         loop: the event loop.
         thread: identifier of the thread that runs the event loop.
-        look: the health probe.
+        probe: the health probe.
     """
     turned = Event()
     loop.call_soon_threadsafe(turned.set)
-    asked = asyncio.run_coroutine_threadsafe(look(), loop)
+    asked = asyncio.run_coroutine_threadsafe(probe(), loop)
     try:
         return asked.result(PROBE_TIMEOUT)
     except TimeoutError:
@@ -139,13 +140,13 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self,
         *arguments: Any,
         ask: Callable[[HealthProbe], Sequence[str]],
-        look: HealthProbe,
+        probe: HealthProbe,
         registry: CollectorRegistry,
         is_local: bool,
     ) -> None:
         self._ask = ask
-        self._look = look
-        self._shown = registry
+        self._probe = probe
+        self._registry = registry
         self._is_local = is_local
         super().__init__(*arguments)
 
@@ -153,32 +154,32 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         # At another address, scrapers may use any name of the machine.
         if self._is_local and not is_address_or_localhost(parse_host_name(self.headers.get("Host", ""))):
             error = {"error": "the header Host names another machine: use an IP address, or localhost"}
-            self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
+            self._send_json(HTTPStatus.MISDIRECTED_REQUEST, error)
             return
         match urlsplit(self.path).path:
             case "/metrics":
-                self._ask(self._look)
+                self._ask(self._probe)
                 encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-                self._answer(HTTPStatus.OK, encode(self._shown), content_type)
+                self._send_answer(HTTPStatus.OK, encode(self._registry), content_type)
             case "/healthz":
-                self._reasons("alive", self._ask(_report_alive))
+                self._send_reasons("alive", self._ask(_report_alive))
             case "/readyz":
-                self._reasons("ready", self._ask(self._look))
+                self._send_reasons("ready", self._ask(self._probe))
             case _:
                 paths = ["/metrics", "/healthz", "/readyz"]
-                self._json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
+                self._send_json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Log nothing: otherwise each probe would write a line."""
 
-    def _reasons(self, question: str, reasons: Sequence[str]) -> None:
+    def _send_reasons(self, question: str, reasons: Sequence[str]) -> None:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-        self._json(status, {question: not reasons, "reasons": list(reasons)})
+        self._send_json(status, {question: not reasons, "reasons": list(reasons)})
 
-    def _json(self, status: HTTPStatus, value: object) -> None:
-        self._answer(status, json.dumps(value).encode() + b"\n", "application/json")
+    def _send_json(self, status: HTTPStatus, value: object) -> None:
+        self._send_answer(status, json.dumps(value).encode() + b"\n", "application/json")
 
-    def _answer(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
+    def _send_answer(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))

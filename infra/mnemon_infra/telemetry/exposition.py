@@ -13,7 +13,7 @@ from mnemon_infra.telemetry.metrics import BUILD
 from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram, Metric
 
 
-class _Counted(Collector):
+class _MetricCollector(Collector):
     """Collector of the metrics that mnemon counts in this process."""
 
     def collect(self) -> Iterable[Family]:
@@ -31,7 +31,7 @@ def build_registry() -> CollectorRegistry:
     ProcessCollector(registry=shown)
     PlatformCollector(registry=shown)
     GCCollector(registry=shown)
-    shown.register(_Counted())
+    shown.register(_MetricCollector())
     return shown
 
 

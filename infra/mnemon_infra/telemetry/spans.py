@@ -44,28 +44,28 @@ class SpanFactory:
         result = self._provider.sampler.should_sample(None, int(trace_id, 16), "event")
         return result.decision is Decision.RECORD_AND_SAMPLE
 
-    def current(self) -> str | None:
+    def get_traceparent(self) -> str | None:
         """Return the `traceparent` of the current span; None outside of a span."""
         return _format_traceparent(get_current_span())
 
-    def logged(self) -> dict[str, str]:
+    def build_log_fields(self) -> dict[str, str]:
         """Return the ids of the current trace and span for a log line; empty outside of a span."""
         of = get_current_span().get_span_context()
         return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
 
     @contextmanager
-    def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+    def trace_block(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
         """Trace the block as a span of the trace that `traceparent` names."""
         with self._tracer.start_as_current_span(name, _parse_context(traceparent), attributes=attributes):
             yield
 
-    def handled(
+    def record_delivery(
         self,
         traceparent: str,
         consumer: str,
         delivery: Delivery,
         end: str,
-        together: int,
+        batch_size: int,
         times: tuple[float, float],
     ) -> None:
         """Record how a consumer handled an event, as a span of the event's trace.
@@ -75,7 +75,7 @@ class SpanFactory:
             consumer: the durable.
             delivery: the delivery of the event.
             end: outcome of the delivery, in the words of `mnemon_infra.telemetry.metrics`.
-            together: number of events in the batch.
+            batch_size: number of events in the batch.
             times: begin and end of the batch, in seconds since 1970.
         """
         if not int(traceparent[-2:], 16) & _SAMPLED:
@@ -87,7 +87,7 @@ class SpanFactory:
             "messaging.destination.name": delivery.stream,
             "messaging.consumer.group.name": consumer,
             "messaging.message.id": delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
-            "messaging.batch.message_count": together,
+            "messaging.batch.message_count": batch_size,
             "mnemon.seq": delivery.sequence,
             "mnemon.deliveries": delivery.deliveries,
             "mnemon.outcome": end,
@@ -103,7 +103,7 @@ class SpanFactory:
             span.set_status(StatusCode.ERROR)
         span.end(ended)
 
-    def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
+    def begin_request(self, verb: str, traceparent: str | None) -> "ServedSpan":
         """Begin a span for a request; without a `traceparent`, the span begins a trace."""
         context = _parse_context(traceparent) if traceparent else Context()
         attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}

@@ -28,7 +28,7 @@ class Metric:
         self.labels = {label: frozenset(values) for label, values in labels.items()}
         Metric.all.append(self)
 
-    def bounded(self, values: Values) -> Values:
+    def bound_labels(self, values: Values) -> Values:
         """Return the values, with `OTHER` in place of values that are not allowed."""
         return tuple(
             value if value in allowed else OTHER
@@ -45,7 +45,7 @@ class Counter(Metric):
 
     def add(self, *labels: str, by: float = 1) -> None:
         """Add `by` to the time series with these values of the labels."""
-        key = labels if labels in self.values else self.bounded(labels)
+        key = labels if labels in self.values else self.bound_labels(labels)
         self.values[key] = self.values.get(key, 0) + by
 
 
@@ -58,7 +58,7 @@ class Gauge(Metric):
 
     def set(self, value: float, *labels: str) -> None:
         """Set the value of the time series with these values of the labels."""
-        self.values[self.bounded(labels)] = value
+        self.values[self.bound_labels(labels)] = value
 
     def replace(self, values: Mapping[str, float]) -> None:
         """Set the values of a gauge with one label, by value of the label; remove all other time series."""
@@ -66,7 +66,7 @@ class Gauge(Metric):
 
     def replace_series(self, values: Mapping[Values, float]) -> None:
         """Set the value of each given time series, and remove all others."""
-        self.values = {self.bounded(labels): value for labels, value in values.items()}
+        self.values = {self.bound_labels(labels): value for labels, value in values.items()}
 
 
 class Distribution:
@@ -89,7 +89,7 @@ class Histogram(Metric):
 
     def observe(self, value: float, *labels: str) -> None:
         """Count one observation."""
-        distribution = self._of(labels)
+        distribution = self._get_distribution(labels)
         distribution.counts[bisect_left(self.bounds, value)] += 1
         distribution.total += value
 
@@ -101,7 +101,7 @@ class Histogram(Metric):
             now: the current time in seconds, by the same clock.
             labels: as in `observe`.
         """
-        distribution = self._of(labels)
+        distribution = self._get_distribution(labels)
         young = [len(times) - bisect_left(times, now - bound) for bound in self.bounds]
         below = 0
         for place, count in enumerate(accumulate([*young, len(times)], max)):
@@ -109,9 +109,9 @@ class Histogram(Metric):
             below = count
         distribution.total += len(times) * now - sum(times)
 
-    def _of(self, labels: Values) -> Distribution:
+    def _get_distribution(self, labels: Values) -> Distribution:
         found = self.values.get(labels)
         if found is None:
-            key = self.bounded(labels)
+            key = self.bound_labels(labels)
             found = self.values.setdefault(key, Distribution(len(self.bounds)))
         return found

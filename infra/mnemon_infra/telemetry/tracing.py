@@ -2,7 +2,7 @@
 
 The W3C header `traceparent` carries a trace from one process to the next. An event without the header has a
 trace too, which every consumer derives from the event's position in the log. If no collector is configured,
-OpenTelemetry is not imported and tracing costs next to nothing.
+OpenTelemetry is not imported, and no span is made.
 """
 
 import asyncio
@@ -71,25 +71,25 @@ async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
         await asyncio.to_thread(spans.close)
 
 
-def is_on() -> bool:
+def is_tracing_on() -> bool:
     """Return whether tracing is on. Call this function before work that only tracing needs."""
     return _spans is not None
 
 
-def current_traceparent() -> str | None:
+def get_traceparent() -> str | None:
     """Return the `traceparent` for events and requests that are made now; None outside of a trace."""
-    return None if _spans is None else _spans.current()
+    return None if _spans is None else _spans.get_traceparent()
 
 
 def build_headers() -> dict[str, str]:
     """Return the current trace as headers of a message; empty outside of a trace."""
-    traceparent = current_traceparent()
+    traceparent = get_traceparent()
     return {} if traceparent is None else {TRACEPARENT: traceparent}
 
 
 def build_log_fields() -> dict[str, str]:
     """Return the ids of the current trace and span as fields of a log line; empty outside of a trace."""
-    return {} if _spans is None else _spans.logged()
+    return {} if _spans is None else _spans.build_log_fields()
 
 
 def build_event_log_fields(delivery: "Delivery") -> dict[str, str]:
@@ -110,7 +110,7 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
     if _spans is None or traceparent is None:
         yield
         return
-    with _spans.span(name, traceparent, attributes):
+    with _spans.trace_block(name, traceparent, attributes):
         yield
 
 
@@ -148,7 +148,7 @@ async def record_batch(
             await asyncio.sleep(0)
         traceparent = derive_traceparent(delivery)
         if _spans is not None and traceparent is not None:
-            _spans.handled(traceparent, consumer, delivery, end, len(deliveries), (begun, ended))
+            _spans.record_delivery(traceparent, consumer, delivery, end, len(deliveries), (begun, ended))
 
 
 class RequestTrace(Protocol):
@@ -190,4 +190,4 @@ def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> Reques
     if _spans is None:
         return _UNTRACED
     traceparent = (received or {}).get(TRACEPARENT, "")
-    return _spans.serving(verb, traceparent if _VALID.fullmatch(traceparent) else None)
+    return _spans.begin_request(verb, traceparent if _VALID.fullmatch(traceparent) else None)

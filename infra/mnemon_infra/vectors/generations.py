@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.generation_names import GenerationKind, name_of
+from mnemon_infra.generation_names import GenerationKind, name_generation
 from mnemon_infra.vectors.edge.engine import lock_vectors
 from mnemon_infra.vectors.edge.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
@@ -28,9 +28,9 @@ def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int |
     Raises:
         NameTooLong: the live generation's name is too long for a suffix.
     """
-    own: dict[str, object] = {"database_schema": name_of(deployment.database_schema, kind, up_to)}
+    own: dict[str, object] = {"database_schema": name_generation(deployment.database_schema, kind, up_to)}
     if folder := deployment.vectors_folder:
-        own["vectors_folder"] = folder.with_name(name_of(folder.name, kind, up_to))
+        own["vectors_folder"] = folder.with_name(name_generation(folder.name, kind, up_to))
     return deployment.model_copy(update=own)
 
 

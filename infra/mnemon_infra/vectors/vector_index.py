@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
@@ -49,13 +49,13 @@ class SearchableItem(NamedTuple):
 
 def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a fact; `event_id` is the id of the event that wrote this version."""
-    place = point_id(*owner, "fact", fact_id)
+    place = derive_point_id(*owner, "fact", fact_id)
     return SearchableItem(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
 def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a summary; `event_id` is the id of the event that wrote the summary."""
-    place = point_id(*owner, "summary", summary_id)
+    place = derive_point_id(*owner, "summary", summary_id)
     return SearchableItem(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
 

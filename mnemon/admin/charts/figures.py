@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
-from mnemon_infra.health.fault import count_waiting
+from mnemon_infra.health.fault import count_unhandled_messages
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "persist": ("persist", "persist-sweep"),
@@ -81,7 +81,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
                 for a, b in between
             ]
         ),
-        waiting=Series([(each.consumers.at, _count_unhandled_messages(each)) for each in samples]),
+        waiting=Series([(each.consumers.at, _sum_unhandled_messages(each)) for each in samples]),
         milliseconds=1000 * answered.seconds / answered.requests if answered.requests else None,
         refused=answered.errors,
     )
@@ -141,8 +141,8 @@ def _get_last_position(sample: StatusSample) -> int:
     return sample.streams[LOG].last_seq if LOG in sample.streams else 0
 
 
-def _count_unhandled_messages(sample: StatusSample) -> int:
-    return sum(map(count_waiting, sample.consumers.infos.values()))
+def _sum_unhandled_messages(sample: StatusSample) -> int:
+    return sum(map(count_unhandled_messages, sample.consumers.infos.values()))
 
 
 def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:

@@ -17,7 +17,7 @@ from mnemon.operations.embedding_change import describe_consequences, read_embed
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
-from mnemon_infra.settings.effective import InForce, Source, read_effective
+from mnemon_infra.settings.effective import EffectiveSettings, Source, read_effective_settings
 from mnemon_infra.settings.history import NoSuchRevision, read_history, roll_back_settings
 from mnemon_infra.settings.store import LiveSettings, SettingsContended, change_settings
 
@@ -153,7 +153,7 @@ async def roll_back(visit: Visit) -> Response:
 async def _render_settings(
     visit: Visit, connection: Client, tenant: str | None, refused: Mapping[str, str] | None = None
 ) -> Response:
-    found = await read_effective(connection, tenant)
+    found = await read_effective_settings(connection, tenant)
     cards = [
         _build_card(group, controls, found, tenant, visit.form, refused)
         for group, controls in _CONTROLS
@@ -172,14 +172,14 @@ async def _render_settings(
 async def _list_tenants(connection: Client) -> list[str]:
     """Return the tenants that have settings of their own."""
     live = LiveSettings()
-    async with live.watched(connection):
+    async with live.watch_bucket(connection):
         return sorted(live.list_tenants())
 
 
 def _build_card(
     group: Group,
     controls: Sequence[SettingControl],
-    in_force: InForce,
+    in_force: EffectiveSettings,
     tenant: str | None,
     form: Mapping[str, str],
     refused: Mapping[str, str] | None,
@@ -199,7 +199,7 @@ def _build_card(
 
 
 def _build_row(
-    control: SettingControl, in_force: InForce, form: Mapping[str, str], refused: Mapping[str, str]
+    control: SettingControl, in_force: EffectiveSettings, form: Mapping[str, str], refused: Mapping[str, str]
 ) -> SettingRow:
     value = in_force.values[control.name]
     errors = [

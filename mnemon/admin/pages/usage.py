@@ -38,7 +38,7 @@ async def show_usage(visit: Visit) -> Response:
     by = _select_option(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])
     live = LiveSettings()
     database = await visit.connections.get_database()
-    async with live.watched(await visit.connections.get_broker()):
+    async with live.watch_bucket(await visit.connections.get_broker()):
         period = await load_last_days(database, live, tenant, days)
     daily = period.sum_by(("day", by))
     return visit.render(

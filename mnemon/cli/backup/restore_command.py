@@ -200,7 +200,7 @@ async def _open_target(
     _require_new_folder(request.data)
     logins = restore_folder_logins(request.data, backup)
     async with run_stack(request.data, configured, with_streams=False) as stack:
-        url = FolderLogins(request.data).at(stack.endpoints.nats, "operator")
+        url = FolderLogins(request.data).add_login(stack.endpoints.nats, "operator")
         async with await connect(url, name="mnemon-restore") as connection:
             await _require_empty_database(stack.deployment, connection, backup)
             yield stack.deployment, connection, logins

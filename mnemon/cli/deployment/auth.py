@@ -52,12 +52,12 @@ def tenant(
 
     Example: `mnemon auth tenant acme --data ./memory`
     """
-    from mnemon_contracts.subjects import inbox_prefix
+    from mnemon_contracts.subjects import build_inbox_prefix
 
     with _open_logins(data, file) as users:
         login = users.issue_tenant_login(name)
     perform_command(
-        _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)})
+        _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": build_inbox_prefix(name)})
     )
 
 
@@ -229,7 +229,7 @@ def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json
 
     with _open_logins(data, file) as users:
         # In a folder, take the existing login: running processes of mnemon use it.
-        login = FolderLogins(data).login(role) if data else users.issue_role_login(role)
+        login = FolderLogins(data).read_login(role) if data else users.issue_role_login(role)
     perform_command(_show_login(login, data, file, as_json, {}))
 
 

@@ -95,7 +95,7 @@ async def _load_period(deployment: "Deployment", tenant: str | None, days: int) 
     async with (
         await connect_deployment(deployment, name="mnemon-usage") as connection,
         Database(deployment, name="mnemon-usage") as database,
-        settings.watched(connection),
+        settings.watch_bucket(connection),
     ):
         return await load_last_days(database, settings, tenant, days)
 

@@ -307,10 +307,10 @@ def _end_save(reply: "SaveReplyV1") -> ExitCode:
 
 
 def _show_facts(reply: "FactsReplyV1") -> None:
-    from mnemon_contracts.fact_lines import fact_line
+    from mnemon_contracts.fact_lines import format_fact_line
 
     for fact in reply.facts:
-        typer.echo(make_printable(fact_line(fact)))
+        typer.echo(make_printable(format_fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
     if reply.next is not None:
@@ -365,10 +365,10 @@ def _show_item(reply: "GetReplyV1") -> None:
 
 
 def _show_fact(reply: "FactReplyV1") -> None:
-    from mnemon_contracts.fact_lines import fact_line
+    from mnemon_contracts.fact_lines import format_fact_line
 
     if reply.fact is not None:
-        typer.echo(make_printable(fact_line(reply.fact)))
+        typer.echo(make_printable(format_fact_line(reply.fact)))
     for version in reply.versions:
         typer.secho(f"  was: {make_printable(' '.join(version.text.split()))}", dim=True)
 

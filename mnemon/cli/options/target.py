@@ -83,7 +83,7 @@ async def open_deployment(
             logins = FolderLogins(data)
             # Only the operator's login may change settings.
             own = (
-                {"nats_url": logins.login("operator").add_to_url(stack.endpoints.nats)}
+                {"nats_url": logins.read_login("operator").add_to_url(stack.endpoints.nats)}
                 if logins.in_force
                 else {}
             )
@@ -133,7 +133,7 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
                 f"Show the cause: mnemon status --data {data}",
             )
         refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
-    nats = FolderLogins(data).at(endpoints.nats, "operator")
+    nats = FolderLogins(data).add_login(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
     database = endpoints.database if "database" in needed else None
     return Deployment(nats_url=nats, database_dsn=database, qdrant_url=endpoints.qdrant)

@@ -181,13 +181,13 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
             of the new generation.
     """
     from mnemon.operations.rebuild.run import rebuild_generation
-    from mnemon_infra.generation_names import name_of
+    from mnemon_infra.generation_names import name_generation
 
     async with open_exclusive_site(data) as (place, _, progress, is_finished):
         if is_finished:
             tell(
                 as_json,
-                {"live": place.live, "former": name_of(place.live, "former")},
+                {"live": place.live, "former": name_generation(place.live, "former")},
                 f"{place.live} has the rebuilt rows and vectors.",
             )
             return ExitCode.DONE

@@ -172,10 +172,10 @@ async def _run_stack(
             async with (
                 run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 _reset_unembedded(stack.deployment, names),
-                stack.survive_restarts(
+                stack.enter_with_retries(
                     lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))
                 ),
-                stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
+                stack.enter_with_retries(lambda: run_consumers(front, stack.deployment)),
                 _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
                 _serve_gateway(stack, ports.gateway) if has_gateway else nullcontext() as gateway,
             ):
@@ -228,7 +228,7 @@ def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
 
     if not any(server.part == "broker" for server in stack.servers):
         return stack.deployment
-    nats = FolderLogins(stack.data).at(stack.endpoints.nats, role)
+    nats = FolderLogins(stack.data).add_login(stack.endpoints.nats, role)
     return stack.deployment.model_copy(update={"nats_url": nats})
 
 

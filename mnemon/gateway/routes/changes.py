@@ -16,7 +16,7 @@ from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
 from mnemon.gateway.problems import Problem
 from mnemon.gateway.routes.parameters import LogPosition, Memory
 from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
-from mnemon_contracts.subjects import InvalidSubject, owner_filter, parse_subject
+from mnemon_contracts.subjects import InvalidSubject, build_owner_filter, parse_subject
 from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, stream_log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.api_keys import CACHE_SECONDS
@@ -73,7 +73,7 @@ async def _select_events(
     A refusal must happen here: once the stream has begun, the answer can no longer have an error status.
     """
     caller.require("read", user)
-    return SelectedEvents(caller, owner_filter(caller.tenant, user))
+    return SelectedEvents(caller, build_owner_filter(caller.tenant, user))
 
 
 async def _stream_changes(
@@ -103,7 +103,7 @@ async def _stream_changes(
                     return  # a client that reads slowly is at a page for long
                 if change := _describe(delivery):
                     yield ServerSentEvent(
-                        id=str(change.seq), event=change.event, raw_data=change.body().decode()
+                        id=str(change.seq), event=change.event, raw_data=change.encode_body().decode()
                     )
 
 

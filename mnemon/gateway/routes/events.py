@@ -192,4 +192,4 @@ def _identify(event: ChatBody, key: str | None) -> ChatBody:
 
 def _acknowledge(stored: Published) -> Response:
     receipt = PublishedV1(seq=stored.last_seq, count=stored.count, duplicates=stored.duplicates)
-    return Response(receipt.body(), HTTPStatus.CREATED, media_type="application/json")
+    return Response(receipt.encode_body(), HTTPStatus.CREATED, media_type="application/json")

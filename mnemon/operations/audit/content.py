@@ -7,7 +7,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.audit.removals import (
@@ -79,4 +79,4 @@ async def _is_sweep_pending(connection: Client, database: Database, owner: Owner
     """Return whether a sweep is pending: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await load_last_watermark(database, *owner) > up_to:
         return True
-    return bool(await list_waiting_subjects(connection, work_subject("persist", *owner)))
+    return bool(await list_waiting_subjects(connection, build_trigger_subject("persist", *owner)))

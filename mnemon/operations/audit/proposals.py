@@ -11,7 +11,7 @@ from mnemon_consumers.dedupe.decide import derive_decision_id
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
-from mnemon_contracts.subjects import InvalidSubject, parse_subject, thing_filter
+from mnemon_contracts.subjects import InvalidSubject, build_thing_filter, parse_subject
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.database.audit.events import load_erasures
 from mnemon_infra.database.engine import Database
@@ -77,7 +77,7 @@ def parse_proposal(delivery: Delivery) -> ProposalRecord | None:
 
 
 async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:
-    pattern = thing_filter(*proposal.owner, "fact")
+    pattern = build_thing_filter(*proposal.owner, "fact")
     async with aclosing(read_event_pages(connection, pattern, proposal.seq)) as answers:
         async for page in answers:
             if any(proposal.event_id == _get_decided_proposal(delivery) for delivery in page):

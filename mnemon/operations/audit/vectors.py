@@ -11,8 +11,8 @@ from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
 from mnemon_consumers.index.chunks import split_chunks
-from mnemon_contracts.identity import point_id
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.identity import derive_point_id
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.engine import Database
@@ -140,7 +140,7 @@ class VectorAudit:
 
     async def _is_sweep_pending(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
-        return bool(await list_waiting_subjects(self._connection, work_subject("index", *owner)))
+        return bool(await list_waiting_subjects(self._connection, build_trigger_subject("index", *owner)))
 
 
 def _get_event_id(point: Point) -> str:
@@ -150,13 +150,13 @@ def _get_event_id(point: Point) -> str:
 def _list_expected_points(collection: Collection, item: IndexableItem) -> Iterator[_ExpectedPoint]:
     match collection:
         case Collection.MESSAGES:
-            yield _ExpectedPoint(point_id(*item.owner, "message", item.event_id), item.event_id)
+            yield _ExpectedPoint(derive_point_id(*item.owner, "message", item.event_id), item.event_id)
         case Collection.MEMORIES:
-            yield _ExpectedPoint(point_id(*item.owner, "fact", item.item), item.event_id)
+            yield _ExpectedPoint(derive_point_id(*item.owner, "fact", item.item), item.event_id)
         case Collection.SUMMARIES:
-            yield _ExpectedPoint(point_id(*item.owner, "summary", item.item), item.event_id)
+            yield _ExpectedPoint(derive_point_id(*item.owner, "summary", item.item), item.event_id)
         case Collection.DOCUMENTS:
             body = item.body or {}
             for number, _ in enumerate(split_chunks(body["text"], body.get("source"))):
-                place = point_id(*item.owner, "chunk", item.item, str(number))
+                place = derive_point_id(*item.owner, "chunk", item.item, str(number))
                 yield _ExpectedPoint(place, item.event_id)

@@ -9,9 +9,9 @@ from nats.js.errors import NotFoundError
 from mnemon.operations.backup.manifest import BackupUnusable
 from mnemon.operations.backup.segments import LogRecord, build_record
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.identity import event_identity
+from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
-from mnemon_contracts.subjects import event_filter, find_origin
+from mnemon_contracts.subjects import build_event_filter, find_origin
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.delivery import read_message_id
 
@@ -70,7 +70,7 @@ async def read_deployment_record(connection: Client, logins: str | None, positio
     """
     erasures = [
         LoggedErasure(*origin.owner, find_event_id(record), record.seq)
-        for record in await _read_records(connection, LOG, position, event_filter("user.erased"))
+        for record in await _read_records(connection, LOG, position, build_event_filter("user.erased"))
         if (origin := find_origin(record.subject))
     ]
     settings, api_keys = [await _read_bucket(connection, bucket) for bucket in (SETTINGS, API_KEYS)]
@@ -88,7 +88,7 @@ def find_event_id(record: LogRecord) -> str:
     own = body.get("id") if isinstance(body, dict) else None
     header = read_message_id(record.headers)
     try:
-        return event_identity(*origin.owner, header, own if isinstance(own, str) else None, LOG, record.seq)
+        return identify_event(*origin.owner, header, own if isinstance(own, str) else None, LOG, record.seq)
     except InvalidBody:
         return f"{LOG}:{record.seq}"
 

@@ -10,7 +10,7 @@ from nats.aio.msg import Msg
 
 from mnemon.operations.backup.manifest import SEGMENT_BYTES, SEGMENT_EVENTS, BackupUnusable
 from mnemon_contracts.identity import MESSAGE_ID
-from mnemon_infra.delivery import STORED_AT, restore_time
+from mnemon_infra.delivery import STORED_AT, read_storage_time
 
 SUFFIX: Final = ".jsonl.gz"
 
@@ -65,7 +65,7 @@ def build_record(message: Msg) -> LogRecord:
         text, raw = "", message.data
     return LogRecord(
         sequence,
-        restore_time(message.headers, sequence, nanoseconds),
+        read_storage_time(message.headers, sequence, nanoseconds),
         message.subject,
         select_headers(message.headers or {}),
         text,

@@ -27,7 +27,7 @@ from mnemon.operations.memory_lines import (
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ToolCall
 from mnemon_contracts.events.memory import FactEvent
-from mnemon_contracts.identity import started_conversation
+from mnemon_contracts.identity import derive_started_conversation
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.export import (
@@ -163,7 +163,7 @@ class _LineWriter:
         if change.event == "named":
             event_id = derive_start_id(*self._owner, str(conversation))
         elif (
-            conversation == started_conversation(*self._owner, change.event_id)
+            conversation == derive_started_conversation(*self._owner, change.event_id)
             and event_id == change.event_id
         ):
             conversation = None  # published to `-`: an import derives the name from the event again

@@ -18,7 +18,13 @@ from mnemon.operations.exports.markdown import generate_lines
 from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
 from mnemon.operations.exports.run import stream_owners
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
+from mnemon_contracts.subjects import (
+    InvalidSubject,
+    Owner,
+    build_tenant_filters,
+    build_user_filters,
+    parse_subject,
+)
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_tail import stream_log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -186,7 +192,11 @@ class Mirror:
 def _choose_filter(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "memory.>"
-    _, derived = tenant_events(scope.tenant) if scope.user is None else user_filters(scope.tenant, scope.user)
+    _, derived = (
+        build_tenant_filters(scope.tenant)
+        if scope.user is None
+        else build_user_filters(scope.tenant, scope.user)
+    )
     return derived
 
 

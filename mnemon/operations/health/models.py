@@ -85,7 +85,7 @@ async def _load_state(connection: Client, deployment: Deployment) -> ModelsState
     settings = LiveSettings()
     now = datetime.now(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    async with settings.watched(connection), Database(deployment, name="mnemon-status") as database:
+    async with settings.watch_bucket(connection), Database(deployment, name="mnemon-status") as database:
         in_hand = await database.run_query(load_backlog(now, midnight))
         spent = await database.run_query(sum_spending_by_tenant(midnight))
         tenants = {

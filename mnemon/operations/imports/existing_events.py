@@ -8,7 +8,7 @@ from mnemon.operations.memory_lines import derive_portable_id, derive_start_id
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
-from mnemon_contracts.subjects import Owner, tenant_events, user_filters
+from mnemon_contracts.subjects import Owner, build_tenant_filters, build_user_filters
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.projections.logged_events import stream_events
 
@@ -56,7 +56,7 @@ class ExistingEvents:
 async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
     """Load the events of a user that the log has."""
     found = ExistingEvents()
-    for pattern in user_filters(*owner):
+    for pattern in build_user_filters(*owner):
         async for logged in stream_events(connection, pattern):
             event, conversation = logged.event, logged.address.conversation
             content = event.content if isinstance(event, MessageV1) else ""
@@ -72,4 +72,4 @@ async def read_existing_events(connection: Client, owner: Owner) -> ExistingEven
 
 async def is_tenant_empty(connection: Client, tenant: str) -> bool:
     """Return whether the log has no event of a tenant; if so, its users need no look-up."""
-    return not any([await read_last_position(connection, each) for each in tenant_events(tenant)])
+    return not any([await read_last_position(connection, each) for each in build_tenant_filters(tenant)])

@@ -18,7 +18,7 @@ from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.chat import StartedV1
-from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 from mnemon_contracts.registry import EVENTS as REGISTRY
 from mnemon_contracts.subjects import Address, InvalidId, encode_token
 
@@ -121,9 +121,11 @@ class JsonLinesReader:
     ) -> tuple[str | None, Event]:
         """Rename conversations whose names derive from the former owner: derive them from the new owner."""
         names = self._conversations
-        names.setdefault(first_conversation(*source), first_conversation(*owner))
+        names.setdefault(derive_first_conversation(*source), derive_first_conversation(*owner))
         if isinstance(event, StartedV1) and conversation is None:
-            names[started_conversation(*source, str(event.id))] = started_conversation(*owner, str(event.id))
+            names[derive_started_conversation(*source, str(event.id))] = derive_started_conversation(
+                *owner, str(event.id)
+            )
         changes: dict[str, Any] = {}
         if (own := getattr(event, "conversation", None)) in names:
             changes["conversation"] = names[str(own)]

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from mnemon.operations.exports.markdown import generate_lines
 from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
@@ -36,7 +36,7 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
         DatabaseUnavailable, nats.errors.Error: a server does not answer; some files may be rewritten.
         OSError: a file cannot be written.
     """
-    subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
+    subjects = [build_memory_subject(*owner, "fact.proposed") for owner in files.values()]
     proposed = max([await read_last_position(connection, each) for each in subjects], default=0)
     if (
         await AppliedPosition("dedupe").wait_for(connection.jetstream(), proposed, DECISION_TIMEOUT)

@@ -7,7 +7,7 @@ from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_dela
 
 from mnemon.operations.imports.records import Reassignment
 from mnemon_contracts.events.chat import MessageV1
-from mnemon_contracts.subjects import Owner, conversation_filter
+from mnemon_contracts.subjects import Owner, build_conversation_filter
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_producers.client import MemoryClient
@@ -47,7 +47,7 @@ async def erase_reassigned_chat(connection: Client, tenant: str, recast: Reassig
             continue
         where = f"conversation {recast.conversation!r} of user {user!r}"
         # Messages on `-` may belong to this conversation: an erasure would remove them, too.
-        on_current = await read_last_position(connection, conversation_filter(*owner, None))
+        on_current = await read_last_position(connection, build_conversation_filter(*owner, None))
         is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
             done.append(
@@ -62,7 +62,7 @@ async def erase_reassigned_chat(connection: Client, tenant: str, recast: Reassig
 
 async def _load_messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
     """Return the messages whose subject names a conversation, by log position."""
-    pattern = conversation_filter(*owner, conversation)
+    pattern = build_conversation_filter(*owner, conversation)
     return {
         logged.seq: logged.event.model_copy(update={"id": logged.id})
         async for logged in stream_events(connection, pattern)
@@ -85,7 +85,7 @@ async def _erase_conversation(connection: Client, owner: Owner, conversation: st
     where = f"conversation {conversation!r} of user {user!r}"
     try:
         await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
-        await waiting(read_last_position, connection, conversation_filter(*owner, conversation))
+        await waiting(read_last_position, connection, build_conversation_filter(*owner, conversation))
     except AskFailed as failed:
         raise NotReassigned(
             f"{where} was imported with other speakers and could not be erased: {failed}; "

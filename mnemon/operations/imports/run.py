@@ -27,7 +27,7 @@ from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidId, Owner, memory_subject
+from mnemon_contracts.subjects import InvalidId, Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, retry_store
 from mnemon_infra.settings.store import read_settings
 from mnemon_producers.events import ChatEvent, encode_event
@@ -47,10 +47,10 @@ def encode_import(tenant: str, incoming: IncomingEvent) -> LogEvent | RefusedRec
         if isinstance(event, MessageV1 | StartedV1 | ClearedV1):
             sent = encode_event(tenant, ChatEvent(incoming.user, event, incoming.conversation), event_id)
             return LogEvent(sent.subject, sent.body, sent.message_id)
-        subject = memory_subject(
+        subject = build_memory_subject(
             tenant, incoming.user, get_event_name(event), len(EVENTS[get_event_name(event)].versions)
         )
-        return LogEvent(subject, event.body(), scope_event_id(tenant, incoming.user, event_id))
+        return LogEvent(subject, event.encode_body(), scope_event_id(tenant, incoming.user, event_id))
     except InvalidBody as error:
         return RefusedRecord(incoming.place, error.field, error.problem, incoming.source)
     except InvalidId as error:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from mnemon.operations.rebuild.generations import GenerationProgress, open_generation
 from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up_with_log
 
 
@@ -49,7 +49,7 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
         vector_seconds = perf_counter() - begun if vectors else None
         await swap_rows(place, generation, progress)
     await swap_vectors(place, progress)
-    former = name_of(place.live, "former")
+    former = name_generation(place.live, "former")
     return RebuildResult(former, rows.reached, events, seconds, vector_seconds)
 
 
@@ -59,7 +59,7 @@ async def require_no_former_generation(place: Site) -> None:
     Raises:
         RebuildBlocked: a former generation exists, or another schema has its name.
     """
-    former = name_of(place.live, "former")
+    former = name_generation(place.live, "former")
     if await place.find_generation(former):
         raise RebuildBlocked(
             f"the former generation, {former}, still exists",

@@ -9,7 +9,7 @@ from mnemon.operations.backup.segments import LogRecord
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, find_origin, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject, find_origin
 from mnemon_infra.broker.provisioning.restoration import ExactMessage
 from mnemon_infra.broker.streams.erasure_scope import DERIVED, ErasedConversation, ErasedUser
 from mnemon_infra.delivery import Delivery
@@ -69,9 +69,9 @@ class LaterErasures:
         """
         return [
             ExactMessage(
-                memory_subject(*entry.owner, _ERASURE_SUBJECT),
+                build_memory_subject(*entry.owner, _ERASURE_SUBJECT),
                 {MESSAGE_ID: entry.event_id},
-                _limit_event(entry.event, position).body(),
+                _limit_event(entry.event, position).encode_body(),
             )
             for entry in self.entries
         ]

@@ -14,7 +14,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.database.projections.row_positions import find_newest_position
-from mnemon_infra.health.fault import count_waiting
+from mnemon_infra.health.fault import count_unhandled_messages
 
 ReplayProgress = Callable[[int, int], None]
 """Function that receives the number of replayed events, and the number of all."""
@@ -67,7 +67,7 @@ async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
         run_consumers(("persist",), deployment),
     ):
         events = (await connection.jetstream().stream_info(LOG)).state.messages
-        while waiting := await _count_unhandled_messages(connection):
+        while waiting := await _measure_persist_lag(connection):
             progress(events - waiting, events)
             await asyncio.sleep(PAUSE)
         progress(events, events)
@@ -75,9 +75,9 @@ async def replay_log(deployment: Deployment, progress: ReplayProgress) -> int:
     return events
 
 
-async def _count_unhandled_messages(connection: Client) -> int:
+async def _measure_persist_lag(connection: Client) -> int:
     """Return the number of messages of the log that `persist` has not handled yet."""
-    return count_waiting(await connection.jetstream().consumer_info(LOG, "persist"))
+    return count_unhandled_messages(await connection.jetstream().consumer_info(LOG, "persist"))
 
 
 async def _wait_for_sweeps(connection: Client) -> None:

@@ -13,7 +13,7 @@ from mnemon.operations.tenant_move.deployment import (
     describe_arrival,
     hold_move_leases,
 )
-from mnemon_contracts.subjects import owner_filter
+from mnemon_contracts.subjects import build_owner_filter
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.settings.residence import Residence, is_move_known
 
@@ -168,7 +168,7 @@ async def _reinstate_source(
         marked = msgspec.structs.replace(target.residence, keys=(), is_abandoned=not is_returning)
         if marked != target.residence:
             await target.write_residence(marked)
-        has_copy = bool(await read_last_position(target.connection, owner_filter(tenant)))
+        has_copy = bool(await read_last_position(target.connection, build_owner_filter(tenant)))
     log.info("tenant move abandoned", tenant=tenant, kind="revert" if is_returning else "move")
     return AbandonResult(is_returning, keys, has_copy)
 
@@ -183,7 +183,7 @@ async def _stop_target(target: TenantSite, is_returning: bool) -> bool:
     assert residence is not None
     if residence.state != "here" or residence.is_returning != is_returning:
         return True
-    if await read_last_position(target.connection, owner_filter(target.tenant)) > residence.last:
+    if await read_last_position(target.connection, build_owner_filter(target.tenant)) > residence.last:
         return False
     closed = (
         msgspec.structs.replace(residence, state="moved", is_returning=False)

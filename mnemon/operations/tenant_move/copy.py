@@ -20,7 +20,7 @@ from mnemon.operations.tenant_move.events import (
 from mnemon.operations.tenant_move.positions import PositionMap, list_span_starts
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import find_origin, owner_filter, tenant_event_filter
+from mnemon_contracts.subjects import build_owner_filter, build_tenant_event_filter, find_origin
 from mnemon_infra.broker.provisioning.restoration import (
     BATCH_BYTES,
     ExactMessage,
@@ -169,7 +169,7 @@ class TenantCopy:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        pattern = owner_filter(self._tenant)
+        pattern = build_owner_filter(self._tenant)
         pages = read_stream(self._source, LOG, after=after, up_to=up_to, subject=pattern)
         async with aclosing(pages):
             async for page in pages:
@@ -183,7 +183,7 @@ class TenantCopy:
             nats.errors.Error: the server does not answer.
         """
         end = await read_log_end(self._target.jetstream())
-        pattern = owner_filter(self._tenant)
+        pattern = build_owner_filter(self._tenant)
         pages = read_stream(self._target, LOG, after=after, up_to=end, subject=pattern)
         async with aclosing(pages):
             async for page in pages:
@@ -237,7 +237,7 @@ class TenantCopy:
         if self._is_returning:
             return []
         gaps: set[int] = set()
-        pattern = tenant_event_filter(self._tenant, "user.erased")
+        pattern = build_tenant_event_filter(self._tenant, "user.erased")
         pages = read_stream(self._source, LOG, up_to=up_to, subject=pattern)
         async with aclosing(pages):
             async for page in pages:
@@ -268,7 +268,7 @@ class TenantCopy:
 
     async def _stream_events(self, connection: Client) -> AsyncGenerator[StreamMessage, None]:
         end = await read_log_end(connection.jetstream())
-        pattern = owner_filter(self._tenant)
+        pattern = build_owner_filter(self._tenant)
         pages = read_stream(connection, LOG, up_to=end, subject=pattern, headers_only=True)
         async with aclosing(pages):
             async for page in pages:

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from mnemon.operations.tenant_move.events import SourceEvent, build_copy_prefix, has_prefix
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import owner_filter, user_filters
+from mnemon_contracts.subjects import build_owner_filter, build_user_filters
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
 from mnemon_infra.settings.residence import Residence, list_residences
@@ -39,7 +39,7 @@ async def has_own_messages(connection: Client, tenant: str, user: str, after: in
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    pattern, _ = user_filters(tenant, user)
+    pattern, _ = build_user_filters(tenant, user)
     end = await read_log_end(connection.jetstream())
     pages = read_stream(connection, LOG, after=after, up_to=end, subject=pattern, headers_only=True)
     async with aclosing(pages):
@@ -60,7 +60,7 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """
     if residence is None or residence.state != "moved":
         return 0
-    pattern, end = owner_filter(tenant), await read_log_end(connection.jetstream())
+    pattern, end = build_owner_filter(tenant), await read_log_end(connection.jetstream())
     pages = read_stream(
         connection, LOG, after=residence.copied, up_to=end, subject=pattern, headers_only=True
     )

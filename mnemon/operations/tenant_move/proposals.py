@@ -11,7 +11,7 @@ from mnemon.operations.backup.segments import select_headers
 from mnemon.operations.tenant_move.deployment import TenantSite
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import tenant_event_filter
+from mnemon_contracts.subjects import build_tenant_event_filter
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.database.audit.events import load_erasures
 from mnemon_infra.database.facts.decisions import ProposalRecord, find_undecided_proposals
@@ -55,7 +55,7 @@ async def repeat_undecided_proposals(site: TenantSite) -> int:
 
 
 async def _stream_undecided_proposals(site: TenantSite) -> AsyncGenerator[ProposalRecord, None]:
-    pattern = tenant_event_filter(site.tenant, _PROPOSED)
+    pattern = build_tenant_event_filter(site.tenant, _PROPOSED)
     async with aclosing(read_event_pages(site.connection, pattern, 0)) as pages:
         async for page in pages:
             proposed = [each for delivery in page if (each := parse_proposal(delivery))]

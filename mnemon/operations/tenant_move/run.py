@@ -33,9 +33,9 @@ from mnemon.operations.tenant_move.proposals import repeat_undecided_proposals
 from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.groups import settings_key
+from mnemon_contracts.settings.groups import build_settings_key
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import find_origin, owner_filter
+from mnemon_contracts.subjects import build_owner_filter, find_origin
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.triggers import publish_user_triggers
@@ -277,7 +277,7 @@ class TenantMove:
                 f"the move of the tenant {tenant} from {source.peer} is not confirmed: confirm it there first"
                 " (mnemon tenant confirm)"
             )
-        if not await read_last_position(self._source.connection, owner_filter(tenant)):
+        if not await read_last_position(self._source.connection, build_owner_filter(tenant)):
             raise MoveRefused(
                 f"the tenant {tenant} has no events at {self._source_address}: check the id of the tenant"
             )
@@ -442,7 +442,7 @@ class TenantMove:
         residence = self._source.residence
         assert residence is not None
         forwarded, since = 0, residence.copied
-        while await read_last_position(self._source.connection, owner_filter(self._tenant)) > since:
+        while await read_last_position(self._source.connection, build_owner_filter(self._tenant)) > since:
             since = await self._source.read_end()
             await raise_last_position(self._target.connection, since, lambda *_: None)
             forwarded += await copy.copy_events(since, self._report_copied, self._is_withheld)
@@ -510,7 +510,7 @@ class TenantMove:
         Raises:
             MoveRefused: the settings do not fit the target's general settings.
         """
-        key = settings_key(self._tenant)
+        key = build_settings_key(self._tenant)
         bucket = await open_bucket(self._source.connection)
         own = (await read_newest_of_tenant(bucket, key)).document
         other = await open_bucket(self._target.connection)

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from mnemon.operations.tenant_move.copy import TenantCopy
 from mnemon.operations.tenant_move.deployment import TenantSite
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import tenant_event_filter
+from mnemon_contracts.subjects import build_tenant_event_filter
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
@@ -39,7 +39,10 @@ async def remove_stale_calls(copy: TenantCopy, source: TenantSite, target: Tenan
 
 
 async def _stream_calls(connection: Client, tenant: str) -> AsyncIterator[StreamMessage]:
-    end, pattern = await read_log_end(connection.jetstream()), tenant_event_filter(tenant, "model.called")
+    end, pattern = (
+        await read_log_end(connection.jetstream()),
+        build_tenant_event_filter(tenant, "model.called"),
+    )
     pages = read_stream(connection, LOG, up_to=end, subject=pattern, headers_only=True)
     async with aclosing(pages):
         async for page in pages:

@@ -15,7 +15,7 @@ from mnemon.operations.tenant_move.positions import RANGES, PositionMap, parse_b
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, event_filter, find_origin
+from mnemon_contracts.subjects import Owner, build_event_filter, find_origin
 from mnemon_infra.broker.streams.stream_reader import StreamMessage
 from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 
@@ -235,7 +235,9 @@ def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
 
 async def _list_erased_users(site: TenantSite) -> set[Owner]:
     """Return the users of a tenant who have an erasure in the log: copies of their events may be gone."""
-    info = await site.connection.jetstream().stream_info(LOG, subjects_filter=event_filter("user.erased"))
+    info = await site.connection.jetstream().stream_info(
+        LOG, subjects_filter=build_event_filter("user.erased")
+    )
     origins = (find_origin(subject) for subject in info.state.subjects or ())
     return {origin.owner for origin in origins if origin is not None and origin.owner[0] == site.tenant}
 

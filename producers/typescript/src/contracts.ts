@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
+   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
   /**
@@ -166,7 +166,7 @@ export interface RenderedMessage {
   name?: string;
 }
 /**
- * One section of the context.
+ * Tokens and items of one section of the context.
  */
 export interface ContextSection {
   /**
@@ -224,7 +224,7 @@ export interface ContextV1 {
    */
   budget?: number | null;
   /**
-   * Log position, such as a publish returns, that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position that the reply should reflect, for example one that a publish returned; `seen_seq` of the reply shows whether it does.
    */
   min_seq?: number | null;
   /**
@@ -496,7 +496,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id. The fact is removed only if it contains all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact fits.
+   * Words that name the fact, instead of its id; the first 500 characters count. The fact is removed only if it has all content words of the query in the same sense (person, negation, direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the query. Common words, such as `like`, count half. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -538,7 +538,7 @@ export interface GetReplyV1 {
   summary?: SummaryText;
 }
 /**
- * A stored fact.
+ * A stored fact, with its id.
  */
 export interface StoredFact {
   /**
@@ -740,7 +740,7 @@ export interface GetV1 {
    */
   min_seq?: number | null;
   /**
-   * Kind of the id; for a hit, its `scope`. Default: the first match among facts, messages, documents and summaries.
+   * Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of facts, messages, documents and summaries.
    */
   scope?: ("memories" | "messages" | "documents") | null;
   /**
@@ -762,7 +762,7 @@ export interface GetV2 {
    */
   min_seq?: number | null;
   /**
-   * Kind of the id; for a hit, its `scope`. Default: the first match among facts, messages, documents and summaries.
+   * Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of facts, messages, documents and summaries.
    */
   scope?: ("memories" | "messages" | "documents" | "summaries") | null;
   /**
@@ -796,7 +796,7 @@ export interface HistoryReplyV1 {
   messages: StoredMessage[];
 }
 /**
- * A stored message.
+ * A stored message, with its log position and event id.
  */
 export interface StoredMessage {
   /**
@@ -1003,7 +1003,7 @@ export interface SearchReplyV1 {
    */
   hits: SearchHit[];
   /**
-   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1016,7 +1016,7 @@ export interface SearchHit {
    */
   id: string;
   /**
-   * Kind of the hit.
+   * Scope in which the hit was found.
    */
   scope: "memories" | "messages" | "documents";
   /**
@@ -1084,7 +1084,7 @@ export interface SearchV1 {
    */
   threshold?: number | null;
   /**
-   * Scopes to search: facts, messages or documents.
+   * Scopes to search: `memories` (facts), `messages` or `documents`.
    */
   scope?: ("memories" | "messages" | "documents")[];
   /**
@@ -1129,7 +1129,7 @@ export interface SearchReplyV2 {
    */
   hits: SearchHitV2[];
   /**
-   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that words alone were searched; and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1186,7 +1186,7 @@ export interface SearchV2 {
    */
   threshold?: number | null;
   /**
-   * Scopes to search: facts, messages, documents, summaries, or a level of memory. `short`: the newest messages of the conversation, as many as the setting `recent_messages`. `medium`: summaries and working facts. `long`: profile and archived facts, all other messages, and documents.
+   * Scopes to search: `memories` (facts), `messages`, `documents`, `summaries`, or a level of memory. `short`: the newest messages of the conversation, as many as the setting `recent_messages`. `medium`: summaries and working facts. `long`: profile and archived facts, all other messages, and documents.
    */
   scope?: ("memories" | "messages" | "documents" | "summaries" | "short" | "medium" | "long")[];
   /**
@@ -1293,7 +1293,7 @@ export interface RejectedEvent {
   at: string;
 }
 /**
- * Outcome of an event.
+ * Outcome of an event: applied, rejected or waiting.
  */
 export interface EventOutcome {
   /**
@@ -1507,7 +1507,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id. The fact is changed only if it contains all the words, they are a good part of it, and no other fact fits nearly as well; otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact fits.
+   * Words that name the fact, instead of its id; the first 500 characters count. The fact is changed only if it has all content words of the query in the same sense (person, negation, direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the query. Common words, such as `like`, count half. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }

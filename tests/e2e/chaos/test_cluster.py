@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.log_reader import read_user_tail
 from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
@@ -63,7 +63,7 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
     for number in range(100):
         for place, connection in enumerate(connections):
             user = f"u{place}-{number}"
-            subject = chat_subject("acme", user, None, "message")
+            subject = build_chat_subject("acme", user, None, "message")
             said = await connection.jetstream().publish(subject, b"{}", stream=LOG)
             assert [each.sequence for each in await read_user_tail(connection, "acme", user, 0)] == [said.seq]
     busy.cancel()
@@ -74,7 +74,7 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
 async def _keep_busy(connection: Client) -> None:
     """Give the servers something to copy."""
     while True:
-        subject = chat_subject("acme", "busy", None, "message")
+        subject = build_chat_subject("acme", "busy", None, "message")
         await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
 
 

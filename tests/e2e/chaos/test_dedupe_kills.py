@@ -15,7 +15,7 @@ from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -59,7 +59,9 @@ def proposals() -> list[tuple[str, FactProposedV1]]:
 async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -> int:
     """Publish proposals; returns the position of the last."""
     events = [
-        LogEvent(memory_subject(TENANT, user, "fact.proposed"), event.body(), f"{user}:{event.id}")
+        LogEvent(
+            build_memory_subject(TENANT, user, "fact.proposed"), event.encode_body(), f"{user}:{event.id}"
+        )
         for user, event in mixed
     ]
     return (await append_events(connection, events))[-1].seq

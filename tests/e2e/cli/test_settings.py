@@ -8,7 +8,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.settings.document import DEFAULTS, flatten
+from mnemon_contracts.settings.document import DEFAULTS, flatten_document
 from tests.support.processes.stack import TIMEOUT, CommandResult, Up, mnemon
 
 
@@ -79,7 +79,7 @@ async def test_setting_reaches_a_running_process(shared: Up) -> None:
 
 
 async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
-    assert flatten(await settings.json("get")) == DEFAULTS
+    assert flatten_document(await settings.json("get")) == DEFAULTS
     await settings.done("set", "recent_messages=3", "time_stamps.zone=Europe/Moscow", "embedding.model=null")
     await settings.done("set", "limits.per_user=60", 'time_stamps.template="{text}"', "--tenant", "акме 1")
     table = [line.split() for line in (await settings("get", "--tenant", "акме 1")).out.splitlines()]
@@ -96,7 +96,7 @@ async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
 
     await settings.done("unset", "limits", "recent_messages", "--tenant", "акме 1")
     await settings.done("unset", "time_stamps.zone")
-    assert flatten(await settings.json("get", "--tenant", "акме 1")) == {
+    assert flatten_document(await settings.json("get", "--tenant", "акме 1")) == {
         **DEFAULTS,
         "recent_messages": 3,
         "time_stamps.template": "{text}",
@@ -147,7 +147,11 @@ async def test_settings_history_lists_revisions_and_rollback_restores_one(
 
     last = await settings.done("rollback", str(first))
     assert last > third
-    assert flatten(await settings.json("get")) == {**DEFAULTS, "recent_messages": 3, "limits.per_user": 60}
+    assert flatten_document(await settings.json("get")) == {
+        **DEFAULTS,
+        "recent_messages": 3,
+        "limits.per_user": 60,
+    }
     assert len(await settings.json("history", "--tenant", "acme")) == 1
 
     await (await connection.jetstream().key_value("settings")).put("default", b'{"recent_messages": "many"}')
@@ -164,12 +168,14 @@ async def test_a_preset_is_shown_set_and_taken_back(settings: Settings) -> None:
     before = await settings.done("set", "recent_messages=7", "--tenant", "acme")
 
     await settings.done("preset", "004", "--tenant", "acme")
-    acme = flatten(await settings.json("get", "--tenant", "acme"))
-    everybody = flatten(await settings.json("get"))
+    acme = flatten_document(await settings.json("get", "--tenant", "acme"))
+    everybody = flatten_document(await settings.json("get"))
 
     assert (acme["dedupe.duplicate_threshold"], acme["recent_messages"]) == (0.9, 7)
     assert everybody["dedupe.duplicate_threshold"] is None
     await settings.done("rollback", str(before), "--tenant", "acme")
-    assert flatten(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
+    assert (
+        flatten_document(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
+    )
     unknown = await settings("preset", "005")
     assert (unknown.code, "choose from: 000, 001" in unknown.err) == (2, True)

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.export import ROOT
-from mnemon_contracts.subjects import encode_token, inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix, encode_token
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.logins import FolderLogins
@@ -44,7 +44,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[str]:
         login = users.issue_tenant_login("A")
     server = NatsServer(tmp_path, None)
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
     await operator.close()
     yield login.add_to_url(server.url)
@@ -63,7 +63,7 @@ async def test_ids_are_spelled_as_in_python(package: Path) -> None:
     )
     done = await run_program("node", "--input-type=module", "--eval", script, folder=package)
     assert done.code == 0, done.err
-    assert json.loads(done.out) == [[encode_token(each), inbox_prefix(each)] for each in IDS]
+    assert json.loads(done.out) == [[encode_token(each), build_inbox_prefix(each)] for each in IDS]
 
 
 @pytest.mark.long

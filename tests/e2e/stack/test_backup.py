@@ -122,7 +122,7 @@ async def test_a_lost_folder_is_restored_without_an_erased_user(
     up = Up(restored_folder)
     endpoints = await up.start(**environment)
     try:
-        operator = FolderLogins(restored_folder).at(endpoints.nats, "operator")
+        operator = FolderLogins(restored_folder).add_login(endpoints.nats, "operator")
         async with await connect(operator, name="test") as connection:
             end = await read_log_end(connection.jetstream())
             log = [each async for page in read_records(connection, after=0, up_to=end) for each in page]

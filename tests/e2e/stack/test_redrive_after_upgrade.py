@@ -9,7 +9,7 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
@@ -86,14 +86,18 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = Deployment(
-        nats_url=server.url_as("operator"), database_dsn=database_url, database_schema="redriven_with_logins"
+        nats_url=server.build_login_url("operator"),
+        database_dsn=database_url,
+        database_schema="redriven_with_logins",
     )
-    worker = operator.model_copy(update={"nats_url": server.url_as("worker")})
+    worker = operator.model_copy(update={"nats_url": server.build_login_url("worker")})
     assert operator.database_url is not None
     migrate_schema(operator.database_url, operator.database_schema)
     async with await connect(str(operator.nats_url), name="operator") as connection:
         await provision(connection)
-        async with await nats.connect(acme.add_to_url(server.url), inbox_prefix=inbox_prefix("acme")) as bot:
+        async with await nats.connect(
+            acme.add_to_url(server.url), inbox_prefix=build_inbox_prefix("acme")
+        ) as bot:
             for content, fields in {"nameless": {}, "named": {"id": "m2"}}.items():
                 await Stock(bot).say(content, **fields)
                 await bury_next(connection)

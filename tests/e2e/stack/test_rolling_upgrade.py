@@ -15,7 +15,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_contracts.events.memory import Decision, Fact, FactProposedV1, FactSavedV1
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -141,7 +141,8 @@ async def publish_news(connection: Client, event_id: str, name: str) -> None:
         ),
     )
     await append_events(
-        connection, [LogEvent(memory_subject(OTHER_TENANT, OWNER, "fact.saved"), event.body(), event_id)]
+        connection,
+        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.saved"), event.encode_body(), event_id)],
     )
 
 
@@ -149,7 +150,8 @@ async def propose(connection: Client, event_id: str, name: str) -> None:
     """Propose a fact with a field that former versions do not have."""
     event = FactProposedV1(text=f"Keeps a goat called {name}", names=(name,))
     await append_events(
-        connection, [LogEvent(memory_subject(OTHER_TENANT, OWNER, "fact.proposed"), event.body(), event_id)]
+        connection,
+        [LogEvent(build_memory_subject(OTHER_TENANT, OWNER, "fact.proposed"), event.encode_body(), event_id)],
     )
 
 

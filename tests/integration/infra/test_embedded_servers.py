@@ -201,11 +201,11 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         yield
 
     async with run_stack(data, deployment) as stack:
-        async with stack.survive_restarts(starting) as said:
+        async with stack.enter_with_retries(starting) as said:
             assert (said, starts) == ("ready", 2)
         with pytest.raises(BackgroundFailed, match="compact"):
-            async with stack.survive_restarts(refused):
+            async with stack.enter_with_retries(refused):
                 pass
         with pytest.raises(LookupError):
-            async with stack.survive_restarts(starting):
+            async with stack.enter_with_retries(starting):
                 raise LookupError

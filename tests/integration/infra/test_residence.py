@@ -13,9 +13,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.bucket import put_entry
 from mnemon_infra.settings.residence import (
     Residence,
+    build_residence_key,
     is_move_known,
     list_residences,
-    residence_key,
     write_residence,
 )
 from mnemon_infra.settings.store import LiveSettings
@@ -34,8 +34,8 @@ UNREADABLE: Final = pytest.mark.parametrize(
 async def test_unreadable_residence_leaves_the_others_in_the_list(connection: Client, body: bytes) -> None:
     await write_residence(connection, "acme", MOVED, 0)
     last = await write_residence(connection, "globex", MOVED, 0)
-    await put_entry(connection, residence_key("globex"), body, last)
-    await put_entry(connection, residence_key("initech"), body, 0)
+    await put_entry(connection, build_residence_key("globex"), body, last)
+    await put_entry(connection, build_residence_key("initech"), body, 0)
     await put_entry(connection, "residence.%20", b"{}", 0)
     with capture_logs() as said:
         assert await list_residences(connection) == {"acme": MOVED, "globex": MOVED}
@@ -46,7 +46,7 @@ async def test_unreadable_residence_leaves_the_others_in_the_list(connection: Cl
 
 
 async def test_list_of_residences_has_the_newest_readable_entries(connection: Client) -> None:
-    last = await put_entry(connection, residence_key("acme"), b"{", 0)
+    last = await put_entry(connection, build_residence_key("acme"), b"{", 0)
     await write_residence(connection, "acme", MOVED, last)
     last = await write_residence(connection, "globex", MOVED, 0)
     await write_residence(connection, "globex", None, last)
@@ -59,8 +59,8 @@ async def test_list_of_residences_has_the_newest_readable_entries(connection: Cl
 async def test_process_follows_residences_after_an_unreadable_one(connection: Client, body: bytes) -> None:
     last = await write_residence(connection, "globex", MOVED, 0)
     live = LiveSettings()
-    async with live.watched(connection), asyncio.timeout(TIMEOUT):
-        await put_entry(connection, residence_key("globex"), body, last)
+    async with live.watch_bucket(connection), asyncio.timeout(TIMEOUT):
+        await put_entry(connection, build_residence_key("globex"), body, last)
         await write_residence(connection, "acme", MOVED, 0)
         while live.get_residence("acme") is None:
             await asyncio.sleep(0.005)
@@ -72,9 +72,9 @@ async def test_process_that_starts_after_an_unreadable_residence_has_the_former_
     connection: Client, body: bytes
 ) -> None:
     last = await write_residence(connection, "globex", MOVED, 0)
-    await put_entry(connection, residence_key("globex"), body, last)
+    await put_entry(connection, build_residence_key("globex"), body, last)
     live = LiveSettings()
-    async with live.watched(connection):
+    async with live.watch_bucket(connection):
         assert live.get_residence("globex") == MOVED
     assert await is_move_known(connection, "globex", MOVED.move_id)
 
@@ -84,7 +84,7 @@ async def test_command_names_an_unreadable_residence_and_the_next_step(
     deployment: Deployment, connection: Client, body: bytes
 ) -> None:
     last = await write_residence(connection, "globex", MOVED, 0)
-    await put_entry(connection, residence_key("globex"), body, last)
+    await put_entry(connection, build_residence_key("globex"), body, last)
     environment = {"MNEMON_NATS_URL": str(deployment.nats_url)}
     arguments = ["tenant", "status", "globex"]
     shown = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))

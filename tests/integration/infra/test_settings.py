@@ -43,7 +43,7 @@ async def watching(url: str) -> AsyncIterator[LiveSettings]:
     """Live settings on a connection of their own, as another process has them."""
     connection = await connect(url, name="another")
     live = LiveSettings()
-    async with live.watched(connection):
+    async with live.watch_bucket(connection):
         yield live
     await connection.close()
 
@@ -71,7 +71,7 @@ async def test_without_a_bucket_the_error_says_what_to_do(nats_url: str) -> None
         with pytest.raises(SettingsNotProvisioned, match="mnemon provision"):
             await act
     with pytest.raises(SettingsNotProvisioned, match="mnemon provision"):
-        async with LiveSettings().watched(connection):
+        async with LiveSettings().watch_bucket(connection):
             pass
     await connection.close()
 
@@ -255,7 +255,7 @@ async def test_settings_are_current_after_a_server_restart(
     gaps = asyncio.Event()
     live = LiveSettings()
     broker = Broker(Deployment(nats_url=server.url), "test", on_gap=gaps.set)
-    async with broker.connect() as connection, live.watched(connection):
+    async with broker.connect() as connection, live.watch_bucket(connection):
         for messages in (5, 6):
             gaps.clear()
             server = await killed_and_started(server, tmp_path)

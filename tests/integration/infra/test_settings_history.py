@@ -108,5 +108,5 @@ async def test_history_waits_for_late_entries(connection: Client) -> None:
     assert [each.revision for each in await read_history(connection)] == revisions
     await change_settings(connection, setting(recent_messages=6), "acme")
     live = LiveSettings()
-    async with live.watched(connection):
+    async with live.watch_bucket(connection):
         assert live.get_settings("acme").recent_messages == 6

@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ToolCall
-from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.identity import derive_first_conversation
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import HistoryReplyV1
 from mnemon_infra.broker.connection import connect
@@ -72,7 +72,7 @@ async def test_conversations_start_clear_and_are_asked_by_name(memory: MemoryCli
     assert await _contents(memory, min_seq=cleared) == []
     assert await _contents(memory, conversation="holidays") == ["to the sea"]
     assert await _contents(memory, conversation="office", min_seq=cleared) == []
-    assert await _contents(memory, conversation=first_conversation("acme", "u1")) == ["first of all"]
+    assert await _contents(memory, conversation=derive_first_conversation("acme", "u1")) == ["first of all"]
 
 
 async def test_a_new_start_may_discard_what_was_said(memory: MemoryClient) -> None:

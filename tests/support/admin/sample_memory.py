@@ -10,7 +10,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.events.chat import MessageV1, Role
 from mnemon_contracts.events.memory import Tier
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_producers.client import MemoryClient
 
 TENANT: Final = "harbour"
@@ -48,14 +48,14 @@ async def talk(memory: MemoryClient) -> None:
 
 async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
     """Two messages become dead letters: one for what a bot did wrong, and one for the database's sake."""
-    wrong, right = (chat_subject(TENANT, user, None, "message") for user in ("boris", USER))
+    wrong, right = (build_chat_subject(TENANT, user, None, "message") for user in ("boris", USER))
     database.execute(
         f"ALTER TABLE messages ADD CONSTRAINT {_REFUSAL}"
         f" CHECK (content IS DISTINCT FROM '{REFUSED}') NOT VALID"
     )
     stream_context = connection.jetstream()
     await stream_context.publish(wrong, b'{"role": "human", "content": "Where did I park?"}')
-    await stream_context.publish(right, MessageV1(role="user", content=REFUSED).body())
+    await stream_context.publish(right, MessageV1(role="user", content=REFUSED).encode_body())
 
 
 def mend(database: psycopg.Connection[Any]) -> None:

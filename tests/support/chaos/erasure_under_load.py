@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
-from mnemon_contracts.subjects import memory_subject, user_filters
+from mnemon_contracts.subjects import build_memory_subject, build_user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.streams.log_reader import read_event_pages, read_last_position
 from mnemon_infra.settings.store import change_settings, write_settings
@@ -82,7 +82,7 @@ class Forgetting:
         """The provider is done; returns when what the other one said is in the log."""
         for batch in self._server.state.batches():
             batch.polls = 0
-        proposed = memory_subject(TENANT, STAYS, "fact.proposed")
+        proposed = build_memory_subject(TENANT, STAYS, "fact.proposed")
         async with asyncio.timeout(TIMEOUT):
             while not await read_last_position(self._connection, proposed):
                 await asyncio.sleep(0.1)
@@ -95,11 +95,11 @@ class Forgetting:
         assert not any((looked.found or {"": 1}).values()), looked
         left = [
             each.subject
-            for pattern in user_filters(TENANT, GONE)
+            for pattern in build_user_filters(TENANT, GONE)
             async for page in read_event_pages(self._connection, pattern, 0)
             for each in page
         ]
-        assert set(left) == {memory_subject(TENANT, GONE, "user.erased")}
+        assert set(left) == {build_memory_subject(TENANT, GONE, "user.erased")}
 
 
 def found_in(folders: Iterable[Path], words: str) -> list[Path]:

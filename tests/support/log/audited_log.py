@@ -10,7 +10,7 @@ from nats.js.api import StreamInfo
 from mnemon.operations.audit.ledger import Audit, FaultKind
 from mnemon.operations.audit.run import run_audit
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -66,7 +66,7 @@ class AuditedLog:
 
     async def decide(self, event: str, **fields: Any) -> int:
         """Put a derived event of the user's into the log."""
-        return await self.stock.publish(memory_subject("acme", "u1", event), fields)
+        return await self.stock.publish(build_memory_subject("acme", "u1", event), fields)
 
 
 async def every_kind(audited: AuditedLog) -> dict[str, int]:

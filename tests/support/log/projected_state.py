@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from psycopg.sql import SQL, Identifier
 
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Connection, Database, Query
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
@@ -17,9 +17,9 @@ from tests.support.log.reference_fold import TENANT, USER, LoggedEvent, State
 
 def delivery_of(event: LoggedEvent, user: str = USER) -> Delivery:
     subject = (
-        memory_subject(TENANT, user, event.kind)
+        build_memory_subject(TENANT, user, event.kind)
         if "." in event.kind
-        else chat_subject(TENANT, user, event.conversation, event.kind)
+        else build_chat_subject(TENANT, user, event.conversation, event.kind)
     )
     body = json.dumps(_body_of(event)).encode()
     return Delivery(subject, body, event.id, "LOG", event.seq, 1, 1.8e9 + event.seq)

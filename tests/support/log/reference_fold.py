@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 
 TENANT, USER = "acme", "u1"
 
@@ -82,7 +82,7 @@ def fold(events: Iterable[LoggedEvent], user: str = USER) -> State:
         if event.seq >= erased and not (event.kind.startswith("summary.") and event.from_seq < erased):
             first.setdefault(event.id, event)
     log = list(first.values())
-    state = State(first_conversation(TENANT, user))
+    state = State(derive_first_conversation(TENANT, user))
     floors = _fold_conversations(log, state, user)
     _fold_facts(log, state)
     _fold_items(log, state)
@@ -108,7 +108,7 @@ def _fold_conversations(log: list[LoggedEvent], state: State, user: str) -> dict
                     state.current = event.conversation
                 state.messages.setdefault(event.conversation or state.current, []).append(event.id)
             case "started":
-                state.current = event.conversation or started_conversation(TENANT, user, event.id)
+                state.current = event.conversation or derive_started_conversation(TENANT, user, event.id)
                 started.add(state.current)
                 if event.discard:
                     state.messages.clear()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import JsonValue
 
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, IdFilter, Point, PointHit, StoredPoint, VectorStore
@@ -43,7 +43,7 @@ def point(
 ) -> Point:
     """A point, by default one with a term and no dense vector; its payload tells its name."""
     return Point(
-        point_id(*owner, "test", name), owner, {"name": name, **(payload or {})}, words(*terms), dense
+        derive_point_id(*owner, "test", name), owner, {"name": name, **(payload or {})}, words(*terms), dense
     )
 
 
@@ -147,7 +147,7 @@ class WordySuite:
         await wordy.upsert(Collection.MEMORIES, [point("same", owner) for owner in owners])
         for owner in owners:
             (hits,) = await wordy.search(Collection.MEMORIES, owner, [words(TEA)], 10)
-            assert [hit.id for hit in hits] == [point_id(*owner, "test", "same")]
+            assert [hit.id for hit in hits] == [derive_point_id(*owner, "test", "same")]
             assert [each.id for each in await scrolled(wordy, owner)] == [hits[0].id]
             assert await wordy.count(Collection.MEMORIES, owner) == 1
         assert await wordy.count(Collection.MEMORIES) == 3

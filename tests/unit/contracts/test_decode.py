@@ -199,8 +199,8 @@ def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> Non
 
 def test_null_within_a_bots_own_json_is_kept() -> None:
     event = ProfileSetV1.create_strict(fields={"nickname": None})
-    assert event.body() == b'{"fields":{"nickname":null}}'
-    assert ProfileSetV1.parse(event.body()) == event
+    assert event.encode_body() == b'{"fields":{"nickname":null}}'
+    assert ProfileSetV1.parse(event.encode_body()) == event
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_bot_is_told_at_once_what_it_does_wrong(fields: dict[str, Any], proble
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidBody, match="the limit is 1,048,576"):
-        MessageV1.create_strict(role="user", content="a" * BODY_LIMIT).body()
+        MessageV1.create_strict(role="user", content="a" * BODY_LIMIT).encode_body()
 
 
 texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
@@ -237,5 +237,5 @@ json_values = st.recursive(
 @given(texts, st.dictionaries(texts, json_values, max_size=4))
 def test_encoded_event_decodes_equal(content: str, metadata: dict[str, Any]) -> None:
     sent = MessageV1.create_strict(role="user", content=content, metadata=metadata)
-    assert decode_event(MESSAGE, sent.body()) == sent
-    assert json.loads(sent.body())["content"] == content
+    assert decode_event(MESSAGE, sent.encode_body()) == sent
+    assert json.loads(sent.encode_body())["content"] == content

@@ -72,17 +72,17 @@ def test_only_google_has_schemas_of_openapi() -> None:
 
 
 def test_save_tool_describes_its_fields() -> None:
-    parameters = TOOLS["memory_save"].parameters()
+    parameters = TOOLS["memory_save"].build_parameters()
     assert parameters["required"] == ["text"]
     assert parameters["properties"]["importance"]["enum"] == ["high", "normal", "low"]
     assert parameters["properties"]["tier"]["enum"] == ["profile", "working", "archive"]
     assert parameters["properties"]["expires_at"]["format"] == "date-time"
-    assert TOOLS["add_task"].parameters()["required"] == ["text"]
+    assert TOOLS["add_task"].build_parameters()["required"] == ["text"]
 
 
 def test_importance_is_told_of_in_words_where_words_are_asked_for() -> None:
     for name in ("memory_save", "memory_update"):
-        told = TOOLS[name].parameters()["properties"]["importance"]
+        told = TOOLS[name].build_parameters()["properties"]["importance"]
         assert not re.search(r"\d", told["description"])
         assert "Importance" in told["description"]
 
@@ -123,7 +123,7 @@ def test_a_day_is_its_midnight_in_utc(tool: str, arguments: dict[str, str], fiel
         with pytest.raises(InvalidBody) as refused:
             TOOLS[tool].build_request({**arguments, field: wrong})
         assert refused.value.field == field
-    assert "bare date" in TOOLS[tool].parameters()["properties"][field]["description"]
+    assert "bare date" in TOOLS[tool].build_parameters()["properties"][field]["description"]
 
 
 def test_every_tool_is_made_of_its_contract() -> None:

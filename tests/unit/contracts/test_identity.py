@@ -5,27 +5,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_contracts.base import ID_LIMIT, InvalidBody, check_identifier
-from mnemon_contracts.identity import event_identity, first_conversation, scope_event_id, started_conversation
+from mnemon_contracts.identity import (
+    derive_first_conversation,
+    derive_started_conversation,
+    identify_event,
+    scope_event_id,
+)
 
 texts = st.text(min_size=1)
 
 
 def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None:
-    assert event_identity("a", "u", "h", "b", "LOG", 7) == "h"
-    assert event_identity("a", "u", None, "b", "LOG", 7) == "b"
-    assert event_identity("a", "u", None, None, "LOG", 7) == "LOG:7"
+    assert identify_event("a", "u", "h", "b", "LOG", 7) == "h"
+    assert identify_event("a", "u", None, "b", "LOG", 7) == "b"
+    assert identify_event("a", "u", None, None, "LOG", 7) == "LOG:7"
 
 
 @given(texts, texts, texts)
 def test_a_scope_is_for_the_transport_only(tenant: str, user: str, event_id: str) -> None:
     assert (
-        event_identity(tenant, user, scope_event_id(tenant, user, event_id), event_id, "LOG", 7) == event_id
+        identify_event(tenant, user, scope_event_id(tenant, user, event_id), event_id, "LOG", 7) == event_id
     )
 
 
 def test_a_header_that_only_looks_like_a_scope_is_an_id_of_its_own() -> None:
-    assert event_identity("a", "u", "chat1:5", "5", "LOG", 7) == "chat1:5"
-    assert event_identity("a", "u", scope_event_id("a", "other", "5"), "5", "LOG", 7) == scope_event_id(
+    assert identify_event("a", "u", "chat1:5", "5", "LOG", 7) == "chat1:5"
+    assert identify_event("a", "u", scope_event_id("a", "other", "5"), "5", "LOG", 7) == scope_event_id(
         "a", "other", "5"
     )
 
@@ -36,10 +41,10 @@ def test_scopes_differ_where_users_do() -> None:
 
 
 def test_conversations_follow_from_ids_alone() -> None:
-    assert first_conversation("a", "u") == first_conversation("a", "u")
+    assert derive_first_conversation("a", "u") == derive_first_conversation("a", "u")
     owners = [("a", "u"), ("a", "v"), ("b", "u")]
-    assert len({first_conversation(*owner) for owner in owners}) == 3
-    assert started_conversation("a", "u", "e1") != started_conversation("a", "u", "e2")
+    assert len({derive_first_conversation(*owner) for owner in owners}) == 3
+    assert derive_started_conversation("a", "u", "e1") != derive_started_conversation("a", "u", "e2")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_conversations_follow_from_ids_alone() -> None:
 )
 def test_a_header_that_cannot_be_an_id_is_named(header: str, problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem) as refusal:
-        event_identity("a", "u", header, "b", "LOG", 7)
+        identify_event("a", "u", header, "b", "LOG", 7)
     assert refusal.value.field == "Nats-Msg-Id"
 
 
@@ -56,7 +61,7 @@ def test_a_header_that_cannot_be_an_id_is_named(header: str, problem: str) -> No
 def test_a_scoped_id_arrives_as_it_was_sent(event_id: str, tenant: str, user: str) -> None:
     header = scope_event_id(tenant, user, event_id)
     assert header.strip().translate({0xA: " ", 0xD: " "}) == header
-    assert event_identity(tenant, user, header, event_id, "LOG", 7) == event_id
+    assert identify_event(tenant, user, header, event_id, "LOG", 7) == event_id
 
 
 @given(st.text(st.characters() | st.sampled_from("a\0"), max_size=300))

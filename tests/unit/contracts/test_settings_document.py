@@ -12,14 +12,20 @@ from mnemon_contracts.settings.document import (
     build_document,
     encode_document,
     find_settings,
-    flatten,
-    overlay,
+    flatten_document,
+    merge_documents,
     parse_document,
     resolve_settings,
     set_value,
     unset_value,
 )
-from mnemon_contracts.settings.groups import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.settings.groups import (
+    DEFAULT_KEY,
+    Policy,
+    SettingsV1,
+    build_settings_key,
+    parse_settings_tenant,
+)
 from mnemon_contracts.subjects import InvalidId, InvalidSubject
 
 
@@ -69,8 +75,8 @@ def test_invalid_setting_is_refused_by_name(document: Document, field: str) -> N
     ],
 )
 def test_boundary_values_are_accepted(document: Document) -> None:
-    shown = flatten(resolve_settings(document).model_dump(mode="json"))
-    assert shown == {**DEFAULTS, **flatten(document)}
+    shown = flatten_document(resolve_settings(document).model_dump(mode="json"))
+    assert shown == {**DEFAULTS, **flatten_document(document)}
 
 
 def test_settings_of_an_older_version_are_read() -> None:
@@ -106,8 +112,8 @@ def test_a_tenant_has_no_vectors_of_its_own() -> None:
 
 
 def test_a_group_and_a_value_in_its_place() -> None:
-    assert overlay({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
-    assert overlay({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+    assert merge_documents({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+    assert merge_documents({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
 
 
 def test_document_sets_and_unsets_values() -> None:
@@ -169,18 +175,18 @@ def test_malformed_document_is_refused(body: bytes) -> None:
 
 @pytest.mark.parametrize("tenant", ["acme", "a.b", "-", "акме 1", "100%", "default", "tenant.x"])
 def test_every_tenant_has_a_key_of_its_own(tenant: str) -> None:
-    key = settings_key(tenant)
+    key = build_settings_key(tenant)
     assert key.count(".") == 1
-    assert tenant_of(key) == tenant
+    assert parse_settings_tenant(key) == tenant
 
 
 def test_keys_without_tenant_are_refused() -> None:
-    assert settings_key(None) == DEFAULT_KEY
-    assert tenant_of(DEFAULT_KEY) is None
+    assert build_settings_key(None) == DEFAULT_KEY
+    assert parse_settings_tenant(DEFAULT_KEY) is None
     with pytest.raises(InvalidId):
-        settings_key("")
+        build_settings_key("")
     with pytest.raises(InvalidSubject):
-        tenant_of("tenant.a.b")
+        parse_settings_tenant("tenant.a.b")
 
 
 def test_the_page_has_every_setting_once() -> None:

@@ -6,7 +6,13 @@ from itertools import permutations
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, flatten, resolve_settings, set_value
+from mnemon_contracts.settings.document import (
+    NOTHING,
+    Document,
+    flatten_document,
+    resolve_settings,
+    set_value,
+)
 from mnemon_contracts.settings.presets import PRESETS, find_preset
 
 
@@ -17,13 +23,15 @@ def laid_on(document: Document, name: str) -> Document:
 
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_a_preset_is_in_force_as_it_says(name: str) -> None:
-    shown = flatten(resolve_settings(laid_on(NOTHING, name)).model_dump(mode="json"))
+    shown = flatten_document(resolve_settings(laid_on(NOTHING, name)).model_dump(mode="json"))
     assert {setting: shown[setting] for setting in PRESETS[name].values} == PRESETS[name].values
 
 
 @pytest.mark.parametrize(("first", "second"), list(permutations(PRESETS, 2)))
 def test_a_preset_may_follow_another(first: str, second: str) -> None:
-    shown = flatten(resolve_settings(laid_on(laid_on(NOTHING, first), second)).model_dump(mode="json"))
+    shown = flatten_document(
+        resolve_settings(laid_on(laid_on(NOTHING, first), second)).model_dump(mode="json")
+    )
     assert {setting: shown[setting] for setting in PRESETS[second].values} == PRESETS[second].values
 
 

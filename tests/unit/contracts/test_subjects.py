@@ -62,7 +62,7 @@ def test_two_ids_never_share_a_token(pair: tuple[str, str]) -> None:
 def test_chat_subject_parses_into_what_it_was_made_of(
     tenant: str, user: str, conversation: str | None, event: str, version: int
 ) -> None:
-    subject = subjects.chat_subject(tenant, user, conversation, event, version)
+    subject = subjects.build_chat_subject(tenant, user, conversation, event, version)
     assert parse_subject(subject) == Address("chat", tenant, user, conversation, event, version)
     assert len(subject.split(".")) == 6
 
@@ -71,20 +71,20 @@ def test_chat_subject_parses_into_what_it_was_made_of(
 def test_memory_subject_parses_into_what_it_was_made_of(
     tenant: str, user: str, event: str, version: int
 ) -> None:
-    parsed = parse_subject(subjects.memory_subject(tenant, user, event, version))
+    parsed = parse_subject(subjects.build_memory_subject(tenant, user, event, version))
     assert parsed == Address("memory", tenant, user, None, event, version)
 
 
 @given(identifiers, identifiers, st.sampled_from(["history", "context"]), versions)
 def test_ask_subject_parses_into_what_it_was_made_of(tenant: str, user: str, verb: str, version: int) -> None:
-    parsed = parse_subject(subjects.ask_subject(tenant, user, verb, version))
+    parsed = parse_subject(subjects.build_ask_subject(tenant, user, verb, version))
     assert parsed == Address("ask", tenant, user, None, verb, version)
 
 
 @given(identifiers, identifiers)
 def test_owner_comes_back_from_notices_and_triggers(tenant: str, user: str) -> None:
-    assert subjects.parse_owner(subjects.changed_subject(tenant, user)) == (tenant, user)
-    assert subjects.parse_owner(subjects.work_subject("persist", tenant, user)) == (tenant, user)
+    assert subjects.parse_owner(subjects.build_notice_subject(tenant, user)) == (tenant, user)
+    assert subjects.parse_owner(subjects.build_trigger_subject("persist", tenant, user)) == (tenant, user)
 
 
 @given(identifiers, identifiers, identifiers, identifiers, st.none() | identifiers)
@@ -92,14 +92,14 @@ def test_filters_of_a_user_match_that_user_only(
     tenant: str, user: str, other_tenant: str, other_user: str, conversation: str | None
 ) -> None:
     assume((tenant, user) != (other_tenant, other_user))
-    filters = subjects.user_filters(tenant, user)
+    filters = subjects.build_user_filters(tenant, user)
     own = [
-        subjects.chat_subject(tenant, user, conversation, "message"),
-        subjects.memory_subject(tenant, user, "fact.saved"),
+        subjects.build_chat_subject(tenant, user, conversation, "message"),
+        subjects.build_memory_subject(tenant, user, "fact.saved"),
     ]
     others = [
-        subjects.chat_subject(other_tenant, other_user, conversation, "message"),
-        subjects.memory_subject(other_tenant, other_user, "fact.saved"),
+        subjects.build_chat_subject(other_tenant, other_user, conversation, "message"),
+        subjects.build_memory_subject(other_tenant, other_user, "fact.saved"),
     ]
     assert [_matches(pattern, subject) for pattern, subject in zip(filters, own, strict=True)] == [True, True]
     assert not any(_matches(pattern, subject) for pattern in filters for subject in others)
@@ -205,7 +205,7 @@ def test_an_owner_is_read_from_notices_and_triggers_only(subject: str) -> None:
 
 
 def test_dead_letters_keep_the_original_subject_even_when_it_is_wrong() -> None:
-    assert subjects.dead_subject("persist", "chat.a.%zz") == "dead.persist.chat.a.%zz"
+    assert subjects.build_dead_letter_subject("persist", "chat.a.%zz") == "dead.persist.chat.a.%zz"
 
 
 def test_percent_encoding_is_that_of_the_standard_library() -> None:
@@ -230,7 +230,9 @@ def test_every_spelling_has_the_same_origin(
     assert subjects.find_origin(f"chat.{spelled(tenant)}.{spelled(user)}.{place}.MESSAGE.v0") == (
         "chat", (tenant, user), conversation
     )  # fmt: skip
-    dead = subjects.dead_subject("persist", f"memory.{spelled(tenant)}.{spelled(user)}.fact.saved.v1")
+    dead = subjects.build_dead_letter_subject(
+        "persist", f"memory.{spelled(tenant)}.{spelled(user)}.fact.saved.v1"
+    )
     assert subjects.find_letter_origin(dead) == ("memory", (tenant, user), None)
 
 
@@ -251,4 +253,7 @@ def test_origins_of_wrong_subjects(subject: str, origin: object) -> None:
 
 
 def test_a_dead_letter_has_no_wild_card_in_its_subject() -> None:
-    assert subjects.dead_subject("persist", "chat.*.a\x0b\0.>") == "dead.persist.chat.%2A.a%0B%00.%3E"
+    assert (
+        subjects.build_dead_letter_subject("persist", "chat.*.a\x0b\0.>")
+        == "dead.persist.chat.%2A.a%0B%00.%3E"
+    )

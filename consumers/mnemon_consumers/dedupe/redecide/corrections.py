@@ -22,7 +22,7 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.subjects import Owner
 
@@ -178,4 +178,4 @@ class _CorrectionBuilder:
         )
 
     def _derive_id(self, *of: str) -> str:
-        return derived_id(*self._owner, REDECIDE, *of)
+        return derive_id(*self._owner, REDECIDE, *of)

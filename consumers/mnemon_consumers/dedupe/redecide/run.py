@@ -14,7 +14,7 @@ from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
 from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import Owner, thing_filter
+from mnemon_contracts.subjects import Owner, build_thing_filter
 from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
@@ -81,7 +81,7 @@ class Redecider:
 
     async def _read_log(self, owner: Owner) -> list[Logged]:
         erased = await read_erasures(self._connection, owner)
-        pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
+        pattern, after = build_thing_filter(*owner, "fact"), max(erased.below - 1, 0)
         return [
             (each.event, each.id, datetime.fromtimestamp(get_event_time(each.event, each.delivery), UTC))
             async for each in stream_events(self._connection, pattern, after)

@@ -19,7 +19,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.telemetry import tracing
 
@@ -141,4 +141,6 @@ def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
     """Convert a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scope_event_id(*owner, str(event.id))
-    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current_traceparent())
+    return LogEvent(
+        build_memory_subject(*owner, name), event.encode_body(), event_id, tracing.get_traceparent()
+    )

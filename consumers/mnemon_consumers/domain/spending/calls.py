@@ -6,7 +6,7 @@ from typing import Final
 
 from mnemon_contracts.events.memory import CallPurpose, ModelCalledV1, ModelCalledV2, Tokens
 from mnemon_contracts.settings.language_models import Price, Spending
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.port import ModelRequest, Usage
@@ -52,7 +52,7 @@ def build_call_event(
         batch_id=batch_id,
         usd=compute_cost(usage, model, spending, in_batch=batch_id is not None),
     )
-    return LogEvent(memory_subject(*owner, "model.called", version), event.body(), event_id)
+    return LogEvent(build_memory_subject(*owner, "model.called", version), event.encode_body(), event_id)
 
 
 def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:

@@ -110,7 +110,7 @@ def _judge_safely(
 
 def _mark_trace(judged: WindowJudgement) -> WindowJudgement:
     """Return the outcome with its events marked as part of the current trace."""
-    traceparent = tracing.current_traceparent()
+    traceparent = tracing.get_traceparent()
     if traceparent is None:
         return judged
     return replace(judged, events=[replace(event, traceparent=traceparent) for event in judged.events])

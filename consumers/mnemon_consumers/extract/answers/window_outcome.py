@@ -24,7 +24,7 @@ from mnemon_consumers.extract.decide import (
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.fact_pairs import FactPair, Relation
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -191,7 +191,7 @@ def _build_call_events(
         return []
     window = question.window
     place = window.conversation, str(window.from_seq), str(window.to_seq), str(window.attempts)
-    event_id = derived_id(*window.owner, EXTRACTOR, "called", answering_model.batch_id or "", *place)
+    event_id = derive_id(*window.owner, EXTRACTOR, "called", answering_model.batch_id or "", *place)
     spending = question.settings.spending
     return [
         build_call_event(

@@ -218,7 +218,7 @@ class BatchLifecycle:
         now = datetime.now(UTC)
         owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
-        await append_events(connection, build_user_events(batch, owners, "batch.failed", event.body()))
+        await append_events(connection, build_user_events(batch, owners, "batch.failed", event.encode_body()))
         left = await self._database.run_query(load_batch_windows(batch.batch_id))
         async with self._database.transaction() as held:
             if blame:

@@ -126,7 +126,7 @@ class BatchResults:
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
             await append_events(
-                connection, build_user_events(batch, [owner], "batch.completed", event.body())
+                connection, build_user_events(batch, [owner], "batch.completed", event.encode_body())
             )
         async with self._database.transaction() as held:
             await requeue_windows(held, again_.values())

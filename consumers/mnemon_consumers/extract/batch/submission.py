@@ -17,9 +17,9 @@ from mnemon_consumers.domain.spending.calls import estimate_cost
 from mnemon_consumers.extract.answers.window_outcome import build_gone_event, convert_window
 from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
-from mnemon_contracts.identity import derived_id
+from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.language_models import Extraction
-from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.database.engine import Database
@@ -168,7 +168,9 @@ class BatchSubmitter:
             window.owner for window in await self._database.run_query(load_batch_windows(batch.batch_id))
         }
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
-        await append_events(connection, build_user_events(batch, owners, "batch.submitted", event.body()))
+        await append_events(
+            connection, build_user_events(batch, owners, "batch.submitted", event.encode_body())
+        )
         await self._change_state(batch, "submitted", provider_batch_id=provider_batch_id)
         log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
@@ -270,7 +272,7 @@ def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
 def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
     """Return the same event for each user of a batch."""
     return [
-        LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
+        LogEvent(build_memory_subject(*owner, name), body, derive_id(*owner, name, batch.batch_id))
         for owner in sorted(owners)
     ]
 
@@ -292,8 +294,10 @@ def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow])
                 windows=tuple(each.window for each in some),
                 usd=sum(costs) if (costs := [each.usd for each in some if each.usd is not None]) else None,
             )
-            event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
-            events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))
+            event_id = derive_id(*owner, "batch.intended", batch.batch_id, str(begin))
+            events.append(
+                LogEvent(build_memory_subject(*owner, "batch.intended"), event.encode_body(), event_id)
+            )
     return events
 
 

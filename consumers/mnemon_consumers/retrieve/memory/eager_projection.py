@@ -1,7 +1,7 @@
 """Eager projection of an event ahead of persist, for a change that every later reply has to show."""
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_contracts.subjects import Owner, changed_subject
+from mnemon_contracts.subjects import Owner, build_notice_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.streams.log_reader import read_delivery
 from mnemon_infra.database.engine import Database
@@ -43,5 +43,5 @@ class EagerProjection:
         await write_rows(self._database, rows)
         self._memory.drop_user(owner)
         # The notice has no position: earlier events may not be projected, but reads from now on are right.
-        await connection.publish(changed_subject(*owner))
+        await connection.publish(build_notice_subject(*owner))
         await connection.flush()

@@ -43,7 +43,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import list_best, score_me
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FoundScope, SearchScope
@@ -384,7 +384,7 @@ class Search:
             DatabaseUnavailable, nats.errors.Error: the facts cannot be read now.
         """
         known = (await self._memory.load_facts(question.owner, question.min_seq)).value
-        tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
+        tier_of = {derive_point_id(*question.owner, "fact", each.id): each.tier for each in known}
         wanted = frozenset(place for place, tier in tier_of.items() if tier in tiers)
         others = tier_of.keys() - wanted
         return IdFilter(wanted) if len(wanted) <= len(others) else IdFilter(frozenset(others), True)
@@ -395,7 +395,7 @@ class Search:
         ids = None
         if parts != WHOLE["messages"]:
             recent = await self._read_recent(question)
-            places = frozenset(point_id(*question.owner, "message", each) for each in recent)
+            places = frozenset(derive_point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
         found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}

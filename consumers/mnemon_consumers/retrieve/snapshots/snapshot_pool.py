@@ -14,7 +14,7 @@ from mnemon_consumers.retrieve.search.service import Search
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.progress import VECTORS
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index_as_of
@@ -110,7 +110,7 @@ class SnapshotPool:
                 await found.release()
 
     async def _open_database(self, position: int) -> _OpenSnapshot:
-        schema = name_of(self._deployment.database_schema, "as of", position)
+        schema = name_generation(self._deployment.database_schema, "as of", position)
         own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
         database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
         memory = Memory(database, self._settings, CACHED_USERS)

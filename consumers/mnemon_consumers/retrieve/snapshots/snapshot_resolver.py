@@ -9,7 +9,7 @@ from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshots.snapshot_pool import SnapshotPool
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.subjects import Owner, thing_filter
+from mnemon_contracts.subjects import Owner, build_thing_filter
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import find_first_event_from, read_log_end
@@ -107,7 +107,7 @@ class SnapshotResolver:
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
         """Refuse a moment before an erasure: a snapshot is not swept, so it still has the erased rows."""
-        erased = await read_last_position(self._broker.connection, thing_filter(*owner, "user"))
+        erased = await read_last_position(self._broker.connection, build_thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(
                 "refused",

@@ -92,4 +92,4 @@ def _build_history_body(seen: PositionedValue[ConversationView], limit: int) -> 
     """Return the last messages of a conversation as the body of a reply."""
     return FastHistory(
         seen.seq, seen.value.conversation, decide.build_history(seen.value.messages, limit)
-    ).body()
+    ).encode_body()

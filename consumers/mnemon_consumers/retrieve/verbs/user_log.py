@@ -6,7 +6,7 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Address, memory_subject
+from mnemon_contracts.subjects import Address, build_memory_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.dead_letters.listing import Letter, read_rejected_events
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -34,8 +34,8 @@ class UserLog:
             nats.errors.Error: NATS did not confirm the event; the log may have the event or not.
         """
         acknowledgement = await self._broker.stream_context.publish(
-            memory_subject(address.tenant, address.user, _NAMES[type(event)]),
-            event.body(),
+            build_memory_subject(address.tenant, address.user, _NAMES[type(event)]),
+            event.encode_body(),
             stream=LOG,
             headers={MESSAGE_ID: event_id or str(uuid4()), **tracing.build_headers()},
         )

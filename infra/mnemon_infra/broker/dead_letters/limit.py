@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD
-from mnemon_contracts.subjects import dead_filter
+from mnemon_contracts.subjects import build_dead_letter_filter
 from mnemon_infra.broker.outcomes import Dead, DeliveryOutcome, Retry
 
 log = structlog.get_logger("broker")
@@ -99,7 +99,7 @@ async def is_paused_by_dead_letters(connection: Client, consumer: str, until: da
         nats.errors.Error: the server does not answer.
     """
     try:
-        newest = await connection.jetstream().get_last_msg(DEAD, dead_filter(consumer))
+        newest = await connection.jetstream().get_last_msg(DEAD, build_dead_letter_filter(consumer))
     except NotFoundError:
         return False
     begun = until - timedelta(seconds=PAUSE)

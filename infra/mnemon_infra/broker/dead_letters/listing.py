@@ -14,7 +14,13 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, find_origin, user_filters
+from mnemon_contracts.subjects import (
+    InvalidSubject,
+    build_dead_letter_filter,
+    build_user_filters,
+    decode_token,
+    find_origin,
+)
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored_messages
 
 LetterKind = Literal["event", "trigger", "answer"]
@@ -165,9 +171,9 @@ async def read_rejected_events(connection: Client, tenant: str, user: str) -> li
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     found = list[Letter]()
-    for pattern in user_filters(tenant, user):
+    for pattern in build_user_filters(tenant, user):
         async with aclosing(
-            read_stored_messages(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)
+            read_stored_messages(connection, DEAD, build_dead_letter_filter(_WRITES_ROWS, pattern), 0)
         ) as pages:
             async for page in pages:
                 # Bodies may be large.

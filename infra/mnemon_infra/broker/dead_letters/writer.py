@@ -8,7 +8,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
-from mnemon_contracts.subjects import dead_subject
+from mnemon_contracts.subjects import build_dead_letter_subject
 from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.broker.outcomes import HEADROOM, Dead
 from mnemon_infra.telemetry import metrics
@@ -56,6 +56,8 @@ async def store_letter(
         beginning = str(letter[longest])[: (connection.max_payload - HEADROOM) // 16]
         body = json.dumps({**letter, longest: beginning}, ensure_ascii=False).encode(errors="replace")
         headers["Mnemon-Left-Out"] = f"the end of {longest}"
-    await connection.jetstream().publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
+    await connection.jetstream().publish(
+        build_dead_letter_subject(consumer, subject), body, headers=headers, stream=DEAD
+    )
     metrics.DEAD_LETTERS.add(consumer, dead.reason)
     log.warning("dead letter stored", consumer=consumer, reason=dead.reason, error=dead.error)

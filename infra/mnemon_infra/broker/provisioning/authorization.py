@@ -14,7 +14,13 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from mnemon_contracts.streams import API_KEYS, DEAD, LOG, SETTINGS, WORK
-from mnemon_contracts.subjects import ascii_name, decode_token, event_filter, inbox_prefix, tenant_filters
+from mnemon_contracts.subjects import (
+    build_bot_filters,
+    build_event_filter,
+    build_inbox_prefix,
+    decode_token,
+    encode_ascii_name,
+)
 
 ACCOUNT: Final = "MNEMON"
 """The account that owns the streams."""
@@ -46,7 +52,7 @@ _GATEWAY: Final = {
     "publish": {
         "allow": [
             *("chat.>", "ask.>"),
-            event_filter("model.called"),  # the tokens of chats that the proxy passed on
+            build_event_filter("model.called"),  # the tokens of chats that the proxy passed on
             # For the keys of requests, and the prices of models.
             *(
                 subject
@@ -193,10 +199,10 @@ class Authorization:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
         login = Login(_name_login(tenant), secrets.token_urlsafe(24))
-        filters = tenant_filters(tenant)
+        filters = build_bot_filters(tenant)
         permissions = {
             "publish": {"allow": list(filters)},
-            "subscribe": {"allow": [f"{inbox_prefix(tenant)}.>"]},
+            "subscribe": {"allow": [f"{build_inbox_prefix(tenant)}.>"]},
         }
         former = self._accounts.get(login.user, {})
         self._accounts[login.user] = {
@@ -279,7 +285,7 @@ def _build_main_account() -> dict[str, Any]:
 
 
 def _name_login(tenant: str) -> str:
-    return f"tenant-{ascii_name(tenant)}"
+    return f"tenant-{encode_ascii_name(tenant)}"
 
 
 def _hash_password(password: str) -> str:

@@ -9,7 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.delivery import STORED_AT, restore_time
+from mnemon_infra.delivery import STORED_AT, read_storage_time
 from mnemon_infra.process.cancellation import suppress_task_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
@@ -74,7 +74,7 @@ async def find_first_event_from(
     assert found.time is not None
     if STORED_AT not in (found.headers or {}):
         return found.seq, found.time
-    nanoseconds = restore_time(found.headers, found.seq, int(found.time.timestamp() * 1e9))
+    nanoseconds = read_storage_time(found.headers, found.seq, int(found.time.timestamp() * 1e9))
     return found.seq, datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 

@@ -14,14 +14,14 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import (
     InvalidSubject,
     Owner,
-    conversation_filter,
-    conversation_triggers,
+    build_conversation_filter,
+    build_conversation_trigger_filters,
+    build_thing_filter,
+    build_user_filters,
+    build_user_trigger_filters,
     find_origin,
     parse_conversation,
     parse_subject,
-    thing_filter,
-    trigger_filters,
-    user_filters,
 )
 from mnemon_infra.broker.dead_letters.listing import Letter
 from mnemon_infra.delivery import Delivery
@@ -81,10 +81,10 @@ class ErasedUser:
     at: datetime
 
     def list_trigger_patterns(self) -> Sequence[str]:
-        return trigger_filters(*self.owner)
+        return build_user_trigger_filters(*self.owner)
 
     def list_log_ranges(self) -> Sequence[LogRange]:
-        return [LogRange(each, 1, self.below) for each in user_filters(*self.owner)]
+        return [LogRange(each, 1, self.below) for each in build_user_filters(*self.owner)]
 
     def removes(self, delivery: Delivery) -> bool:
         return delivery.sequence < self.below or find_first_source(delivery) < self.below
@@ -128,14 +128,14 @@ class ErasedConversation:
         )
 
     def list_trigger_patterns(self) -> Sequence[str]:
-        return conversation_triggers(*self.owner, self.conversation)
+        return build_conversation_trigger_filters(*self.owner, self.conversation)
 
     def list_log_ranges(self) -> Sequence[LogRange]:
-        on_current = conversation_filter(*self.owner, None)
+        on_current = build_conversation_filter(*self.owner, None)
         return [
-            LogRange(conversation_filter(*self.owner, self.conversation), 1, self.below),
+            LogRange(build_conversation_filter(*self.owner, self.conversation), 1, self.below),
             *(LogRange(on_current, begin, min(end, self.below)) for begin, end in self.spans),
-            *(LogRange(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in DERIVED),
+            *(LogRange(build_thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in DERIVED),
         ]
 
     def removes(self, delivery: Delivery) -> bool:

@@ -17,7 +17,7 @@ from nats.js.errors import APIError, NotFoundError
 from mnemon_contracts.base import Event
 from mnemon_contracts.decode import decode_event
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Address, parse_subject, user_filters
+from mnemon_contracts.subjects import Address, build_user_filters, parse_subject
 from mnemon_infra.broker.patches import parse_header_lines
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id, read_original_time
 
@@ -41,7 +41,7 @@ async def read_user_tail(connection: Client, tenant: str, user: str, after: int)
         nats.errors.Error: the server does not answer.
     """
     tails = await asyncio.gather(
-        *(_read_first(connection, pattern, after) for pattern in user_filters(tenant, user))
+        *(_read_first(connection, pattern, after) for pattern in build_user_filters(tenant, user))
     )
     return sorted((each for tail in tails for each in tail), key=lambda each: each.sequence)[:TAIL_LIMIT]
 

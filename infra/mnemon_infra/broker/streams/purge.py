@@ -16,11 +16,11 @@ from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import (
     Owner,
+    build_thing_filter,
+    build_user_filters,
+    build_user_letter_filters,
     find_letter_origin,
-    letter_filters,
     parse_subject,
-    thing_filter,
-    user_filters,
 )
 from mnemon_infra.broker.dead_letters.listing import (
     Letter,
@@ -55,7 +55,7 @@ async def read_erasures(connection: Client, owner: Owner) -> Erasures:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    pattern = thing_filter(*owner, "user")
+    pattern = build_thing_filter(*owner, "user")
     if not await read_last_position(connection, pattern):  # the usual case
         return Erasures()
     erased = Erasures()
@@ -124,7 +124,7 @@ async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGener
 
 async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
     """Yield a user's dead letters, with any spelling of the ids in their subjects."""
-    for pattern in [*letter_filters(*owner), *await _find_other_spellings(connection, owner)]:
+    for pattern in [*build_user_letter_filters(*owner), *await _find_other_spellings(connection, owner)]:
         async with aclosing(read_stored_messages(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
                 for letter in map(parse_letter, page):
@@ -133,8 +133,8 @@ async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Lett
 
 
 async def _find_other_spellings(connection: Client, owner: Owner) -> list[str]:
-    """Return the subjects of a user's dead letters that `letter_filters` do not match."""
-    usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
+    """Return the subjects of a user's dead letters that `build_user_letter_filters` do not match."""
+    usual = tuple(f".{each.removesuffix('>')}" for each in build_user_filters(*owner))
     async with aclosing(read_letter_subjects(connection)) as subjects:
         others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
     return [each for each in others if (origin := find_letter_origin(each)) and origin.owner == owner]
@@ -177,7 +177,7 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
     """
     counts = {LOG: 0, DEAD: 0}
     texts = [each.lower() for each in (words, *escape_as_json(words))]
-    usual = user_filters(*owner)
+    usual = build_user_filters(*owner)
     for pattern in usual:
         async with aclosing(read_stored_messages(connection, LOG, pattern, 0)) as answers:
             async for page in answers:

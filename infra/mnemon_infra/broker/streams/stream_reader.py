@@ -14,7 +14,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import owner_filter
+from mnemon_contracts.subjects import build_owner_filter
 from mnemon_infra.broker.streams.applied_position import find_first_event_from
 from mnemon_infra.broker.streams.restored_log import read_restored_position
 from mnemon_infra.delivery import Delivery, read_original_time
@@ -161,7 +161,7 @@ async def find_moved_position(
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    pattern = owner_filter(tenant)
+    pattern = build_owner_filter(tenant)
     low, high = min(position, first - 1), last
     while low < high:
         middle = (low + high + 1) // 2

@@ -17,7 +17,7 @@ async def read_trace(connection: Client, position: int) -> str | None:
 
     None without tracing, without such an event, or if the server does not answer.
     """
-    if not tracing.is_on():
+    if not tracing.is_tracing_on():
         return None
     try:
         return tracing.derive_traceparent(await read_delivery(connection, position))

@@ -10,7 +10,12 @@ from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidId, encode_token, message_trigger_subject, work_subject
+from mnemon_contracts.subjects import (
+    InvalidId,
+    build_message_trigger_subject,
+    build_trigger_subject,
+    encode_token,
+)
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -58,7 +63,9 @@ async def publish_user_triggers(
     while some := list(islice(left, USERS)):
         seq, body = max(seq for _, seq in some), encode_users(owner for owner, _ in some)
         for consumer in consumers:
-            await connection.publish(message_trigger_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
+            await connection.publish(
+                build_message_trigger_subject(consumer, seq), body, headers={"Nats-TTL": KEPT}
+            )
 
 
 async def list_waiting_subjects(connection: Client, pattern: str) -> list[str]:
@@ -93,7 +100,7 @@ def build_given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
 
     Each window has a subject of its own, because the stream keeps one message of each subject.
     """
-    return f"{work_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
+    return f"{build_trigger_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
 
 
 def decode_given_up(body: bytes) -> GivenUp:

@@ -13,7 +13,7 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.subjects import Owner, thing_filter
+from mnemon_contracts.subjects import Owner, build_thing_filter
 from mnemon_infra.database.projections.logged_events import stream_events
 
 _LINEAGE_EVENTS = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
@@ -42,7 +42,9 @@ async def find_events_from_conversation(
         nats.errors.Error: the server does not answer.
     """
     logged = [
-        each async for each in stream_events(connection, thing_filter(*owner, "fact")) if each.seq < below
+        each
+        async for each in stream_events(connection, build_thing_filter(*owner, "fact"))
+        if each.seq < below
     ]
 
     def comes_from_conversation(lineage: Lineage) -> bool:
@@ -76,7 +78,7 @@ async def find_facts_sourced_below(connection: Client, owner: Owner, position: i
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    events = [each.event async for each in stream_events(connection, thing_filter(*owner, "fact"))]
+    events = [each.event async for each in stream_events(connection, build_thing_filter(*owner, "fact"))]
     lineage_events = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]
     kept = {
         each.fact_id for each in lineage_events if max(each.lineage.sources, default=position) >= position

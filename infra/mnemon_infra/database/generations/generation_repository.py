@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from mnemon_infra.database.engine import Connection, Database, query
 from mnemon_infra.database.generations.progress import ROWS
 from mnemon_infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
-from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
+from mnemon_infra.generation_names import OTHERS, GenerationKind, name_generation
 
 WORK_TABLES: Final = (windows, batches, rounds)
 """Tables that are not projections; a swap moves these tables to the new live generation."""
@@ -98,7 +98,7 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
     """Describe the generation as of a position; `reached` is None if the generation was dropped."""
-    return await _describe_generation(connection, name_of(live, "as of", position), "as of")
+    return await _describe_generation(connection, name_generation(live, "as of", position), "as of")
 
 
 async def _describe_generation(connection: Connection, schema: str, kind: GenerationKind) -> Generation:

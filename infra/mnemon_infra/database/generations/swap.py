@@ -15,7 +15,7 @@ from mnemon_infra.database.generations.generation_repository import (
 from mnemon_infra.database.generations.progress import ROWS
 from mnemon_infra.database.generations.watch import announce_row_swap
 from mnemon_infra.database.tables import conversation_erasures, erasures
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 
 LOCK_TIMEOUT: Final = 2.0
 """Maximum seconds for which the swap waits for each table, and blocks others that wait for the same table."""
@@ -71,7 +71,7 @@ async def swap_schemas(connection: Connection, live: str, to: str, applied: int)
         to: the schema of the generation that becomes live.
         applied: the applied position of the generation that is live now.
     """
-    former = name_of(live, "former")
+    former = name_generation(live, "former")
     for table in WORK_TABLES:
         await connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(to, table.name)))
         await connection.execute(

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
-from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.identity import derive_first_conversation
 from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.tables import clears, messages, starts
 
@@ -37,7 +37,7 @@ _FIRST = make_parameter("first", str)
 
 def bind_owner(tenant: str, user: str) -> dict[str, Any]:
     """Return the bind parameters that every query part of this module takes."""
-    return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
+    return {"of_tenant": tenant, "of_user": user, "first": derive_first_conversation(tenant, user)}
 
 
 def is_owned(table: FromClause) -> ColumnElement[bool]:

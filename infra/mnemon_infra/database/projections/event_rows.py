@@ -11,7 +11,7 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ClearedV1, StartedV1
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.events.memory import ModelCalledV2, ProfileSetV1
-from mnemon_contracts.identity import started_conversation
+from mnemon_contracts.identity import derive_started_conversation
 from mnemon_contracts.subjects import Address
 from mnemon_infra.delivery import Delivery
 
@@ -23,7 +23,7 @@ Projected = tuple[str, Mapping[str, Any]]
 
 def _project_started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, StartedV1)
-    conversation = address.conversation or started_conversation(*key)
+    conversation = address.conversation or derive_started_conversation(*key)
     return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
 
 

@@ -15,7 +15,7 @@ from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events import memory
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
-from mnemon_contracts.identity import event_identity
+from mnemon_contracts.identity import identify_event
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse_subject
 from mnemon_infra.database.projections import message_parser
@@ -162,11 +162,11 @@ def build_row(delivery: Delivery) -> Row | None:
     event = upcast_body(contract, address.version, delivery.body)
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
-        return _build_message_row(delivery, address, opening, event.id, spoken_at, event.body())
+        return _build_message_row(delivery, address, opening, event.id, spoken_at, event.encode_body())
     key = address.tenant, address.user, get_event_id(delivery, address, event.id)
     if type(event) in _ITEMS:
         is_latest = address.version == len(contract.versions)
-        body = encode_body(event, delivery.body) if is_latest else event.body()
+        body = encode_body(event, delivery.body) if is_latest else event.encode_body()
         return _build_memory_row(delivery, address, key, event, body)
     projection = PROJECTIONS.get(type(event))
     if projection is None:
@@ -270,7 +270,7 @@ def get_event_id(delivery: Delivery, address: Address, own_id: str | None) -> st
     Raises:
         InvalidBody: the header `Nats-Msg-Id` cannot be an id.
     """
-    return event_identity(
+    return identify_event(
         address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
     )
 

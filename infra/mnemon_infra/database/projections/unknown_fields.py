@@ -34,7 +34,7 @@ def encode_body(event: Event, original: bytes) -> bytes:
         event: the event, read from the original body.
         original: a body of the event's latest version.
     """
-    body = event.body()
+    body = event.encode_body()
     if body == original:
         return body  # the usual case: an event that this version wrote
     try:

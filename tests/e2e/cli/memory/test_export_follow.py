@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from mnemon.operations.exports.mirror_folder import STATE
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.command_server import ForkedCommand
@@ -181,7 +181,7 @@ async def test_follower_combines_many_changes_into_few_writes(
     shared: Up, tmp_path: Path, tenant: str
 ) -> None:
     assert shared.endpoints
-    folder, subject = tmp_path / "files", memory_subject(tenant, "anna", "profile.set")
+    folder, subject = tmp_path / "files", build_memory_subject(tenant, "anna", "profile.set")
     connection = await connect(shared.endpoints.nats, name="test")
     try:
         async with following(shared, folder, "--tenant", tenant) as follower:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from tests.support.pipelines.compaction import CompactionHarness, covers_once, live
 from tests.support.stock_client import Stock
 
@@ -20,7 +20,7 @@ async def key_facts(stock: Stock) -> None:
     for number in range(8):
         fact = {"text": f"The user keeps the promise number {number} to their sister", "tier": "profile"}
         body = {"fact_id": f"pf_{number:03}", "fact": fact, "decision": {"proposal_id": f"p{number}"}}
-        await stock.publish(memory_subject("acme", "u1", "fact.saved"), body)
+        await stock.publish(build_memory_subject("acme", "u1", "fact.saved"), body)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
-from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
@@ -33,10 +33,11 @@ TIMEOUT = 60.0
 
 def proposals(user: str, number: int) -> list[LogEvent]:
     """Build proposals for a user, all with different texts."""
-    subject = memory_subject("acme", user, "fact.proposed")
+    subject = build_memory_subject("acme", user, "fact.proposed")
     texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
     return [
-        LogEvent(subject, FactProposedV1.create_strict(text=text).body(), f"{user}:{text}") for text in texts
+        LogEvent(subject, FactProposedV1.create_strict(text=text).encode_body(), f"{user}:{text}")
+        for text in texts
     ]
 
 
@@ -45,7 +46,8 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
     async with asyncio.timeout(TIMEOUT):
         while True:
             found = [
-                page async for page in read_event_pages(connection, thing_filter("acme", user, "fact"), 0)
+                page
+                async for page in read_event_pages(connection, build_thing_filter("acme", user, "fact"), 0)
             ]
             decided = [each for page in found for each in page if "proposed" not in each.subject]
             if len(decided) >= number:

@@ -124,7 +124,7 @@ async def test_expiry_of_former_version_does_not_expire_the_merged_fact(database
         fact_id="f", merged_id="g", relation="same", fact=fact, former=former, compared_id="c"
     )
     for seq, (name, event) in enumerate((("saved", saved), ("merged", merged)), 1):
-        delivery = Delivery(f"memory.acme.u1.fact.{name}.v1", event.body(), name, "LOG", seq, 1, 1.8e9)
+        delivery = Delivery(f"memory.acme.u1.fact.{name}.v1", event.encode_body(), name, "LOG", seq, 1, 1.8e9)
         await write_rows(database, plan_batch([delivery]).rows)
     now = datetime(2026, 6, 1, tzinfo=UTC)
     assert await database.run_query(list_owners_of_expired_facts(now)) == []

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -35,9 +35,9 @@ async def revision(
         open_vectors(located, model="none", dimension=None) as vectors,
         DedupeConsumer(database, VectorIndex(vectors, None), located).run(),
     ):
-        body = FactProposedV1.create_strict(text="Her sister is called Vera.").body()
+        body = FactProposedV1.create_strict(text="Her sister is called Vera.").encode_body()
         await append_events(
-            connection, [LogEvent(memory_subject(TENANT, "u1", "fact.proposed"), body, "proposal")]
+            connection, [LogEvent(build_memory_subject(TENANT, "u1", "fact.proposed"), body, "proposal")]
         )
         async with asyncio.timeout(TIMEOUT):
             while await count_deliveries(connection) < 2:
@@ -55,7 +55,7 @@ async def count_deliveries(connection: Client) -> int:
 
 
 async def list_facts(connection: Client) -> list[str]:
-    pages = [page async for page in read_event_pages(connection, thing_filter(TENANT, "u1", "fact"), 0)]
+    pages = [page async for page in read_event_pages(connection, build_thing_filter(TENANT, "u1", "fact"), 0)]
     return [each.subject for page in pages for each in page if "proposed" not in each.subject]
 
 

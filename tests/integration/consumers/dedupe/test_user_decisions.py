@@ -20,7 +20,7 @@ from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -45,10 +45,12 @@ class Anna:
 
     async def propose(self, *texts: str) -> int:
         """Put proposals `p0`, `p1` and so on into the log; where the last one stands."""
-        subject = memory_subject(*ANNA, "fact.proposed")
+        subject = build_memory_subject(*ANNA, "fact.proposed")
         proposed = [
             LogEvent(
-                subject, FactProposedV1(text=text).body(), scope_event_id(*ANNA, f"p{next(self.numbers)}")
+                subject,
+                FactProposedV1(text=text).encode_body(),
+                scope_event_id(*ANNA, f"p{next(self.numbers)}"),
             )
             for text in texts
         ]
@@ -60,7 +62,8 @@ class Anna:
     async def decided(self) -> list[str]:
         """Return the names of the decisions in the log."""
         found = [
-            address async for _, address, _ in read_events(self.connection, thing_filter(*ANNA, "fact"), 0)
+            address
+            async for _, address, _ in read_events(self.connection, build_thing_filter(*ANNA, "fact"), 0)
         ]
         return [address.name for address in found if address.name != "fact.proposed"]
 
@@ -114,7 +117,8 @@ async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
     await append_events(
-        anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)]
+        anna.connection,
+        [LogEvent(build_memory_subject(*BORIS, "fact.rejected"), other.encode_body(), decision)],
     )
 
     assert await anna.decide() is None

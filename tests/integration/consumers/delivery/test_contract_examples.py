@@ -12,7 +12,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, VERBS
 from mnemon_contracts.streams import DEAD
-from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
+from mnemon_contracts.subjects import build_ask_subject, build_chat_subject, build_memory_subject
 from mnemon_infra.config import Deployment
 from tests.contracts.test_examples import FROM_A_NEWER_BOT
 from tests.support.servers.qdrant import locate_vectors
@@ -37,13 +37,13 @@ async def test_every_event_is_applied(stock: Stock, whole: Deployment) -> None:
     sent: dict[str, tuple[int, str]] = {}
     for event in EVENTS.values():
         for version in range(1, len(event.versions) + 1):
-            name = published.event_name(event, version)
+            name = published.name_event(event, version)
             for title, body in published.load_examples_of(name).items():
                 user = f"{name}-{title}".replace(".", "-")
                 if event.space == "chat":
-                    subject = chat_subject("examples", user, None, event.name, version)
+                    subject = build_chat_subject("examples", user, None, event.name, version)
                 else:
-                    subject = memory_subject("examples", user, event.name, version)
+                    subject = build_memory_subject("examples", user, event.name, version)
                 sent[f"{name} {title}"] = await stock.publish(subject, body), user
     assert len(sent) >= 73
     await indexed(stock, max(seq for seq, _ in sent.values()))
@@ -60,10 +60,12 @@ async def test_every_request_is_answered(stock: Stock, whole: Deployment) -> Non
     await stock.say("I keep bees", "examples.u1.-")
     for verb in VERBS.values():
         for version, contract in enumerate(verb.replies, start=1):
-            for title, body in published.load_examples_of(published.request_name(verb, version)).items():
+            for title, body in published.load_examples_of(published.name_request(verb, version)).items():
                 fields = {name: value for name, value in body.items() if name not in OF_ANOTHER_MOMENT}
                 answer = await stock.connection.request(
-                    ask_subject("examples", "u1", verb.name, version), json.dumps(fields).encode(), timeout=60
+                    build_ask_subject("examples", "u1", verb.name, version),
+                    json.dumps(fields).encode(),
+                    timeout=60,
                 )
                 reply = contract.model_validate_json(answer.data)
                 where = f"{verb.name} v{version} {title}: {answer.data.decode()}"

@@ -129,7 +129,11 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
         await persisted(connection)
     settings = LiveSettings()
     place = (*OWNER, "talk")
-    async with AsyncExitStack() as opened, Database(deployment) as database, settings.watched(connection):
+    async with (
+        AsyncExitStack() as opened,
+        Database(deployment) as database,
+        settings.watch_bucket(connection),
+    ):
         patience = CircuitBreaker(LanguageModels(deployment, opened))
         compacting = Compactor(database, settings, patience, Budgets(database, settings))
         async with hold_lock(database, *place, "compact"):
@@ -156,7 +160,7 @@ async def test_batches_claimed_by_another_process_are_skipped(
         async with (
             AsyncExitStack() as opened,
             Database(extracting.deployment) as database,
-            settings.watched(connection),
+            settings.watch_bucket(connection),
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)

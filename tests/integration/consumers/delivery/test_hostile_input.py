@@ -12,7 +12,7 @@ from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import run_audit
 from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.identity import MESSAGE_ID, point_id
+from mnemon_contracts.identity import MESSAGE_ID, derive_point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import find_origin
 from mnemon_infra.broker.provisioning.topology import reset_consumer
@@ -238,7 +238,7 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
     async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         some = (await vectors.read_page(Collection.MESSAGES)).points[0]
         payload: dict[str, JsonValue] = {"event_id": "a\0b", "seq": seq}
-        place = point_id(*owner, "message", "a\0b")
+        place = derive_point_id(*owner, "message", "a\0b")
         await vectors.upsert(Collection.MESSAGES, [Point(place, owner, payload, some.sparse, some.dense)])
 
 

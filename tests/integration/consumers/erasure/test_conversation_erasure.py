@@ -16,9 +16,9 @@ from mnemon.operations.audit.run import run_audit
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
-from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -45,7 +45,7 @@ RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
 """How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 OWNER = TENANT, USER
-FIRST = first_conversation(*OWNER)
+FIRST = derive_first_conversation(*OWNER)
 KINDS: list[EventKind] = [
     "message", "message", "message", "message", "started", "cleared",
     "summary.written", "fact.saved", "fact.forgotten", "profile.set",
@@ -88,7 +88,7 @@ def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: 
 
 async def state_of(database: Database, log: Sequence[LoggedEvent], last: int) -> State:
     await sweep_owner(database, *OWNER, up_to=last)
-    places = [started_conversation(*OWNER, each.id) for each in log if each.kind == "started"]
+    places = [derive_started_conversation(*OWNER, each.id) for each in log if each.kind == "started"]
     state = await database.run_query(shown([FIRST, *places]))
     return replace(state, texts=await texts_of(database))
 
@@ -122,7 +122,9 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
             discarded_seq=discarded,
             derived=tuple(each.seq for each in before if each.kind[:4] == "fact" and each.item == item),
         )
-        return Delivery(memory_subject(*OWNER, "user.erased"), event.body(), "gone", "LOG", below, 1, 1.8e9)
+        return Delivery(
+            build_memory_subject(*OWNER, "user.erased"), event.encode_body(), "gone", "LOG", below, 1, 1.8e9
+        )
 
     async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_contracts.subjects import user_schedule, work_subject
+from mnemon_contracts.subjects import build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.purge import count_remaining_messages, purge_messages
@@ -16,13 +16,13 @@ from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
 OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")
-SWEEPS = tuple(work_subject(consumer, *OWNER) for consumer in ("persist", "index"))
+SWEEPS = tuple(build_trigger_subject(consumer, *OWNER) for consumer in ("persist", "index"))
 
 
 def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
     """The triggers of one conversation."""
     return {
-        work_subject("compact", *owner, conversation),
+        build_trigger_subject("compact", *owner, conversation),
         build_given_up_subject(*owner, GivenUp(conversation, 3, 5)),
         build_given_up_subject(*owner, GivenUp(conversation, 7, 9)),
     }
@@ -30,7 +30,7 @@ def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
 
 def of_user(owner: tuple[str, str]) -> set[str]:
     """All triggers that may wait for a user, those that sweep after the user left out."""
-    tokens = work_subject("extract", *owner), work_subject("dedupe", *owner)
+    tokens = build_trigger_subject("extract", *owner), build_trigger_subject("dedupe", *owner)
     return {*tokens, *of_conversation(owner, "trip"), *of_conversation(owner, "home.1")}
 
 
@@ -40,9 +40,9 @@ async def leave(connection: Client, subjects: Iterable[str]) -> None:
 
 
 async def leave_schedule(connection: Client, owner: tuple[str, str]) -> str:
-    subject = user_schedule("extract", *owner)
+    subject = build_schedule_subject("extract", *owner)
     await schedule_once(
-        connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner)
+        connection, subject, datetime.now(UTC) + timedelta(days=1), build_trigger_subject("extract", *owner)
     )
     return subject
 
@@ -82,7 +82,7 @@ async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connecti
     kept = {*SWEEPS, "work.extract.17", "work.compact.17"}
     for other in OTHERS:
         kept |= {*of_user(other), await leave_schedule(connection, other)}
-    await leave(connection, kept - {user_schedule("extract", *other) for other in OTHERS})
+    await leave(connection, kept - {build_schedule_subject("extract", *other) for other in OTHERS})
     await leave(connection, of_user(OWNER))
     await leave_schedule(connection, OWNER)
     left = await count_remaining_messages(connection, erased_user())

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import USERS, decode_users
 from mnemon_infra.config import Deployment
@@ -34,7 +34,7 @@ async def _applied(connection: Client, seq: int) -> None:
 async def test_trigger_names_only_users_with_new_messages(deployment: Deployment, stock: Stock) -> None:
     for place in ("acme.u1.-", "acme.u2.talk", "globex.u1.-", "acme.u1.-"):
         last = await stock.say("hello", place)
-    await stock.publish(memory_subject("acme", "u3", "profile.set"), {"fields": {"city": "Oslo"}})
+    await stock.publish(build_memory_subject("acme", "u3", "profile.set"), {"fields": {"city": "Oslo"}})
     end = await stock.publish("chat.acme.u4.-.cleared.v1")
 
     async with run_consumers(["persist"], deployment):

@@ -17,7 +17,7 @@ from mnemon_consumers.domain.spending.budget import CACHED_TENANTS, Budgets
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Spending
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.projections.writer import write_rows
@@ -60,7 +60,7 @@ class Call:
             "batch_id": self.batch_id,
             "usd": self.usd,
         }
-        subject = memory_subject(self.tenant, self.user, "model.called")
+        subject = build_memory_subject(self.tenant, self.user, "model.called")
         body = json.dumps(event).encode()
         return Delivery(subject, body, self.id, "LOG", self.seq, 1, self.at.timestamp())
 

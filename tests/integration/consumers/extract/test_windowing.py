@@ -16,7 +16,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract.periodic_scan import PeriodicScan
 from mnemon_consumers.extract.windowing import UNSETTLED_DELAY, WindowCutter
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import user_schedule, work_subject
+from mnemon_contracts.subjects import build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.config import Deployment
@@ -70,11 +70,13 @@ class Cutter:
     async def looked_at(self, owner: Owner) -> datetime | None:
         """When a user is looked at again; None: not at all."""
         try:
-            schedule = await self.connection.jetstream().get_last_msg(WORK, user_schedule("extract", *owner))
+            schedule = await self.connection.jetstream().get_last_msg(
+                WORK, build_schedule_subject("extract", *owner)
+            )
         except NotFoundError:
             return None
         assert schedule.headers is not None
-        assert schedule.headers["Nats-Schedule-Target"] == work_subject("extract", *owner)
+        assert schedule.headers["Nats-Schedule-Target"] == build_trigger_subject("extract", *owner)
         return datetime.fromisoformat(schedule.headers["Nats-Schedule"].removeprefix("@at "))
 
     async def set(self, tenant: str | None = None, **values: Any) -> None:
@@ -87,7 +89,7 @@ async def cutter_of(stock: Stock, deployment: Deployment, **values: Any) -> Asyn
     settings = LiveSettings()
     edit = setting(**{f"extraction__{name}": value for name, value in values.items()})
     await change_settings(stock.connection, edit)
-    async with Database(deployment) as database, settings.watched(stock.connection):
+    async with Database(deployment) as database, settings.watch_bucket(stock.connection):
         cutting = WindowCutter(database, settings)
         yield Cutter(stock.connection, stock, deployment, database, cutting)
 
@@ -257,7 +259,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
 
 async def triggered(cutter: Cutter, users: Iterable[Owner]) -> set[Owner]:
     found = set(await list_waiting_subjects(cutter.connection, "work.extract.>"))
-    return {owner for owner in users if work_subject("extract", *owner) in found}
+    return {owner for owner in users if build_trigger_subject("extract", *owner) in found}
 
 
 async def test_only_users_with_enough_messages_are_triggered(cutter: Cutter) -> None:

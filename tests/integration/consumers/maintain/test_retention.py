@@ -42,7 +42,7 @@ async def opened(deployment: Deployment, connection: Client, **days: int) -> Asy
     for name, value in days.items():
         await change_settings(connection, partial(set_value, name=f"retention.{name}", value=value))
     settings = LiveSettings()
-    async with Database(deployment) as database, settings.watched(connection):
+    async with Database(deployment) as database, settings.watch_bucket(connection):
         yield RetentionEnforcer(database, settings)
 
 

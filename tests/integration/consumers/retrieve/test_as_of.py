@@ -15,7 +15,7 @@ from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
 from mnemon_infra.database.generations.generation_repository import drop_schema
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_row_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.generations import drop_generation, locate_generation
@@ -41,7 +41,7 @@ async def kept(site: Site, *positions: int) -> None:
 
 
 async def dropped(site: Site, position: int) -> None:
-    await drop_schema(site.database, name_of(site.live, "as of", position))
+    await drop_schema(site.database, name_generation(site.live, "as of", position))
 
 
 async def fact(stock: Stock, event: str, text: str, **fields: Any) -> int:

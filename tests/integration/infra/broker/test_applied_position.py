@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams import log_reader
@@ -69,7 +69,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
     monkeypatch.setattr(save, "DECISION_TIMEOUT", 60)
     async with a_server(tmp_path) as server:
         context = server.connection.jetstream(timeout=0.2)
-        subject = memory_subject("acme", "u1", "fact.rejected")
+        subject = build_memory_subject("acme", "u1", "fact.rejected")
         decided = b'{"proposal_id": "p1", "reason": "too_short"}'
         said = await server.connection.jetstream().publish(subject, decided, stream=LOG)
         persist = await server.connection.jetstream().pull_subscribe_bind("persist", LOG)
@@ -79,6 +79,6 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
         assert await server.during(AppliedPosition().wait_for(context, said.seq, 60)) == said.seq
 
         woken = asyncio.Event()
-        facts = thing_filter("acme", "u1", "fact")
+        facts = build_thing_filter("acme", "u1", "fact")
         found = await server.during(save._wait_for_decision(server.connection, facts, "p1", 0, woken))
         assert (found[0], found[1].decision) == (said.seq, "rejected")

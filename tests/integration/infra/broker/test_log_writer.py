@@ -18,7 +18,11 @@ from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_ev
 def group(name: str, size: int) -> list[LogEvent]:
     subject = f"memory.acme.{name}.fact.proposed.v1"
     return [
-        LogEvent(subject, FactProposedV1.create_strict(text=f"Likes tea {number}").body(), f"{name}:{number}")
+        LogEvent(
+            subject,
+            FactProposedV1.create_strict(text=f"Likes tea {number}").encode_body(),
+            f"{name}:{number}",
+        )
         for number in range(size)
     ]
 

@@ -48,7 +48,7 @@ async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> No
         users.replace_tenant_limits("A", Limits(payload=4096, connections=1))
     server = NatsServer(tmp_path, None)
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
     await operator.close()
     addresses = {tenant: login.add_to_url(server.url) for tenant, login in logins.items()}

@@ -22,7 +22,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Tokens
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.authorization import Login
 from mnemon_infra.broker.provisioning.topology import provision
@@ -123,7 +123,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
         logins = {tenant: users.issue_tenant_login(tenant) for tenant in ("A", "B", "ä.b c")}
     server = NatsServer(tmp_path, None)
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
     yield Guarded(server, operator, logins)
     await operator.close()
@@ -137,7 +137,7 @@ async def stock(guarded: Guarded, tenant: str) -> AsyncIterator[Stock]:
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    options: dict[str, Any] = {"inbox_prefix": inbox_prefix(tenant), "error_cb": note}
+    options: dict[str, Any] = {"inbox_prefix": build_inbox_prefix(tenant), "error_cb": note}
     async with await nats.connect(guarded.address(tenant), **options) as connection:
         yield Stock(connection, refusals)
 
@@ -162,7 +162,7 @@ async def test_login_subscribes_only_to_its_inbox(guarded: Guarded) -> None:
 
 
 async def test_reply_reaches_only_the_requester(guarded: Guarded) -> None:
-    worker = await connect(guarded.server.url_as("worker"), name="worker")
+    worker = await connect(guarded.server.build_login_url("worker"), name="worker")
 
     async def answer(message: Msg) -> None:
         await worker.publish(message.reply, b"{}")
@@ -221,7 +221,7 @@ FORBIDDEN_TO_WORKERS = (
 
 
 async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: str, tmp_path: Path) -> None:
-    worker = guarded.server.url_as("worker")
+    worker = guarded.server.build_login_url("worker")
     alone = Deployment(nats_url=worker, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     deployment = locate_vectors(alone, tmp_path / "vectors")
     assert deployment.database_url is not None
@@ -245,7 +245,7 @@ async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: Guar
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    async with await nats.connect(guarded.server.url_as("gateway"), error_cb=note) as connection:
+    async with await nats.connect(guarded.server.build_login_url("gateway"), error_cb=note) as connection:
         answer = Answer(model="a-model", tokens=Tokens(input=5, output=2))
         await UsageRecorder(connection).record(("A", "u"), "openai", answer)
         stored = await guarded.operator.jetstream().get_last_msg(LOG, "memory.A.u.model.called.v2")
@@ -275,7 +275,7 @@ async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: Guarded) -> Non
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
-    async with await nats.connect(guarded.server.url_as("worker"), error_cb=note) as connection:
+    async with await nats.connect(guarded.server.build_login_url("worker"), error_cb=note) as connection:
         worker = Stock(connection, refusals)
         for subject in FORBIDDEN_TO_WORKERS:
             await connection.publish(subject, SAID)
@@ -347,7 +347,7 @@ async def test_events_stored_without_logins_stay_readable(tmp_path: Path) -> Non
         pass
     server = NatsServer(tmp_path, None, "a key")
     await server.start()
-    operator = await connect(server.url_as("operator"), name="operator")
+    operator = await connect(server.build_login_url("operator"), name="operator")
     assert (await operator.jetstream().stream_info(LOG)).state.messages == 1
     await operator.close()
     await server.stop()

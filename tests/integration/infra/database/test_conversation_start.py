@@ -4,19 +4,19 @@ import json
 from itertools import permutations
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.identity import first_conversation
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.identity import derive_first_conversation
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import forget_all
 
-FIRST = first_conversation("acme", "u1")
+FIRST = derive_first_conversation("acme", "u1")
 
 
 def event(seq: int, name: str, conversation: str | None, **body: object) -> Delivery:
-    subject = chat_subject("acme", "u1", conversation, name)
+    subject = build_chat_subject("acme", "u1", conversation, name)
     return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 
@@ -84,7 +84,9 @@ async def test_each_start_begins_a_conversation_again(database: Database) -> Non
 
 async def test_starts_and_namings_of_another_user_do_not_count(database: Database) -> None:
     others = [
-        Delivery(chat_subject("acme", "u2", conversation, name), body, f"o{seq}", "LOG", seq, 1, 1.8e9 + seq)
+        Delivery(
+            build_chat_subject("acme", "u2", conversation, name), body, f"o{seq}", "LOG", seq, 1, 1.8e9 + seq
+        )
         for seq, name, conversation, body in (
             (1, "started", "a", b"{}"),
             (3, "message", "b", b'{"role":"user","content":"x"}'),

@@ -9,7 +9,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
@@ -37,7 +37,9 @@ def event(
     event_id: str | None = None,
 ) -> Delivery:
     subject = (
-        memory_subject("acme", user, name) if "." in name else chat_subject("acme", user, conversation, name)
+        build_memory_subject("acme", user, name)
+        if "." in name
+        else build_chat_subject("acme", user, conversation, name)
     )
     body = {**body, "conversation": conversation} if name.startswith("summary.") else body
     return Delivery(subject, json.dumps(body).encode(), event_id or f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)

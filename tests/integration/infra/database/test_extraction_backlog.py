@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Table, insert
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.database.engine import Database, Statement
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.database.tables import batches, windows
@@ -39,7 +39,7 @@ def batch(batch_id: str, state: str, lines: int, age: timedelta) -> dict[str, ob
 def answered(seq: int, outcome: str, at: datetime) -> Delivery:
     event = {"conversation": "c1", "from_seq": seq, "to_seq": seq, "outcome": outcome, "batch_id": "b1"}
     body = json.dumps(event).encode()
-    subject = memory_subject("acme", "u1", "window.answered")
+    subject = build_memory_subject("acme", "u1", "window.answered")
     return Delivery(subject, body, f"e{seq}", "LOG", seq, 1, at.timestamp())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
 from mnemon_infra.database.messages.counts import CountedConversation, count_messages
@@ -17,7 +17,7 @@ END = 10**6
 
 
 def event(seq: int, kind: str, conversation: str | None, **body: Any) -> Delivery:
-    subject = chat_subject("acme", "anna", conversation, kind)
+    subject = build_chat_subject("acme", "anna", conversation, kind)
     return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.lookup import (
     MessageLookup,
@@ -17,7 +17,7 @@ from mnemon_infra.delivery import Delivery
 
 
 def event(seq: int, kind: str, conversation: str | None, user: str = "anna", **body: Any) -> Delivery:
-    subject = chat_subject("acme", user, conversation, kind)
+    subject = build_chat_subject("acme", user, conversation, kind)
     return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 

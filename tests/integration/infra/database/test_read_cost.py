@@ -10,7 +10,7 @@ import pytest
 from psycopg import AsyncRawCursor
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject
+from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
 from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessagesQuery
@@ -23,7 +23,7 @@ MANY = 3000
 
 def said(user: str, seq: int, conversation: str | None = None) -> Delivery:
     body = json.dumps({"role": "user", "content": f"{user} says {seq}"}).encode()
-    subject = chat_subject("acme", user, conversation, "message")
+    subject = build_chat_subject("acme", user, conversation, "message")
     return Delivery(subject, body, f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import summaries as module
 from mnemon_infra.database.memory.summaries import load_newest_summaries, load_summaries, load_summaries_by_id
@@ -26,7 +26,7 @@ def stored(seq: int, subject: str, **body: Any) -> Delivery:
 
 def a_long_conversation() -> tuple[list[Delivery], list[str]]:
     """Its events: of six summaries one is made, again and again; and the ids of those that count then."""
-    said = chat_subject("acme", "anna", "c", "message")
+    said = build_chat_subject("acme", "anna", "c", "message")
     events = [stored(seq, said, role="user", content="hello") for seq in range(1, WRITTEN * 6 + 1)]
     live: list[str] = []
     first_of_all = 1
@@ -35,10 +35,10 @@ def a_long_conversation() -> tuple[list[Delivery], list[str]]:
         body = {"conversation": "c", "text": f"{number}", "to_seq": last}
         if len(live) > MERGED_WITH:
             whole = {"summary_id": f"m{number}", "merged": live, "from_seq": first_of_all, "text": "all"}
-            subject = memory_subject("acme", "anna", "summary.merged")
+            subject = build_memory_subject("acme", "anna", "summary.merged")
             events.append(stored(seq, subject, **body | whole | {"to_seq": first - 1}))
             live = [f"m{number}"]
-        subject = memory_subject("acme", "anna", "summary.written")
+        subject = build_memory_subject("acme", "anna", "summary.written")
         events.append(stored(seq + 1, subject, **body, summary_id=f"s{number}", from_seq=first))
         live.append(f"s{number}")
     return events, live
@@ -71,7 +71,7 @@ async def test_of_a_long_conversation_only_the_newest_are_read(database: Databas
 async def test_the_summaries_of_all_conversations_are_those_of_each(database: Database) -> None:
     events, live = a_long_conversation()
     other = {"conversation": "d", "text": "other", "summary_id": "other", "from_seq": 1, "to_seq": 2}
-    subject = memory_subject("acme", "anna", "summary.written")
+    subject = build_memory_subject("acme", "anna", "summary.written")
     # Another conversation's summary of the same name is not what was merged.
     same = other | {"summary_id": "s0"}
     await write_rows(database, plan_batch([*events, stored(200_000, subject, **other)]).rows)
@@ -87,19 +87,19 @@ async def test_the_summaries_of_all_conversations_are_those_of_each(database: Da
     await write_rows(database, plan_batch([stored(200_001, subject, **same)]).rows)
     assert await all_ids() == [*live, "other", "s0"]
     await write_rows(
-        database, plan_batch([stored(200_002, chat_subject("acme", "anna", "c", "cleared"))]).rows
+        database, plan_batch([stored(200_002, build_chat_subject("acme", "anna", "c", "cleared"))]).rows
     )
     assert await all_ids() == ["other", "s0"]
-    discarding = stored(200_003, chat_subject("acme", "anna", "d", "started"), discard_previous=True)
+    discarding = stored(200_003, build_chat_subject("acme", "anna", "d", "started"), discard_previous=True)
     await write_rows(database, plan_batch([discarding]).rows)
     assert await all_ids() == []
 
 
 async def test_summaries_below_a_watermark_do_not_count(database: Database) -> None:
     events, live = a_long_conversation()
-    cleared = stored(99_999, chat_subject("acme", "anna", "c", "cleared"))
+    cleared = stored(99_999, build_chat_subject("acme", "anna", "c", "cleared"))
     after = {"conversation": "c", "text": "new", "summary_id": "new", "from_seq": 100_001, "to_seq": 100_010}
-    subject = memory_subject("acme", "anna", "summary.written")
+    subject = build_memory_subject("acme", "anna", "summary.written")
     # Written as the clear came: it covers what is gone, too.
     across = after | {"summary_id": "across", "from_seq": 99_998, "to_seq": 100_000}
     await write_rows(database, plan_batch(events).rows)

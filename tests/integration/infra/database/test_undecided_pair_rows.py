@@ -39,7 +39,7 @@ class Rows:
         self._seq += 1
         subject = f"memory.acme.{user}.{name}.v1"
         known_as = event_id or f"e{self._seq}"
-        delivery = Delivery(subject, event.body(), known_as, "LOG", self._seq, 1, 1.8e9 + self._seq)
+        delivery = Delivery(subject, event.encode_body(), known_as, "LOG", self._seq, 1, 1.8e9 + self._seq)
         await write_rows(self.database, plan_batch([delivery]).rows)
 
     async def save(self, number: int, *undecided: str, user: str = "u1") -> None:

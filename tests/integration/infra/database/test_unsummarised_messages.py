@@ -8,7 +8,7 @@ import pytest
 from psycopg import AsyncRawCursor
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Connection, Database, Lookup
 from mnemon_infra.database.messages import uncovered_messages as module
 from mnemon_infra.database.messages.uncovered_messages import (
@@ -26,7 +26,7 @@ END = 2**62
 
 
 def event(seq: int, kind: str, conversation: str | None, user: str = "anna", **body: Any) -> Delivery:
-    subject = chat_subject("acme", user, conversation, kind)
+    subject = build_chat_subject("acme", user, conversation, kind)
     return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 
@@ -37,7 +37,7 @@ def said(seq: int, conversation: str | None = None, user: str = "anna", **fields
 def summary(seq: int, conversation: str, from_seq: int, to_seq: int, *merged: str) -> Delivery:
     body: dict[str, Any] = {"summary_id": f"s{seq}", "conversation": conversation, "text": "They talked."}
     body |= {"from_seq": from_seq, "to_seq": to_seq} | ({"merged": merged} if merged else {})
-    subject = memory_subject("acme", "anna", "summary.merged" if merged else "summary.written")
+    subject = build_memory_subject("acme", "anna", "summary.merged" if merged else "summary.written")
     return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
 
 

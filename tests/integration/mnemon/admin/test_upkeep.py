@@ -14,7 +14,7 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.windows.batches import StoredBatch, insert_batch
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import insert_windows as put_windows
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
 from tests.support.stock_client import Stock
@@ -150,7 +150,7 @@ async def test_generations_are_shown_while_they_are_made(stock: Stock, deploymen
     async with Database(deployment) as database, browsing(deployment) as browser:
         for _ in range(4):
             await stock.say("hi")
-        schema = name_of(deployment.database_schema, "as of", 3)
+        schema = name_generation(deployment.database_schema, "as of", 3)
         await create_generation(database, schema, 3)
         async with hold_lock(database, "rebuild", deployment.database_schema):
             busy = await browser.see("/rebuilds/live")

@@ -9,7 +9,7 @@ from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import run_audit
 from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -64,8 +64,8 @@ async def test_audit_names_missing_and_surplus_points(
         made_by = await read_model_record(deployment)
         assert made_by is not None
         async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
-            await vectors.delete(Collection.MESSAGES, owner, [point_id(*owner, "message", "last")])
-            await vectors.delete(Collection.DOCUMENTS, owner, [point_id(*owner, "chunk", "d", "1")])
+            await vectors.delete(Collection.MESSAGES, owner, [derive_point_id(*owner, "message", "last")])
+            await vectors.delete(Collection.DOCUMENTS, owner, [derive_point_id(*owner, "chunk", "d", "1")])
             stray = uuid4()
             page = await vectors.read_page(Collection.MEMORIES)
             payload = {"fact_id": "pf_002", "event_id": "gone"}

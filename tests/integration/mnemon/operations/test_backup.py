@@ -30,7 +30,7 @@ from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfi
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
-from mnemon_infra.settings.history import read_history, read_in_force_at
+from mnemon_infra.settings.history import read_history, read_settings_at
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.storage.erasure_register import RegisterEntry
 from mnemon_infra.storage.object_store import LocalStore, open_object_store
@@ -398,7 +398,7 @@ async def test_former_settings_are_found_by_time(stock: Stock, folder: Path, oth
     await change_settings(stock.connection, lambda _: {"policy": {"max_length": 78}})
     await back_up(stock.connection, folder)
     await restore(other, folder)
-    settings = await read_in_force_at(other, "acme", moment)
+    settings = await read_settings_at(other, "acme", moment)
     assert settings is not None
     assert settings.policy.max_length == 77
 

@@ -38,7 +38,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import event_filter
+from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.log_reader import read_last_position
@@ -198,7 +198,7 @@ async def test_demo_memory_survives_export_and_import(
         await derive_memory(there, TENANT, other, None)
         assert await exported(there, other) == before
         assert await exported(there, other, markdown.generate_lines) == known
-        assert await read_last_position(there, event_filter("model.called")) == 0, "no model was asked"
+        assert await read_last_position(there, build_event_filter("model.called")) == 0, "no model was asked"
 
         again = await bring(there, [line for line in before if '"anna"' in line], user="anja")
         assert (again.already_there, again.refused) == (0, 0)

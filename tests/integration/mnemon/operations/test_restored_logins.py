@@ -62,16 +62,16 @@ async def test_passwords_of_tenants_stay_and_others_are_new(tmp_path: Path) -> N
         users.replace_tenant_limits("acme", Limits(payload=4096))
     place = BackupRepository(LocalStore(tmp_path / "backup"), NoCipher())
     async with running(data) as server:
-        async with await connect(server.url_as("operator"), name="test") as connection:
+        async with await connect(server.build_login_url("operator"), name="test") as connection:
             await provision(connection)
             await Stock(connection).say("hello")
             await change_settings(connection, lambda _: {"policy": {"max_length": 77}})
         text = FolderLogins(data).path.read_text()
-        async with await connect(server.url_as("worker"), name="test") as connection:
+        async with await connect(server.build_login_url("worker"), name="test") as connection:
             result = await run_backup(connection, place, text, lambda *_: None)
     assert result.manifest.events == 1
     stored = b"".join(each.read_bytes() for each in (tmp_path / "backup").rglob("*") if each.is_file())
-    operator = FolderLogins(data).login("operator")
+    operator = FolderLogins(data).read_login("operator")
     assert operator.password.encode() not in stored
     assert acme.password.encode() not in stored
 
@@ -85,7 +85,11 @@ async def test_passwords_of_tenants_stay_and_others_are_new(tmp_path: Path) -> N
         for refused in server.url, operator.add_to_url(server.url):
             with pytest.raises(BrokerRefused):
                 await connect(refused, name="test")
-        for accepted in acme.add_to_url(server.url), server.url_as("operator"), server.url_as("worker"):
+        for accepted in (
+            acme.add_to_url(server.url),
+            server.build_login_url("operator"),
+            server.build_login_url("worker"),
+        ):
             await (await connect(accepted, name="test")).close()
     listed = {
         each.user: each for each in Authorization.from_file(FolderLogins(restored).path).list_permissions()
@@ -163,7 +167,10 @@ async def test_a_closed_server_is_accepted(tmp_path: Path) -> None:
     data = folder(tmp_path, "closed")
     with FolderLogins(data).edit():
         pass
-    async with running(data) as server, await connect(server.url_as("operator"), name="test") as connection:
+    async with (
+        running(data) as server,
+        await connect(server.build_login_url("operator"), name="test") as connection,
+    ):
         assert require_closed_server(connection, backup_of("x"), None).is_closed
 
 

@@ -30,7 +30,7 @@ from mnemon.operations.tenant_move.late_events import count_late_events
 from mnemon.operations.tenant_move.run import MoveResult, TenantMove, confirm_move
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.erasure import ALL_BEFORE
-from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
@@ -133,14 +133,18 @@ async def tell_story(stock: Stock) -> None:
     await stock.publish(f"{memory}.batch.submitted.v1", {"batch_id": "b1", "provider_batch_id": "p1"})
     await stock.publish(f"{memory}.fact.proposed.v1", proposal(first[1]), Nats_Msg_Id="proposal")
     await stock.publish(f"{memory}.fact.saved.v1", saved("proposal", first[1]), Nats_Msg_Id="saved")
-    window = {"conversation": first_conversation(TENANT, "u1"), "from_seq": first[0], "to_seq": first[3]}
+    window = {
+        "conversation": derive_first_conversation(TENANT, "u1"),
+        "from_seq": first[0],
+        "to_seq": first[3],
+    }
     await stock.publish(f"{memory}.window.answered.v1", {**window, "outcome": "proposed", "proposed": 1})
     await stock.publish(f"{memory}.batch.completed.v1", {"batch_id": "b1", "answered": 1})
     await stock.publish(f"{memory}.summary.written.v1", {**window, "summary_id": "s1", "text": "they said"})
     start = await stock.publish(f"chat.{TENANT}.u1.-.started.v1")
     await stock.say("of another tenant", "globex.u9.-")
     later = [await stock.say(f"later {number}", f"{TENANT}.u1.-", id=f"own {number}") for number in range(3)]
-    window["conversation"] = started_conversation(TENANT, "u1", f"{LOG}:{start}")
+    window["conversation"] = derive_started_conversation(TENANT, "u1", f"{LOG}:{start}")
     window |= {"from_seq": later[0], "to_seq": later[1], "summary_id": "s2", "text": "and more"}
     await stock.publish(f"{memory}.summary.written.v1", window)
     await stock.publish(f"{memory}.profile.set.v1", {"fields": {"name": "Ann"}})
@@ -377,7 +381,7 @@ async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
     await pair.move()
     new = Stock(pair.new)
     said = [await new.say(f"since {number}", f"{TENANT}.u5.-") for number in range(3)]
-    place = {"conversation": first_conversation(TENANT, "u5"), "from_seq": said[0], "to_seq": said[2]}
+    place = {"conversation": derive_first_conversation(TENANT, "u5"), "from_seq": said[0], "to_seq": said[2]}
     await new.publish(
         f"memory.{TENANT}.u5.summary.written.v1", {**place, "summary_id": "s3", "text": "since"}
     )
@@ -904,7 +908,11 @@ async def fill_log(connection: Client) -> int:
 
 def derive_events(user: str, seq: int) -> list[ExactMessage]:
     memory = f"memory.{TENANT}.{user}"
-    window = {"conversation": first_conversation(TENANT, user), "from_seq": seq, "to_seq": seq + 3 * USERS}
+    window = {
+        "conversation": derive_first_conversation(TENANT, user),
+        "from_seq": seq,
+        "to_seq": seq + 3 * USERS,
+    }
     events = {
         "fact.proposed": proposal(seq),
         "fact.saved": saved(f"{user} fact.proposed", seq),

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.database.migration import migrate_schema
@@ -29,13 +29,25 @@ def delivered(seq: int, subject: str, body: Any) -> Delivery:
 def said(seq: int, user: str = "u1") -> Delivery:
     body = {"role": "user", "content": f"I like thing {seq}"}
     return Delivery(
-        chat_subject("acme", user, "talk", "message"), json.dumps(body).encode(), None, "LOG", seq, 1, 1.8e9
+        build_chat_subject("acme", user, "talk", "message"),
+        json.dumps(body).encode(),
+        None,
+        "LOG",
+        seq,
+        1,
+        1.8e9,
     )
 
 
 def event(seq: int, name: str, user: str = "u1", **body: Any) -> Delivery:
     return Delivery(
-        memory_subject("acme", user, name), json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq
+        build_memory_subject("acme", user, name),
+        json.dumps(body).encode(),
+        f"e{seq}",
+        "LOG",
+        seq,
+        1,
+        1.8e9 + seq,
     )
 
 

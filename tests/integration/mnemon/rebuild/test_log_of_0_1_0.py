@@ -12,7 +12,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode_event
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import parse_subject, thing_filter
+from mnemon_contracts.subjects import build_thing_filter, parse_subject
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.config import Deployment
@@ -55,7 +55,7 @@ async def load_texts(stock: Stock, owner: str, min_seq: int) -> dict[str, str]:
 
 async def load_corrections(stock: Stock) -> list[tuple[str, tuple[int, ...]]]:
     """The facts that were written by deciding again, and the positions of the messages they are from."""
-    log = read_events(stock.connection, thing_filter("acme", "u1", "fact"), len(EVENTS))
+    log = read_events(stock.connection, build_thing_filter("acme", "u1", "fact"), len(EVENTS))
     return [
         (event.fact.text, event.lineage.sources)
         async for _, _, event in log
@@ -74,7 +74,7 @@ async def assert_rows_follow_the_log(audited: AuditedLog) -> None:
 def test_old_events_are_written_as_they_were_read() -> None:
     for event in EVENTS:
         body = json.dumps(event["body"], ensure_ascii=False).encode()
-        assert json.loads(decode_event(parse_subject(event["subject"]), body).body()) == event["body"]
+        assert json.loads(decode_event(parse_subject(event["subject"]), body).encode_body()) == event["body"]
 
 
 async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(

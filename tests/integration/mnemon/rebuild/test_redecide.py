@@ -14,7 +14,7 @@ from mnemon_consumers.index.handler import IndexConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.document import Document, set_value
-from mnemon_contracts.subjects import thing_filter
+from mnemon_contracts.subjects import build_thing_filter
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
@@ -70,7 +70,7 @@ class Decided:
 
     async def made(self) -> list[str]:
         """Return the types of the events that redecide has published, in log order."""
-        found = read_events(self.stock.connection, thing_filter("acme", "u1", "fact"), 0)
+        found = read_events(self.stock.connection, build_thing_filter("acme", "u1", "fact"), 0)
         return [type(each).__name__ async for _, _, each in found if getattr(each, "by", None) == "redecide"]
 
 

@@ -13,7 +13,7 @@ from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
-from mnemon_infra.generation_names import name_of
+from mnemon_infra.generation_names import name_generation
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_former_rows, swap_row_generations
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, rebuilt, verdict_on
 from tests.support.stock_client import Stock
@@ -111,7 +111,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
         for _ in range(2):
             async with rebuilt(site, told) as replay:
                 await swap_row_generations(site, replay, told)
-            await drop_schema(site.database, name_of(site.live, "former"))
+            await drop_schema(site.database, name_generation(site.live, "former"))
         over.set()
     # There is nothing to search in here.
     degraded = {part for answer in answers for part in answer.get("degraded", [])}
@@ -151,7 +151,7 @@ async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Rebu
     async with open_former_rows(site) as new:
         await swap_row_generations(site, new, told)
     assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
-    await drop_schema(site.database, name_of(site.live, "former"))
+    await drop_schema(site.database, name_generation(site.live, "former"))
     with pytest.raises(RebuildBlocked, match="no former generation"):
         async with open_former_rows(site):
             pass

@@ -6,7 +6,7 @@ import pytest
 
 from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost, find_price
 from mnemon_contracts.settings.language_models import Price, Spending
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.port import ModelRequest, Usage
 
@@ -76,7 +76,7 @@ def test_a_revision_costs_what_the_model_does(model: str, priced_as: str | None)
 def test_the_event_of_a_call() -> None:
     usage = Usage(input=1000, cached=200, output=50)
     line = build_call_event(("acme", "u1"), usage, "openai", "gpt-4o-mini", "extract", "b7", SPENDING, "e1")
-    assert (line.subject, line.id) == (memory_subject("acme", "u1", "model.called"), "e1")
+    assert (line.subject, line.id) == (build_memory_subject("acme", "u1", "model.called"), "e1")
     assert json.loads(line.body) == {
         "provider": "openai",
         "model": "gpt-4o-mini",

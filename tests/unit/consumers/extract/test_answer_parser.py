@@ -231,7 +231,7 @@ def test_listed_facts_become_valid_proposals(facts: list[Any]) -> None:
             expires_at=fact.expires_at,
             supersedes=fact.supersedes,
         )
-        assert FactProposedV1.parse(proposed.body()) == proposed
+        assert FactProposedV1.parse(proposed.encode_body()) == proposed
         assert fact.sources
         assert set(fact.sources) <= {each.seq for each in SAID}
 

@@ -20,7 +20,7 @@ from mnemon_consumers.retrieve.context.contents import (
 from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.layout import ContextLayout
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
-from mnemon_contracts.fact_lines import fact_line
+from mnemon_contracts.fact_lines import format_fact_line
 from mnemon_contracts.verbs.ask import Format
 from mnemon_contracts.verbs.tools import StoredFact
 
@@ -89,7 +89,7 @@ def test_facts_as_lines_are_recognised() -> None:
     fact = StoredFact(
         id="pf_001", text="Likes tea", kind="preference", tier="profile", importance=9, updated_at=NOW
     )
-    assert not is_worth_reading("user", f"Here you are\n{fact_line(fact)}")
+    assert not is_worth_reading("user", f"Here you are\n{format_fact_line(fact)}")
 
 
 @pytest.mark.parametrize(

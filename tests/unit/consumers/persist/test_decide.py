@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.projections.rows import Row, Rows
 from mnemon_infra.delivery import Delivery
 
 
 def event(seq: int, name: str, event_id: str, user: str = "u1", **body: Any) -> Delivery:
-    subject = memory_subject("acme", user, name) if "." in name else chat_subject("acme", user, None, name)
+    subject = (
+        build_memory_subject("acme", user, name)
+        if "." in name
+        else build_chat_subject("acme", user, None, name)
+    )
     return Delivery(subject, json.dumps(body).encode(), event_id, "LOG", seq, 1, 1.8e9 + seq)
 
 

@@ -26,6 +26,6 @@ _MESSAGES = st.builds(
 
 @given(st.builds(FastHistory, seen_seq=_SEQ, conversation=_ID, messages=st.lists(_MESSAGES, max_size=3)))
 def test_fast_history_reply_equals_the_contract(fast: FastHistory) -> None:
-    body = fast.body()
+    body = fast.encode_body()
     read = HistoryReplyV1.parse(body)
-    assert json.loads(read.body()) == json.loads(body)
+    assert json.loads(read.encode_body()) == json.loads(body)

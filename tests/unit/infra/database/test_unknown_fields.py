@@ -12,7 +12,7 @@ from mnemon_infra.delivery import Delivery
 SAVED = FactSavedV1(
     fact_id="ar_001", fact=Fact(text="Has a parrot", names=("Rio",)), decision=Decision(proposal_id="p1")
 )
-KNOWN: dict[str, Any] = json.loads(SAVED.body())
+KNOWN: dict[str, Any] = json.loads(SAVED.encode_body())
 
 
 def row_body(body: bytes) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def row_body(body: bytes) -> dict[str, Any]:
 
 
 def test_event_of_this_version_is_written_as_it_was_read() -> None:
-    assert row_body(SAVED.body()) == KNOWN
+    assert row_body(SAVED.encode_body()) == KNOWN
 
 
 @pytest.mark.parametrize("value", [None, 7, "new", ["a", {"b": 1.5}], {"c": [True]}, ""])
@@ -52,11 +52,11 @@ def test_fields_of_other_events_are_left_out(name: str) -> None:
 def test_known_fields_are_written_as_this_version_spells_them() -> None:
     spelled = {**KNOWN, "at": None, "fact": {**KNOWN["fact"], "expires_at": "2026-12-01T10:00:00+02:00"}}
     found = row_body(json.dumps(spelled).encode())
-    assert found == row_body(FactSavedV1.parse(json.dumps(spelled).encode()).body())
+    assert found == row_body(FactSavedV1.parse(json.dumps(spelled).encode()).encode_body())
     assert "at" not in found
 
 
 @pytest.mark.parametrize("value", ['"\\u0000"', '{"a\\u0000": 1}', "NaN"])
 def test_unknown_field_that_cannot_be_stored_is_left_out(value: str) -> None:
-    opening = SAVED.body()[:-1]
+    opening = SAVED.encode_body()[:-1]
     assert row_body(b'%b,"mood":%b}' % (opening, value.encode())) == KNOWN

@@ -30,14 +30,14 @@ def test_tracing_needs_a_configured_collector(environment: dict[str, str], expec
 
 
 def test_tracing_without_collector_is_off() -> None:
-    assert not tracing.is_on()
+    assert not tracing.is_tracing_on()
     assert tracing.derive_traceparent(delivery(1, SENT)) is None
     assert tracing.build_headers() == {}
     with (
         tracing.trace_block("something", SENT),
         tracing.begin_request_trace("context", {"traceparent": SENT}) as served,
     ):
-        assert tracing.current_traceparent() is None
+        assert tracing.get_traceparent() is None
     assert served.headers == {}
 
 

@@ -21,7 +21,7 @@ from mnemon_consumers.retrieve.verbs.erasure.receipt import (
 )
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.erasure import Span, UserErasedV1
-from mnemon_contracts.subjects import Address, Owner, user_filters
+from mnemon_contracts.subjects import Address, Owner, build_user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
@@ -122,7 +122,7 @@ class ConversationEraser:
             Refusal: the projections do not have the whole conversation yet.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
-        last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
+        last = max([await read_last_position(self._connection, each) for each in build_user_filters(*owner)])
         if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:
             raise Refusal(
                 "unavailable",

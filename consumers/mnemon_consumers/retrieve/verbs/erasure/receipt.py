@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
-from mnemon_contracts.subjects import Owner, work_subject
+from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
 from mnemon_infra.broker.streams.purge import count_matches, count_remaining_messages
@@ -117,7 +117,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
     """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
     if await read_applied_position(connection.jetstream(), "index") < position:
         return False
-    return not await list_waiting_subjects(connection, work_subject("index", *owner))
+    return not await list_waiting_subjects(connection, build_trigger_subject("index", *owner))
 
 
 async def count_stores(

@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
-from mnemon_contracts.identity import point_id
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
@@ -89,7 +89,7 @@ class ForgetVerb:
         if self._vector_index is None:
             return
         with suppress(VectorsUnavailable):
-            place = point_id(*owner, "fact", fact_id)
+            place = derive_point_id(*owner, "fact", fact_id)
             async with self._vector_index.gate.enter():
                 await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
 

@@ -24,7 +24,7 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.subjects import Address, InvalidSubject, parse_subject, thing_filter
+from mnemon_contracts.subjects import Address, InvalidSubject, build_thing_filter, parse_subject
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
 from mnemon_infra.broker.broker import Broker
@@ -62,7 +62,7 @@ class SaveVerb:
 
         async def propose() -> Reply:
             connection = self._broker.connection
-            pattern = thing_filter(address.tenant, address.user, "fact")
+            pattern = build_thing_filter(address.tenant, address.user, "fact")
             proposal_id = str(uuid4())
             async with _watch_publications(connection, pattern) as woken:
                 position = await self._log.publish_event(address, proposal, proposal_id)

@@ -11,7 +11,7 @@ from mnemon.operations.imports.records import IncomingEvent, NotReadable, Refuse
 from mnemon.operations.memory_lines import HEADER, MessagePositions, derive_portable_id, map_positions
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1, SummaryWrittenV1
-from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 
 SAID = {
     "tenant": "acme",
@@ -97,16 +97,16 @@ def test_newer_export_format_is_refused() -> None:
 
 def test_another_name_is_for_one_user_and_takes_the_conversations_along() -> None:
     started = {**SAID, "event": "started.v1", "n": None, "body": {"id": "s1"}}
-    of_first = SUMMARY.model_copy(update={"conversation": first_conversation("acme", "u1")})
-    of_started = SUMMARY.model_copy(update={"conversation": started_conversation("acme", "u1", "s1")})
+    of_first = SUMMARY.model_copy(update={"conversation": derive_first_conversation("acme", "u1")})
+    of_started = SUMMARY.model_copy(update={"conversation": derive_started_conversation("acme", "u1", "s1")})
     summaries = [
         {**SAID, "event": "summary.written.v1", "n": None, "body": each.model_dump(mode="json")}
         for each in (of_first, of_started)
     ]
     _, first, second = read(started, *summaries, tenant="other", user="u2")
     assert (first.tenant, first.user) == ("other", "u2")
-    assert first.event.conversation == first_conversation("other", "u2")
-    assert second.event.conversation == started_conversation("other", "u2", "s1")
+    assert first.event.conversation == derive_first_conversation("other", "u2")
+    assert second.event.conversation == derive_started_conversation("other", "u2", "s1")
     with pytest.raises(NotReadable, match="several users"):
         read(SAID, {**SAID, "user": "u3"}, user="u2")
 
