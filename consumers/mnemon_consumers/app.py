@@ -67,7 +67,8 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
     """Run consumers until the block ends. On entry the server has confirmed their subscriptions.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
-    consumer has some seconds to finish its current batch; unfinished work is delivered again later.
+    consumer has `mnemon_infra.durables.GRACEFUL_TIMEOUT` seconds to finish its current batch; unfinished work
+    is delivered again later.
 
     Raises:
         LookupError: a name is not in `CONSUMERS`.
@@ -106,7 +107,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
             for name in names
             if name in MODEL_CALLERS
         ]
-        await ends.enter_async_context(_end_together(model_callers))
+        await ends.enter_async_context(_enter_contexts(model_callers))
         if probe:
             connection = await ends.enter_async_context(
                 await connect_deployment(deployment, name="mnemon-watch")
@@ -139,11 +140,11 @@ def build_consumer(
         case "index":
             from mnemon_consumers.index.handler import IndexConsumer
 
-            return IndexConsumer(database, _require(vector_index), deployment)
+            return IndexConsumer(database, _require_vector_index(vector_index), deployment)
         case "dedupe":
             from mnemon_consumers.dedupe.handler import DedupeConsumer
 
-            return DedupeConsumer(database, _require(vector_index), deployment)
+            return DedupeConsumer(database, _require_vector_index(vector_index), deployment)
         case "compact":
             from mnemon_consumers.compact.handler import CompactConsumer
 
@@ -179,33 +180,34 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
     for name in names:
         RUNNING.set(1, name)
 
-    def measure() -> "list[Fault]":
+    def measure_models() -> "list[Fault]":
+        """Set the metrics of spending and of failing models; return the faults of `list_refusals`."""
         budget.measure_spending()
         model_reports.measure_failing_models()
         return model_reports.list_refusals()
 
-    probe = ProcessProbe(names, deployment, measure)
+    probe = ProcessProbe(names, deployment, measure_models)
     async with serve_http(deployment.metrics_host, deployment.metrics_port, probe.check):
         yield probe
 
 
 @asynccontextmanager
-async def _end_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
-    """Enter the context managers in order; leave all at the same time, so that their waits overlap."""
+async def _enter_contexts(contexts: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+    """Enter the context managers in order; exit them concurrently, so that their waits overlap."""
     entered: list[AsyncExitStack] = []
     try:
-        for each in several:
+        for each in contexts:
             stack = AsyncExitStack()
             await stack.enter_async_context(each)
             entered.append(stack)
         yield
     finally:
-        ended = await asyncio.gather(*(stack.aclose() for stack in entered), return_exceptions=True)
-        for error in filter(None, ended):
+        results = await asyncio.gather(*(stack.aclose() for stack in entered), return_exceptions=True)
+        for error in filter(None, results):
             raise error
 
 
-def _require(vector_index: "VectorIndex | None") -> "VectorIndex":
+def _require_vector_index(vector_index: "VectorIndex | None") -> "VectorIndex":
     assert vector_index is not None, "consumers that write vectors open the vector index"
     return vector_index
 
@@ -232,9 +234,9 @@ async def _open_vector_index(
         await connect_deployment(deployment, name="mnemon-start") as connection,
     ):
         if "index" in names:
-            await _refill_if_lost(connection, database, vector_index)
+            await _refill_lost_vectors(connection, database, vector_index)
         async with AsyncExitStack() as ends:
-            await ends.enter_async_context(_allow_swaps(connection, vector_index, deployment))
+            await ends.enter_async_context(_follow_swaps(connection, vector_index, deployment))
             if "index" in names and deployment.qdrant_url:
                 await ends.enter_async_context(
                     _recover_collections(connection, database, vector_index, deployment)
@@ -282,7 +284,7 @@ async def _recover_collections(
 
 
 @asynccontextmanager
-async def _allow_swaps(
+async def _follow_swaps(
     connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Follow swaps of the vectors by other processes until the block ends.
@@ -312,7 +314,7 @@ async def _allow_swaps(
         yield
 
 
-async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
+async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Index the log again from its start if vectors are lost, for example with their folder.
 
     The same applies to collections that a former version did not have. If rows suffice to fill the lost

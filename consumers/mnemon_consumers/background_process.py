@@ -19,7 +19,8 @@ from mnemon_infra.telemetry.logging import configure_logging
 log = structlog.get_logger("app")
 
 NICENESS = 10
-"""Nice value that gives the background process about a tenth of the CPU weight of the process for bots."""
+"""Nice value with which the background process gets about a tenth of the CPU weight of the process that
+answers bots."""
 
 START_TIMEOUT = 60.0
 """Maximum time, in seconds, for the consumers to become ready."""

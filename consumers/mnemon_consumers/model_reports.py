@@ -30,10 +30,10 @@ async def answer_report_requests(connection: Client, circuit_breaker: CircuitBre
         circuit_breaker: circuit breaker of the models.
     """
 
-    async def reply(message: Msg) -> None:
+    async def send_report(message: Msg) -> None:
         await message.respond(_REPORT.dump_json(list(circuit_breaker.failing)))
 
-    subscription = await connection.subscribe(SUBJECT, cb=reply)
+    subscription = await connection.subscribe(SUBJECT, cb=send_report)
     _reporters.append(circuit_breaker)
     try:
         yield

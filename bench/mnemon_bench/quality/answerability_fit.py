@@ -33,7 +33,7 @@ from mnemon_consumers.retrieve.search.messages.answerability import (
     extract_answerability_features,
     load_answerability_weights,
 )
-from mnemon_consumers.retrieve.search.messages.rerank import list_best
+from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages
 from mnemon_infra.models.wordllama import THRESHOLDS
 
 Kind = Literal["answered", "other_conversation", "adversarial"]
@@ -111,7 +111,7 @@ def _judge_question(
 ) -> Judged:
     intent = search.build_intent(user, question.text)
     scored = search.score_messages(user, intent, choose_breadth(DEPTH), THRESHOLDS)
-    turns = [turn_id(each.message.event_id) for each in list_best(scored, DEPTH)]
+    turns = [turn_id(each.message.event_id) for each in list_best_messages(scored, DEPTH)]
     found = recall(question.evidence, turns) if kind == "answered" else 0.0
     features = extract_answerability_features(scored, intent, search.statistics)
     return Judged(name, question.user, kind, found, bool(scored), features)

@@ -19,7 +19,7 @@ from mnemon_consumers.retrieve.search.messages.message_features import MessageFe
 from mnemon_consumers.retrieve.search.messages.rerank import (
     RankedMessage,
     ScoredMessage,
-    list_best,
+    list_best_messages,
     score_messages,
 )
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
@@ -127,10 +127,10 @@ class InProcessSearch:
         ]
         self.conversations = {user: Conversation(messages) for user, messages in said.items()}
         self.tokens = asyncio.run(load_wordllama().compute_statistics(texts))
-        self.indexed = TermStatistics.of_terms(
+        self.indexed = TermStatistics.from_terms(
             [sparse.indices for each in self.conversations.values() for sparse in each.sparse]
         )
-        self.statistics = TermStatistics.of_texts(texts)
+        self.statistics = TermStatistics.from_texts(texts)
 
     def build_intent(self, user: str, query: str, preceding: Sequence[str] = ()) -> QueryIntent:
         """Return the intent of a query that the user asks at the time of the conversation's last message."""
@@ -154,7 +154,7 @@ class InProcessSearch:
 
     def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
         """Return at most `limit` messages for a query, best first."""
-        return list_best(self.score_messages(user, intent, choose_breadth(limit)), limit)
+        return list_best_messages(self.score_messages(user, intent, choose_breadth(limit)), limit)
 
     def score_messages(
         self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None

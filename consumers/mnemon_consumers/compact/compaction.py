@@ -66,7 +66,7 @@ TURN_SECONDS: Final = 10.0
 conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds. After a wait in vain, the trigger is redelivered with the
+"""Maximum wait for the projections, in seconds. If they are behind then, the trigger is redelivered with the
 same delay."""
 
 ANSWER_WAIT: Final = 30.0
@@ -97,6 +97,7 @@ APPEND_PAUSE: Final = 1.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
 MOST_GIVEN_UP: Final = 100_000
+"""Maximum number of refused steps that a process remembers."""
 
 MOST_STORED: Final = 1000
 """Maximum number of summaries to read of a conversation that has more than a lowered `merge_above` allows."""
@@ -133,7 +134,7 @@ class Compactor:
         self._position = AppliedPosition()
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
-    async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
+    async def compact_conversation(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
         """Compact a conversation until no step is due or its turn ends; return the outcome of its trigger.
 
         Raises:
@@ -157,7 +158,7 @@ class Compactor:
         compaction = settings.compaction
         if not compaction.enabled:
             return _OFF
-        if not await self._is_projected(connection, (tenant, user), PROJECTION_WAIT):
+        if not await self._await_projections(connection, (tenant, user), PROJECTION_WAIT):
             return Retry(PROJECTION_WAIT)
         step = await self._find_due_step(place, compaction)
         if step is None:
@@ -185,7 +186,7 @@ class Compactor:
         except RequestRefused as error:
             if error.usage is not None:
                 await _append_events(
-                    connection, self._build_call_event((tenant, user), error.usage, model, settings)
+                    connection, self._record_call((tenant, user), error.usage, model, settings)
                 )
             return self._record_failure(
                 (place, step.name, compaction), step, f"the model refuses the request: {error}"
@@ -210,7 +211,7 @@ class Compactor:
             connection, (tenant, user), request, model, settings
         )
         try:
-            is_projected = await self._is_projected(connection, (tenant, user), ANSWER_WAIT)
+            is_projected = await self._await_projections(connection, (tenant, user), ANSWER_WAIT)
             is_moving = self._settings.is_suspended(tenant)  # the other deployment writes it
             is_wanted = (
                 is_projected and not is_moving and await self._find_due_step(place, compaction) == step
@@ -250,7 +251,7 @@ class Compactor:
         asked = request
         for _ in range(MOST_REQUESTS):
             answer = await model.complete(asked)
-            paid = self._build_call_event(owner, answer.usage, model, settings)
+            paid = self._record_call(owner, answer.usage, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
             if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
@@ -260,7 +261,7 @@ class Compactor:
         rules = build_offline_model()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
-    def _build_call_event(
+    def _record_call(
         self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1
     ) -> LogEvent:
         """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
@@ -271,7 +272,7 @@ class Compactor:
         of = model.provider, model.model
         return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
-    async def _is_projected(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
+    async def _await_projections(self, connection: Client, owner: Owner, timeout_seconds: float) -> bool:
         """Wait until the projections have the user's chat events, summaries and erasures.
 
         Returns:
@@ -284,22 +285,23 @@ class Compactor:
 
     async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
         tenant, user, conversation = place
-        whose = UncoveredQuery(
+        uncovered = UncoveredQuery(
             tenant, user, compaction.after_messages + 1, self._position.value, conversation
         )
         newest = NewestMessagesQuery(tenant, user, conversation, compaction.merge_above + 1)
 
-        async def query(connection: Connection) -> CompactionStep | None:
-            (stretches,) = await load_uncovered_messages([whose], "summaries")(connection)
+        async def find_step(connection: Connection) -> CompactionStep | None:
+            (conversations,) = await load_uncovered_messages([uncovered], "summaries")(connection)
             (summaries,) = await load_newest_summaries([newest])(connection)
             if len(summaries) > compaction.merge_above:  # a lowered limit leaves more summaries
                 (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
-            messages = stretches[0].messages if stretches else ()
+            messages = conversations[0].messages if conversations else ()
             return choose_next_step(messages, summaries, compaction)
 
-        return await self._database.run_query(query)
+        return await self._database.run_query(find_step)
 
     def _record_failure(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
+        """Count a refusal of a step; return a dead letter after `MOST_ATTEMPTS` refusals, else a retry."""
         attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
         (tenant, _, conversation), _, _ = failing
         from_seq, to_seq = step.covers

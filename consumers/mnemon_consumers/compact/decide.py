@@ -32,6 +32,7 @@ class SummaryStep:
 
     @property
     def covers(self) -> tuple[int, int]:
+        """Return the first and the last log position that the summary covers."""
         return self.messages[0].seq, self.messages[-1].seq
 
     @property
@@ -48,6 +49,7 @@ class MergeStep:
 
     @property
     def covers(self) -> tuple[int, int]:
+        """Return the first and the last log position that the merged summary covers."""
         return self.summaries[0].from_seq, max(each.to_seq for each in self.summaries)
 
     @property

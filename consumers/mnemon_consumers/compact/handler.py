@@ -53,9 +53,9 @@ class CompactConsumer:
         own_pool = deployment.model_copy(update={"pg_pool_max": 2 * slots})
         self._database = Database(own_pool, name="mnemon-compact-models")
         self._settings = LiveSettings()
-        self._breaker = CircuitBreaker(models)
+        self._circuit_breaker = CircuitBreaker(models)
         budgets = Budgets(self._database, self._settings)
-        self._compacting = Compactor(self._database, self._settings, self._breaker, budgets)
+        self._compactor = Compactor(self._database, self._settings, self._circuit_breaker, budgets)
         self._in_flight = InFlightWork()
         self._shares = FairShare(slots)
         self.broker = Broker(deployment, "compact")
@@ -75,7 +75,7 @@ class CompactConsumer:
             self._database,
             self.broker.connect() as connection,
             self._settings.watch_bucket(connection),
-            answer_report_requests(connection, self._breaker),
+            answer_report_requests(connection, self._circuit_breaker),
             self.broker.run(),
             self._in_flight,
         ):
@@ -113,7 +113,7 @@ class CompactConsumer:
     async def compact_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Compact the conversation of each trigger; return an outcome for each delivery."""
         return await asyncio.gather(
-            *(self._in_flight.await_outcome(self._compact(each)) for each in deliveries)
+            *(self._in_flight.await_outcome(self._compact_conversation(each)) for each in deliveries)
         )
 
     async def _trigger_compactions(self, queries: Sequence[UncoveredQuery]) -> None:
@@ -126,7 +126,7 @@ class CompactConsumer:
         publish = self.broker.stream_context.publish
         await asyncio.gather(*(publish(subject, b"", stream=WORK) for subject in subjects))
 
-    async def _compact(self, delivery: Delivery) -> DeliveryOutcome:
+    async def _compact_conversation(self, delivery: Delivery) -> DeliveryOutcome:
         try:
             conversation = parse_conversation(delivery.subject)
         except InvalidSubject as error:
@@ -135,7 +135,7 @@ class CompactConsumer:
             with self._shares.reserve(conversation[:2]) as has_room:
                 if not has_room:
                     return Retry(BUSY_DELAY)
-                return await self._compacting.compact(self.broker.connection, conversation)
+                return await self._compactor.compact_conversation(self.broker.connection, conversation)
         except TRANSIENT as error:
             log.warning("compaction failed, retrying", tenant=conversation[0], error=repr(error))
         except Exception:

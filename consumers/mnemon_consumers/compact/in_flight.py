@@ -11,8 +11,8 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
-"""Seconds after which work in progress is cancelled, to be retried, when the process stops. The consumer as a
-whole has more time to stop.
+"""Seconds after which work in progress is cancelled, to be retried, when the process stops: less than the
+consumer has, see `mnemon_infra.durables.GRACEFUL_TIMEOUT`.
 """
 
 

@@ -144,12 +144,12 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
 
 
 def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
-    """Return the end that the words of a proposal name; None without one.
+    """Return the end that the words of a proposal name, such as "until Friday"; None if they name none.
 
     The result is None, too, for a lasting fact (`_LASTING`), and for an import, whose words may be years old.
     """
     # The date of an imported line is not known: its "until Friday" may be years ago.
-    if proposed.lineage.extractor == "import" or _has_any(_LASTING, proposed.text):
+    if proposed.lineage.extractor == "import" or _has_any_match(_LASTING, proposed.text):
         return None
     return find_expiry(join_lines(proposed.text), at, settings.time_stamps.zone)
 
@@ -167,18 +167,18 @@ def _classify_tier(text: str, kind: Kind, *, dated: bool) -> Tier:
         return "working"
     if kind in ("conversation_insight", "conversation_summary"):
         return "archive"
-    if _NOW.search(text) and not _has_any(_SETTLED, text):
+    if _NOW.search(text) and not _has_any_match(_SETTLED, text):
         return "working"
-    return "profile" if kind == "preference" or _has_any(_STANDING, text) else "archive"
+    return "profile" if kind == "preference" or _has_any_match(_STANDING, text) else "archive"
 
 
 def _rate_importance(text: str) -> int:
-    if _has_any(_WEIGHTY, text):
+    if _has_any_match(_WEIGHTY, text):
         return HIGH_IMPORTANCE
     return LOW_IMPORTANCE if _TRIVIAL.search(text) else NORMAL_IMPORTANCE
 
 
-def _has_any(patterns: tuple[Pattern[str], ...], text: str) -> bool:
+def _has_any_match(patterns: tuple[Pattern[str], ...], text: str) -> bool:
     return any(_has_match(each, text) for each in patterns)
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from mnemon_consumers.dedupe.classification import classify_proposal, find_named_end
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, find_thresholds
-from mnemon_consumers.dedupe.eviction import Eviction, find_excess, make_room
+from mnemon_consumers.dedupe.eviction import Eviction, choose_evictions, find_excess_facts
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
 from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate_facts
 from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry, compute_tier_expiry
@@ -89,7 +89,7 @@ def examine_proposal(
         return [
             _reject_proposal(proposal, "expired", "The date of the fact had passed when it was proposed.")
         ]
-    other = _find_repeated(proposal, known)
+    other = _find_repeated_fact(proposal, known)
     if other is None:
         return CandidateFact(proposal, classify_proposal(event, at, settings))
     by = Decision(
@@ -101,7 +101,7 @@ def examine_proposal(
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
     """Return the text to compare with other facts; None if the policy or a fact of the same words decides."""
     event = proposal.event
-    if find_refusal(event.text, settings.policy) or _find_repeated(proposal, known):
+    if find_refusal(event.text, settings.policy) or _find_repeated_fact(proposal, known):
         return None
     return join_lines(event.text)
 
@@ -175,24 +175,24 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
     return None
 
 
-def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
+def reject_undecidable_proposal(proposal: Proposal, error: str) -> DecisionEvent:
     """Return the event that rejects a proposal whose decision failed, so that every proposal is decided."""
     return _reject_proposal(
         proposal, "other", f"The decision failed ({error}); the log messages of dedupe have the cause."
     )
 
 
-def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
+def _find_repeated_fact(proposal: Proposal, known: UserFacts) -> KeptFact | None:
     """Return the fact whose words a proposal repeats; None without one, or if the proposal names a live fact
     to replace.
     """
     event, at = proposal.event, proposal.at
     if event.supersedes and known.find_live(event.supersedes, at):
         return None
-    return _find_same_words(event.text, known.list_live(at))
+    return _find_fact_with_same_words(event.text, known.list_live(at))
 
 
-def _find_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
+def _find_fact_with_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
     said = join_words(text)
     return next((known for known in facts if join_words(known.fact.text) == said), None)
 
@@ -205,7 +205,7 @@ def _supersede_fact(
     settings: SettingsV1,
 ) -> list[DecisionEvent]:
     proposal = candidate.proposal
-    other = _find_same_words(candidate.fact.text, known.list_live(proposal.at))
+    other = _find_fact_with_same_words(candidate.fact.text, known.list_live(proposal.at))
     if other is not None and other.id != replaced.id:
         # If rewritten, the replaced fact would repeat another fact.
         forgotten = FactForgottenV1(
@@ -257,7 +257,7 @@ def save_candidate(
 ) -> list[DecisionEvent]:
     """Return the events that save a candidate as a separate fact, or reject it if there is no room."""
     proposal, fact = candidate.proposal, candidate.fact
-    evicted = make_room(fact, known.list_live(proposal.at), settings.limits, joins=True)
+    evicted = choose_evictions(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
         return [
             _reject_proposal(
@@ -266,7 +266,7 @@ def save_candidate(
         ]
     saved = FactSavedV1(
         id=derive_decision_id(proposal.id),
-        fact_id=known.next_id(fact.tier),
+        fact_id=known.find_next_id(fact.tier),
         fact=fact,
         decision=by,
         lineage=proposal.event.lineage,
@@ -288,7 +288,7 @@ def _write_fact(
     evictions: list[DecisionEvent] = []
     if fact.tier != other.fact.tier:
         others = [one for one in known.list_live(proposal.at) if one.id != other.id]
-        evicted = make_room(fact, others, settings.limits, joins=False)
+        evicted = choose_evictions(fact, others, settings.limits, joins=False)
         if evicted is None:
             return [
                 _reject_proposal(
@@ -396,5 +396,5 @@ def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[Dec
                 limit=one.limit,
             ),
         )
-        for one in find_excess(known.list_live(at), limits)
+        for one in find_excess_facts(known.list_live(at), limits)
     ]

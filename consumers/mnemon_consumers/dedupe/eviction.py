@@ -26,7 +26,7 @@ class Eviction(NamedTuple):
     limit: int
 
 
-def make_room(
+def choose_evictions(
     fact: Fact, others: Collection[KeptFact], limits: FactLimits, *, joins: bool
 ) -> list[Eviction] | None:
     """Return the facts to evict so that a fact fits within the limits of its tier and of the user.
@@ -40,22 +40,22 @@ def make_room(
         joins: whether the fact adds to the number of facts; a rewritten fact only moves between tiers.
     """
     within = {tier: limit for tier, limit in _list_tier_limits(limits).items() if tier == fact.tier}
-    leaving = _select_evicted(others, within, limits.per_user if joins else None, reserved=1)
+    leaving = _select_evictions(others, within, limits.per_user if joins else None, reserved=1)
     if fact.importance < HIGH and any(one.known.fact.importance >= HIGH for one in leaving):
         return None
     return leaving
 
 
-def find_excess(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
+def find_excess_facts(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
     """Return the facts to evict after the limits were lowered."""
-    return _select_evicted(facts, _list_tier_limits(limits), limits.per_user, reserved=0)
+    return _select_evictions(facts, _list_tier_limits(limits), limits.per_user, reserved=0)
 
 
 def _list_tier_limits(limits: FactLimits) -> dict[Tier, int]:
     return {"profile": limits.profile, "working": limits.working}
 
 
-def _select_evicted(
+def _select_evictions(
     facts: Collection[KeptFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
 ) -> list[Eviction]:
     """Return the facts to evict so that each limit leaves `reserved` places free.

@@ -27,7 +27,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("dedupe")
 
 POISON = Ack("persist stores a dead letter for the event")
-MOVED = Ack("the tenant has moved, or the event moved here")
+MOVED = Ack("the tenant has moved to another deployment, or a move has copied the event")
 TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
 
 
@@ -36,12 +36,12 @@ class DedupeConsumer:
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._settings = LiveSettings()
-        self._deciding = ProposalProcessor(database, vector_index, self._settings)
+        self._processor = ProposalProcessor(database, vector_index, self._settings)
         self._slots = asyncio.Semaphore(deployment.dedupe_users)
-        self._turns = Turns(self._decide, self._deciding.has_decided)
+        self._turns = Turns(self._decide_for_user, self._processor.has_decided)
         self.broker = Broker(deployment, "dedupe")
         self.broker.subscribe_durable(DURABLES["dedupe"], self.decide_proposals)
-        self.broker.subscribe_durable(DURABLES["dedupe-limits"], self.limit_users)
+        self.broker.subscribe_durable(DURABLES["dedupe-limits"], self.enforce_limits)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -84,40 +84,41 @@ class DedupeConsumer:
         return [
             POISON
             if owner is None
-            else self._choose_stopped_outcome(owner[0], each)
+            else self._choose_moving_outcome(owner[0], each)
             if is_stopped
             else self._turns.choose_outcome(owner, waits[owner], each.sequence)
             for owner, each, is_stopped in zip(owners, deliveries, stopped, strict=True)
         ]
 
-    def _choose_stopped_outcome(self, tenant: str, delivery: Delivery) -> DeliveryOutcome:
+    def _choose_moving_outcome(self, tenant: str, delivery: Delivery) -> DeliveryOutcome:
+        """Return the outcome of a delivery that is not handled, because its tenant moves or has moved."""
         return MOVED if delivery.is_moved or self._settings.has_moved(tenant) else Retry()
 
-    async def limit_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+    async def enforce_limits(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Evict the facts by which users exceed their limits, and forget facts of discarded messages.
 
         Returns:
             An outcome for each delivery.
         """
-        return await asyncio.gather(*(self._limit_user(each) for each in deliveries))
+        return await asyncio.gather(*(self._enforce_user_limits(each) for each in deliveries))
 
-    async def _limit_user(self, delivery: Delivery) -> DeliveryOutcome:
+    async def _enforce_user_limits(self, delivery: Delivery) -> DeliveryOutcome:
         try:
             owner = parse_owner(delivery.subject)
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
         if self._settings.is_suspended(owner[0]):
-            return self._choose_stopped_outcome(owner[0], delivery)
-        waits = await self._decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
+            return self._choose_moving_outcome(owner[0], delivery)
+        waits = await self._decide_for_user(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
         return ACK if waits is None else Retry()
 
-    async def _decide(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
+    async def _decide_for_user(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
         # The semaphore admits the user who waited longest, so after a turn a user waits behind all others.
         async with self._slots:
             if self._settings.is_suspended(owner[0]):
                 return FAILED  # a user's further turns run without deliveries
             try:
-                return await self._deciding.decide(self.broker.connection, owner, limits_at=limits_at)
+                return await self._processor.decide(self.broker.connection, owner, limits_at=limits_at)
             except TRANSIENT as error:
                 log.warning("deduplication failed, retrying", tenant=owner[0], error=repr(error))
             except Exception:

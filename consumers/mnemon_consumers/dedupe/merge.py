@@ -67,7 +67,7 @@ def merge_facts(
     newer = known.find_live(wording.get(event.version, ""), at)
     older = known.find_live(wording.get(event.other_version, ""), at)
     if (unfinished := known.find_live(event.fact_id, at)) and merged_id in wording:
-        return [_build_end(owner, comparison, unfinished)]
+        return [_build_end_event(owner, comparison, unfinished)]
     if newer is None or older is None:
         return IgnoredComparison("a fact has changed or ended since the comparison")
     if newer.id == older.id:
@@ -84,7 +84,7 @@ def merge_facts(
         compared_id=comparison.id,
         lineage=_merge_lineage(older, newer, event.lineage),
     )
-    return [("fact.merged", merged), _build_end(owner, comparison, newer)]
+    return [("fact.merged", merged), _build_end_event(owner, comparison, newer)]
 
 
 def contradicts_relation(
@@ -128,6 +128,6 @@ def _merge_lineage(older: KeptFact, newer: KeptFact, model: Lineage) -> Lineage:
     return model.model_copy(update={"sources": learned.sources, "conversation": learned.conversation})
 
 
-def _build_end(owner: Owner, comparison: Comparison, newer: KeptFact) -> DecisionEvent:
+def _build_end_event(owner: Owner, comparison: Comparison, newer: KeptFact) -> DecisionEvent:
     ended_id = derive_id(*owner, "merge", comparison.id, newer.id)
     return "fact.forgotten", FactForgottenV1(id=ended_id, fact_id=newer.id, reason="superseded")

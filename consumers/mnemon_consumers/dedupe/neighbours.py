@@ -118,7 +118,7 @@ class Neighbours:
         if not self._known.versions or not meanings:
             return
         if not self._was_findable:
-            await self._make_findable()
+            await self._write_missing_points()
         vectors = list(meanings.values())
         found = await self._vector_index.vectors.search(Collection.MEMORIES, self._owner, vectors, NEAREST)
         for text, hits in zip(meanings, found, strict=True):
@@ -128,7 +128,7 @@ class Neighbours:
                 if self._known.versions.get(fact_id := str(hit.payload["fact_id"])) == hit.payload["event_id"]
             ]
 
-    async def _make_findable(self) -> None:
+    async def _write_missing_points(self) -> None:
         """Write missing and outdated points of facts: the worker that decided a fact may have been killed
         before the write.
         """

@@ -22,7 +22,7 @@ from mnemon_consumers.dedupe.decide import (
     evict_excess,
     examine_proposal,
     find_text_to_compare,
-    reject_undecidable,
+    reject_undecidable_proposal,
     settle_candidate,
 )
 from mnemon_consumers.dedupe.discarded_facts import forget_discarded_facts
@@ -190,7 +190,7 @@ class ProposalProcessor:
             await yield_to_requests()
             with tracing.trace_block("dedupe decide", each.traceparent):
                 if isinstance(each, Comparison):
-                    decided = _merge_compared(owner, known, each, settings)
+                    decided = _merge_compared_facts(owner, known, each, settings)
                 else:
                     decided = await self._decide_proposal(known, each, settings, neighbours)
                 events += _apply_decisions(owner, known, decided, each.at, neighbours)
@@ -210,7 +210,7 @@ class ProposalProcessor:
         except ValueError as error:
             # A retry would fail too, and all later proposals of the user would wait for this one.
             log.exception("proposal decision failed, proposal rejected", event_id=proposal.id)
-            return [reject_undecidable(proposal, type(error).__name__)]
+            return [reject_undecidable_proposal(proposal, type(error).__name__)]
 
     def _build_likeness(self) -> Likeness:
         model = self._vector_index.embedder
@@ -241,7 +241,7 @@ def _apply_decisions(
     return events
 
 
-def _merge_compared(
+def _merge_compared_facts(
     owner: Owner, known: UserState, comparison: Comparison, settings: SettingsV1
 ) -> list[DecisionEvent]:
     known.facts.apply(comparison.event, comparison.id, comparison.at)

@@ -50,7 +50,7 @@ class Turns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """On exit, wait for the scheduled turns that run, and schedule no further turns."""
+        """Run scheduled turns until the block ends; then wait for running turns, and start no others."""
         try:
             yield
         finally:
@@ -76,13 +76,13 @@ class Turns:
         if owner not in self._waiting:
             if self._is_decided(owner, max(deliveries)):
                 return None
-            waits = FIRST_POSITION if len(deliveries) > TURN else await self._run_first(owner)
+            waits = FIRST_POSITION if len(deliveries) > TURN else await self._run_first_turn(owner)
             if not waits or not self._is_open:
                 return waits
-            self._schedule_rest(owner, waits)
+            self._schedule_further_turns(owner, waits)
         return self._waiting[owner]
 
-    async def _run_first(self, owner: Owner) -> int | None:
+    async def _run_first_turn(self, owner: Owner) -> int | None:
         taken = self._running[owner] = asyncio.Event()
         try:
             return await self._turn(owner)
@@ -90,10 +90,10 @@ class Turns:
             del self._running[owner]
             taken.set()
 
-    def _schedule_rest(self, owner: Owner, waits: int) -> None:
+    def _schedule_further_turns(self, owner: Owner, waits: int) -> None:
         self._waiting[owner] = waits
         self._put_off[owner] = 0
-        task = asyncio.create_task(self._run_rest(owner))
+        task = asyncio.create_task(self._run_further_turns(owner))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -107,7 +107,7 @@ class Turns:
             self._put_off[owner] += 1
         return Retry(PUT_OFF_SECONDS + self._put_off.get(owner, 0) / PUT_OFF_RATE)
 
-    async def _run_rest(self, owner: Owner) -> None:
+    async def _run_further_turns(self, owner: Owner) -> None:
         try:
             while self._is_open and (waits := await self._turn(owner)):
                 self._waiting[owner] = waits

@@ -42,10 +42,10 @@ class Range(NamedTuple):
 
 
 class WindowCut(NamedTuple):
-    """Windows to read now, and the time of the next check; the time is None if no message is left."""
+    """Windows to read now, and the time of the next check; the time is None if no message is left over."""
 
     ranges: Sequence[Range]
-    look_at: datetime | None
+    check_at: datetime | None
 
 
 def is_worth_reading(
@@ -81,7 +81,7 @@ def cut_windows(
     size, enough = settings.window_messages, settings.after_messages
     first = range(0, len(worthy), size)
     begins = [worthy[place] for place in first]
-    rests_at = _find_rest(messages[-1].sent_at, now, settings)
+    rests_at = _find_rest_time(messages[-1].sent_at, now, settings)
     if rested or rests_at <= now:
         return WindowCut(_build_ranges(messages, begins or [0], len(messages)), None)
     if len(worthy) < enough:
@@ -119,7 +119,7 @@ def build_proposals(
         extracted: the content of the answer.
         model: the provider and its model, such as `openai/gpt-5-mini`.
         batch_id: the batch of the answer; None for a single request.
-        unsupported: for each fact the names and numbers that its source messages do not have.
+        unsupported: for each fact its names, numbers and dates that its sources lack.
     """
     marks = unsupported or [()] * len(extracted.facts)
     proposed = [
@@ -235,7 +235,7 @@ def _is_row_worth_reading(message: SpokenRow) -> bool:
     return is_worth_reading(message.role, message.content, message.metadata, message.name)
 
 
-def _find_rest(last: datetime, now: datetime, settings: Extraction) -> datetime:
+def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> datetime:
     """Return the time at which a conversation rests; `last` is the time of its last message."""
     idle = timedelta(seconds=settings.idle_seconds)
     # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
@@ -248,15 +248,15 @@ def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int
     """
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
-        stretch = messages[begin:following]
-        read = [message for message in stretch if _is_row_worth_reading(message)]
-        ranges.append(Range(stretch[0].seq, stretch[-1].seq, read))
+        part = messages[begin:following]
+        read = [message for message in part if _is_row_worth_reading(message)]
+        ranges.append(Range(part[0].seq, part[-1].seq, read))
     return ranges
 
 
 def _derive_id(window: Window, what: str) -> str:
-    stretch = window.conversation, str(window.from_seq), str(window.to_seq)
-    return derive_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
+    part = window.conversation, str(window.from_seq), str(window.to_seq)
+    return derive_id(window.tenant, window.user, EXTRACTOR, *part, what)
 
 
 _RENDERED: Final = re.compile(

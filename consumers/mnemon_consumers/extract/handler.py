@@ -35,7 +35,7 @@ TRANSIENT = DatabaseUnavailable, nats.errors.Error
 TICK = f"{BATCHES}.tick"
 
 SOON = Retry(1)
-"""Retry after 1 s: the user is not done, see `ExtractionPipeline.extract_users`, or a server has failed."""
+"""Retry after 1 s: a user is not done, see `ExtractionPipeline.read_due_messages`, or a server failed."""
 
 
 class ExtractConsumer:
@@ -60,7 +60,8 @@ class ExtractConsumer:
 
         Raises:
             DatabaseUnavailable: the database does not answer.
-            mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+            nats.errors.Error: NATS does not answer.
         """
         async with (
             self._database,
@@ -81,7 +82,7 @@ class ExtractConsumer:
                 users.update({owner: max(seq, users.get(owner, 0)) for owner, seq in trigger.items()})
         undone = set(users)
         try:
-            undone = await self._pipeline.schedule_users(self.broker.connection, users)
+            undone = await self._pipeline.schedule_reading(self.broker.connection, users)
         except TRANSIENT as error:
             log.warning("extract scan failed, retrying", error=repr(error))
         return [
@@ -99,7 +100,7 @@ class ExtractConsumer:
         users = list(dict.fromkeys(each for each in owners if not isinstance(each, Dead)))
         undone = set(users)
         try:
-            undone = await self._pipeline.extract_users(self.broker.connection, users)
+            undone = await self._pipeline.read_due_messages(self.broker.connection, users)
         except TRANSIENT as error:
             log.warning("extraction failed, retrying", error=repr(error))
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]

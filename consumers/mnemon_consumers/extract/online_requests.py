@@ -54,7 +54,7 @@ ModelKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Response:
+class _WindowResponse:
     """Answer of a model, or the reason for its absence; `model` is None if no model was asked."""
 
     question: WindowRequest
@@ -106,7 +106,7 @@ class OnlineRequester:
         begun = time.monotonic()
         left = set(owners)
         while left and time.monotonic() - begun < TURN_SECONDS:
-            left = await self._request_once(connection, left)
+            left = await self._request_next_windows(connection, left)
         return left
 
     async def selects_all_windows(self, tenant: str) -> bool | None:
@@ -125,7 +125,7 @@ class OnlineRequester:
         model = await self._circuit_breaker.open_model(extraction.provider, extraction.model)
         return None if model is None else extraction.mode == "online" or model.batches is None
 
-    async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
+    async def _request_next_windows(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Ask a model about one due window of each conversation, up to a limit for each user.
 
         Returns:
@@ -164,19 +164,21 @@ class OnlineRequester:
 
     async def _request_answer(
         self, connection: Client, question: WindowRequest, reservations: Reservations
-    ) -> _Response:
+    ) -> _WindowResponse:
         if not question.messages:
-            return _Response(question, None, LineFailed("the window has no messages to read"))
+            return _WindowResponse(question, None, LineFailed("the window has no messages to read"))
         of = question.settings.extraction
         model = await self._circuit_breaker.open_model(of.provider, of.model)
         if model is None:
-            return _Response(question, None, ModelUnavailable("the circuit breaker is open for the model"))
+            return _WindowResponse(
+                question, None, ModelUnavailable("the circuit breaker is open for the model")
+            )
         outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
             request = question.build_model_request()
             usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
             if not await reservations.reserve_call(question.window.tenant, usd):
-                return _Response(
+                return _WindowResponse(
                     question, None, ModelUnavailable("requests in progress may take the whole budget")
                 )
             with tracing.trace_block("extract ask", await read_trace(connection, question.window.to_seq)):
@@ -188,15 +190,15 @@ class OnlineRequester:
             self._circuit_breaker.record_failure(of.provider, of.model, error)
             outcome = error
         except DatabaseUnavailable as error:
-            return _Response(question, None, ModelUnavailable(str(error)))
+            return _WindowResponse(question, None, ModelUnavailable(str(error)))
         except Exception as error:
             # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
             log.error("window request failed", tenant=question.window.tenant, error=type(error).__name__)
             outcome = LineFailed(f"the request for the window failed: {type(error).__name__}")
-        return _Response(question, (model.provider, model.model), outcome)
+        return _WindowResponse(question, (model.provider, model.model), outcome)
 
     async def _settle_answers(
-        self, connection: Client, transaction: Connection, responses: Sequence[_Response]
+        self, connection: Client, transaction: Connection, responses: Sequence[_WindowResponse]
     ) -> bool:
         """Publish answers and requeue failed windows; return whether the window of an answer is erased."""
         now = datetime.now(UTC)
@@ -217,7 +219,7 @@ class OnlineRequester:
         answered = []
         is_any_removed = False
         for (provider, model), answers in by_model.items():
-            there = await self._drop_removed(connection, transaction, answers)
+            there = await self._drop_removed_content(connection, transaction, answers)
             is_any_removed |= len(there) < len(answers)
             for question, judged in await self._publish_answers(
                 connection, there, AnsweringModel(provider, model)
@@ -230,7 +232,7 @@ class OnlineRequester:
         await requeue_windows(transaction, failed)
         return is_any_removed
 
-    async def _drop_removed(
+    async def _drop_removed_content(
         self,
         connection: Client,
         transaction: Connection,

@@ -26,13 +26,13 @@ continues from it."""
 class PeriodicScan:
     """Scans a tenant's users every `extraction.interval_hours`, whether their conversations rest or not."""
 
-    def __init__(self, database: Database, settings: LiveSettings, cutting: WindowCutter) -> None:
+    def __init__(self, database: Database, settings: LiveSettings, cutter: WindowCutter) -> None:
         self._database = database
         self._settings = settings
-        self._cutter = cutting
+        self._cutter = cutter
 
     async def continue_scans(self, connection: Client) -> None:
-        """Start or continue due scans for a few seconds, unless another process does.
+        """Start or continue due scans for up to `TICK_SECONDS`, unless another process does.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
@@ -65,7 +65,7 @@ class PeriodicScan:
 
     async def _scan_page(self, connection: Client, begun: TenantScan) -> TenantScan | None:
         users = await self._database.run_query(list_users_after(begun.tenant, begun.reached or "", PAGE))
-        await self._cutter.cut_users(connection, [(begun.tenant, user) for user in users], rested=True)
+        await self._cutter.cut_messages(connection, [(begun.tenant, user) for user in users], rested=True)
         reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
         await self._record_progress(reached)
         return reached if reached.reached is not None else None

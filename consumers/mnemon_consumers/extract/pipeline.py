@@ -46,7 +46,7 @@ class ExtractionPipeline:
     ) -> None:
         self.circuit_breaker = circuit_breaker = CircuitBreaker(models)
         budgets = Budgets(database, settings)
-        on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
+        delivery_time = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database
         self._projections = ProjectionLag(database, settings)
         self._cutter = WindowCutter(database, settings)
@@ -59,21 +59,21 @@ class ExtractionPipeline:
             settings,
             circuit_breaker,
             BatchAssembler(database, settings, circuit_breaker, self._online_requests),
-            BatchSubmitter(database, settings, circuit_breaker, budgets, on_its_way),
+            BatchSubmitter(database, settings, circuit_breaker, budgets, delivery_time),
             BatchResults(database, settings, self._projections, AnswerPublisher(budgets)),
         )
 
-    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_reading(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Schedule the reading of users' messages, for each user up to a log position.
 
         Returns:
-            The users who have to be checked again a little later.
+            The users who have to be checked again after `CHECK_PAUSE`, see `WindowCutter.schedule_reading`.
         """
         await self._projections.await_position(connection, max(users.values(), default=0))
-        return await self._cutter.schedule_users(connection, users)
+        return await self._cutter.schedule_reading(connection, users)
 
-    async def extract_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Cut the due messages of users into windows and send online requests for windows without a batch.
+    async def read_due_messages(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+        """Cut the due messages of users into windows, and send online requests for windows without a batch.
 
         Returns:
             The users who are not done: users whose messages another process is cutting, users who may have
@@ -81,7 +81,7 @@ class ExtractionPipeline:
         """
         if not await self._projections.is_ready(connection):
             return set(owners)
-        busy = await self._cutter.cut_users(connection, owners)
+        busy = await self._cutter.cut_messages(connection, owners)
         return busy | await self._online_requests.request_windows(connection, owners)
 
     async def reopen_windows(self, given_up: Sequence[StoredWindow]) -> None:
@@ -95,9 +95,9 @@ class ExtractionPipeline:
             return
         await self._scan.continue_scans(connection)
         await self._batches.advance_batches(connection)
-        await self._trigger_waiting(connection)
+        await self._trigger_waiting_users(connection)
 
-    async def _trigger_waiting(self, connection: Client) -> None:
+    async def _trigger_waiting_users(self, connection: Client) -> None:
         """Trigger users whose windows are due because a request or batch failed or no process was running."""
         tenants = [
             (tenant, every)

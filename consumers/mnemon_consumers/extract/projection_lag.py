@@ -72,7 +72,7 @@ class ProjectionLag:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await self._find_projected(connection, owners, _list_answer_filters)
+        return await self._find_projected_users(connection, owners, _list_answer_filters)
 
     async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
         """Wait until the batch events of these users and all removals of their messages are projected.
@@ -84,18 +84,18 @@ class ProjectionLag:
             nats.errors.Error: the server does not answer.
         """
         for _ in range(MOST_WAITS):
-            if await self._find_projected(connection, owners, _list_clear_filters) == set(owners):
+            if await self._find_projected_users(connection, owners, _list_clear_filters) == set(owners):
                 return
         log.error("projections fell behind, removed messages may yield facts", users=len(owners))
 
-    async def _find_projected(
-        self, connection: Client, owners: Iterable[Owner], patterns: Callable[[Owner], list[str]]
+    async def _find_projected_users(
+        self, connection: Client, owners: Iterable[Owner], list_filters: Callable[[Owner], list[str]]
     ) -> set[Owner]:
-        async def last(owner: Owner) -> int:
-            return max([await read_last_position(connection, pattern) for pattern in patterns(owner)])
+        async def read_last(owner: Owner) -> int:
+            return max([await read_last_position(connection, pattern) for pattern in list_filters(owner)])
 
         each = list(dict.fromkeys(owners))
-        lasts = await asyncio.gather(*map(last, each))
+        lasts = await asyncio.gather(*map(read_last, each))
         position = await self.await_position(connection, max(lasts, default=0))
         return {owner for owner, seq in zip(each, lasts, strict=True) if seq <= position}
 

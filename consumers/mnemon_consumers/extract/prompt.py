@@ -151,7 +151,7 @@ def build_request(
     return ModelRequest(
         purpose="extract",
         instructions=join_instructions(INSTRUCTIONS, settings.instructions),
-        text=f"{_format_known(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
+        text=f"{_format_known_facts(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
         messages=shown,
         known=known,
         schema=build_schema(),
@@ -159,20 +159,20 @@ def build_request(
     )
 
 
-def _format_known(facts: Iterable[PromptFact]) -> str:
+def _format_known_facts(facts: Iterable[PromptFact]) -> str:
     lines = [f"[{fact.id}] {' '.join(fact.text.split())}" for fact in facts]
     return "\n".join(["Known facts:", *lines]) if lines else "Known facts: none"
 
 
 def _format_pairs(pairs: Iterable[KnownPair]) -> str:
     lines = [
-        f"{number}. newer: {_format_dated(newer)}\n   older: {_format_dated(older)}"
+        f"{number}. newer: {_format_dated_fact(newer)}\n   older: {_format_dated_fact(older)}"
         for number, (newer, older) in enumerate(pairs, 1)
     ]
     return "\n".join(["Pairs:", *lines, "", ""]) if lines else ""
 
 
-def _format_dated(fact: PromptFact) -> str:
+def _format_dated_fact(fact: PromptFact) -> str:
     day = f"({fact.saved_at:%Y-%m-%d} {WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 

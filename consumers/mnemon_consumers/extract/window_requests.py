@@ -51,7 +51,7 @@ class WindowRequest:
         is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
-    def select_batch_pairs(self, pairs: PairsByLine) -> Self:
+    def with_batch_pairs(self, pairs: PairsByLine) -> Self:
         """Return the request with the pairs of its line of a batch; only these pairs accept an answer."""
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
@@ -89,14 +89,14 @@ async def build_window_requests(
         connection: connection to the projections.
         windows: the windows.
         settings: settings of all tenants.
-        now: the current time; facts whose date has passed are left out.
+        now: the current time; facts that have expired by then are left out.
         asked_pairs: pairs of other requests; the pairs of the new requests are added. None makes requests
             without pairs.
     """
     owners = list(dict.fromkeys(window.owner for window in windows))
     rows = await load_window_messages(windows)(connection)
     found = zip(owners, await load_facts(owners)(connection), strict=True)
-    facts = {owner: _list_unexpired(of, now) for owner, of in found}
+    facts = {owner: _list_unexpired_facts(of, now) for owner, of in found}
     asked = []
     for window, messages in zip(windows, rows, strict=True):
         await asyncio.sleep(0)  # let other tasks run, such as a bot's request
@@ -148,8 +148,8 @@ async def _add_pairs(
     return questions
 
 
-def _list_unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
-    """Return the facts whose date has not passed, most important first."""
+def _list_unexpired_facts(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
+    """Return the facts that have not expired, most important first."""
     live = [fact for fact in facts if fact.expires_at is None or fact.expires_at > now]
     return sorted(live, key=lambda fact: (fact.importance, fact.changed_at), reverse=True)
 

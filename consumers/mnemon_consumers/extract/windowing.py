@@ -54,7 +54,7 @@ class WindowCutter:
         self._scheduled: LRUCache[Owner, datetime] = LRUCache(REMEMBERED_USERS)
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
-    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_reading(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Schedule the reading of users' messages: at the time of rest, or now if there are enough messages.
 
         Args:
@@ -62,7 +62,7 @@ class WindowCutter:
             users: users, each with the log position of their newest message.
 
         Returns:
-            Users who were checked shortly before and have to be checked again after `CHECK_PAUSE`.
+            Users who were checked less than `CHECK_PAUSE` before, and have to be checked again after it.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
@@ -72,12 +72,12 @@ class WindowCutter:
         later: set[Owner] = set()
         for begin in range(0, len(heard), CHECKED_AT_ONCE):
             some = {owner: users[owner] for owner in heard[begin : begin + CHECKED_AT_ONCE]}
-            await self._schedule_checks(connection, self._find_resting(some))
+            await self._schedule_checks(connection, self._find_rest_times(some))
             later |= await self._check_lengths(connection, some)
         return later
 
-    def _find_resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """Return the time at which users will rest, except users whose schedule is still ahead."""
+    def _find_rest_times(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
+        """Return users without a scheduled check, each with the time at which all conversations will rest."""
         now = datetime.now(UTC)
         idle = {owner: self._find_idle_time(owner[0]) for owner in users}
         return {
@@ -87,7 +87,7 @@ class WindowCutter:
         }
 
     async def _check_lengths(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Trigger users with enough messages; return users who were checked shortly before."""
+        """Trigger users with enough messages; return users to check again after `CHECK_PAUSE`."""
         now = datetime.now(UTC)
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
@@ -109,7 +109,7 @@ class WindowCutter:
         )
         return set(new) - set(looked)
 
-    async def cut_users(
+    async def cut_messages(
         self, connection: Client, owners: Iterable[Owner], *, rested: bool = False
     ) -> set[Owner]:
         """Cut the new messages of users; return users whose messages another process is cutting.
@@ -126,17 +126,17 @@ class WindowCutter:
         wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted
         up_to = await read_applied_position(connection.jetstream())
-        looked_at: dict[Owner, datetime] = {}
+        checks_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
             async with self._database.transaction() as transaction:
                 free = await try_locks(transaction, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
-                users = await self._cut_page(connection, transaction, mine, up_to, rested, looked_at)
+                users = await self._cut_page(connection, transaction, mine, up_to, rested, checks_at)
         if not rested:
-            looked_at = await self._find_unsettled(connection, wanted, up_to) | looked_at
-        await self._schedule_checks(connection, looked_at)
+            checks_at = await self._find_unsettled_users(connection, wanted, up_to) | checks_at
+        await self._schedule_checks(connection, checks_at)
         return busy
 
     async def _cut_page(
@@ -146,7 +146,7 @@ class WindowCutter:
         owners: Sequence[Owner],
         up_to: int,
         rested: bool,
-        look_at: dict[Owner, datetime],
+        check_at: dict[Owner, datetime],
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more pages."""
         now = datetime.now(UTC)
@@ -155,25 +155,25 @@ class WindowCutter:
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
         nothing: list[StoredWindow] = []
-        for whose, stretches in zip(wanted, found, strict=True):
-            owner = whose.tenant, whose.user
-            for stretch in stretches:
+        for query, conversations in zip(wanted, found, strict=True):
+            owner = query.tenant, query.user
+            for unread in conversations:
                 done = cut_windows(
-                    stretch.messages, now, self._settings.get_settings(owner[0]).extraction, rested=rested
+                    unread.messages, now, self._settings.get_settings(owner[0]).extraction, rested=rested
                 )
                 for each in done.ranges:
-                    window = StoredWindow(*owner, stretch.conversation, each.from_seq, each.to_seq)
+                    window = StoredWindow(*owner, unread.conversation, each.from_seq, each.to_seq)
                     (to_read if each.messages else nothing).append(window)
-                if done.ranges and len(stretch.messages) == whose.at_most:
+                if done.ranges and len(unread.messages) == query.at_most:
                     more.append(owner)
-                elif done.look_at is not None:
-                    look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
+                elif done.check_at is not None:
+                    check_at[owner] = min(done.check_at, check_at.get(owner, done.check_at))
         await append_events(connection, [_build_nothing_event(window) for window in nothing])
         await insert_windows(transaction, nothing, now, answered=True)
         await insert_windows(transaction, to_read, now)
         return list(dict.fromkeys(more))
 
-    async def _find_unsettled(
+    async def _find_unsettled_users(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
         """Return users with messages beyond a log position, each with the time of the next check."""

@@ -1,0 +1,1 @@
+"""The `index` consumer, which indexes messages, documents and summaries, and sweeps users' points."""

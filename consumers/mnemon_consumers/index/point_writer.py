@@ -47,24 +47,24 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
     )
 
 
-async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
+async def build_document_entries(indexed: IndexedDocument) -> list[SearchableItem]:
     """Return the entries of a document's chunks; after every `CHUNKS` chunks, requests have their turn."""
-    whole = read.document
+    whole = indexed.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):
         if number % CHUNKS == CHUNKS - 1:
             await yield_to_requests()
         payload: dict[str, JsonValue] = {
             "document_id": whole.document_id,
-            "event_id": read.event_id,
+            "event_id": indexed.event_id,
             "chunk": number,
             "start": chunk.start,
             "end": chunk.end,
             "collection": whole.collection,
             "origin": whole.origin,
         }
-        place = derive_point_id(*read.owner, "chunk", whole.document_id, str(number))
+        place = derive_point_id(*indexed.owner, "chunk", whole.document_id, str(number))
         found.append(
-            SearchableItem(place, read.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title))
+            SearchableItem(place, indexed.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title))
         )
     return found

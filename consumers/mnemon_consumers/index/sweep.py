@@ -40,6 +40,13 @@ async def sweep_points(
 ) -> bool:
     """Sweep a user's points; return False if `persist` or `index` lacks events that the sweep needs.
 
+    Args:
+        connection: connection to the log.
+        database: the database of the projections.
+        vector_index: the vector index that has the points.
+        owner: the user.
+        seq: log position of the event that made the sweep necessary; 0 if it is unknown.
+
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does not
             answer. The call has to be repeated later.
@@ -106,7 +113,7 @@ async def _sweep_facts(database: Database, vector_index: VectorIndex, owner: Own
     (facts,) = await database.run_query(load_facts([owner]))
     live = [build_fact_item(owner, each.id, each.event_id, each.text) for each in facts]
     known = await _read_versions(vector_index, Collection.MEMORIES, owner)
-    await _level_collection(vector_index, Collection.MEMORIES, owner, live, known)
+    await _reconcile_collection(vector_index, Collection.MEMORIES, owner, live, known)
 
 
 async def _sweep_summaries(
@@ -114,20 +121,20 @@ async def _sweep_summaries(
 ) -> None:
     (summaries,) = await database.run_query(load_summaries([owner]))
     live = [build_summary_item(owner, each.id, each.event_id, each.text) for each in summaries]
-    await _level_collection(vector_index, Collection.SUMMARIES, owner, live, known)
+    await _reconcile_collection(vector_index, Collection.SUMMARIES, owner, live, known)
 
 
 async def _read_versions(
     vector_index: VectorIndex, collection: Collection, owner: Owner
 ) -> dict[UUID, object]:
-    """Return the user's points of a collection, each with the event that made its current version."""
+    """Return the user's points of a collection, each with the id of the event that wrote its version."""
     known: dict[UUID, object] = {}
     async for page in vector_index.vectors.scroll(collection, owner):
         known |= {stored.id: stored.payload.get("event_id") for stored in page}
     return known
 
 
-async def _level_collection(
+async def _reconcile_collection(
     vector_index: VectorIndex,
     collection: Collection,
     owner: Owner,
@@ -140,25 +147,25 @@ async def _level_collection(
     await _delete_points(vector_index, collection, owner, known.keys() - {each.id for each in live})
 
 
-class _Chunk(NamedTuple):
-    """The document of a chunk, and the event that made the document's version."""
+class _ChunkSource(NamedTuple):
+    """Document of a chunk, and id of the event that wrote the document's version."""
 
     document_id: str
     event_id: str
 
 
-async def _read_chunks(vector_index: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
-    """Return the user's chunks by point id, each with its document and version."""
-    found: dict[UUID, _Chunk] = {}
+async def _read_chunks(vector_index: VectorIndex, owner: Owner) -> dict[UUID, _ChunkSource]:
+    """Return the sources of the user's chunks, by the ids of the chunks' points."""
+    found: dict[UUID, _ChunkSource] = {}
     async for page in vector_index.vectors.scroll(Collection.DOCUMENTS, owner):
         for stored in page:
             payload = stored.payload
-            found[stored.id] = _Chunk(str(payload["document_id"]), str(payload["event_id"]))
+            found[stored.id] = _ChunkSource(str(payload["document_id"]), str(payload["event_id"]))
     return found
 
 
 async def _sweep_documents(
-    database: Database, vector_index: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
+    database: Database, vector_index: VectorIndex, owner: Owner, chunks: Mapping[UUID, _ChunkSource]
 ) -> None:
     (entries,) = await database.run_query(load_documents([owner]))
     live = {each.event_id for each in entries}
@@ -168,12 +175,16 @@ async def _sweep_documents(
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
-    read = [chunk for each in whole for chunk in await build_document_entries(_restore_document(owner, each))]
+    read = [
+        chunk
+        for each in whole
+        for chunk in await build_document_entries(_build_indexed_document(owner, each))
+    ]
     absent = [chunk for chunk in read if chunk.id not in there]
     await vector_index.vectors.upsert(Collection.DOCUMENTS, await build_points(vector_index, absent))
 
 
-def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
+def _build_indexed_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
     added = DocumentAddedV1(
         document_id=stored.id,
         text=stored.text,

@@ -13,7 +13,7 @@ from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
 def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
-    """Return an event for each fact whose date has passed; repeated calls return the same event ids."""
+    """Return an event for each fact that has expired by `now`; repeated calls return the same event ids."""
     return [
         LogEvent(
             build_memory_subject(*owner, "fact.expired"),

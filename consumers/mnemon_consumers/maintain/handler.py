@@ -86,7 +86,7 @@ class MaintainConsumer:
                 await self._expire_facts(datetime.fromtimestamp(max(stamps), UTC))
             # Any trigger leads to a check of limits that a setting has changed.
             if limits != self._checked_limits or any(each.subject == LIMITS for each in deliveries):
-                await self._trigger_excesses()
+                await self._trigger_evictions()
                 self._checked_limits = limits
             if stamps := [each.stored_at for each in deliveries if each.subject == RETENTION]:
                 await self._remove_old_work(datetime.fromtimestamp(max(stamps), UTC))
@@ -123,10 +123,10 @@ class MaintainConsumer:
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("retention skipped, clocks differ", problem=problem)
             return
-        if await self._retention.remove_round(self.broker.connection, now):
+        if await self._retention.remove_old_work(self.broker.connection, now):
             await self.broker.stream_context.publish(RETENTION, b"", stream=WORK)
 
-    async def _trigger_excesses(self) -> None:
+    async def _trigger_evictions(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""
         least = min(find_smallest_limit(each.limits) for each in self._settings.list_settings())
         for counts in await self._database.run_query(count_excess_facts(least)):

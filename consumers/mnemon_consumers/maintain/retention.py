@@ -46,8 +46,8 @@ class RetentionEnforcer:
         self._database = database
         self._settings = settings
 
-    async def remove_round(self, connection: Client, now: datetime) -> bool:
-        """Remove work that is too old, up to a limit of each kind; return whether more may be left.
+    async def remove_old_work(self, connection: Client, now: datetime) -> bool:
+        """Remove one round of old work, up to a limit of each kind; return whether more may be left.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
@@ -57,7 +57,7 @@ class RetentionEnforcer:
             "windows": await self._remove_windows(now),
             "batches": await delete_finished_batches(self._database, now - BATCH_AGE, MOST_WINDOWS),
             "model_calls": await self._remove_calls(connection, now),
-            "dead_letters": await self._remove_letters(connection, now),
+            "dead_letters": await self._remove_dead_letters(connection, now),
         }
         if any(removed.values()):
             log.info("old work removed", **removed)
@@ -67,7 +67,7 @@ class RetentionEnforcer:
             or removed["dead_letters"] >= MOST_MESSAGES
         )
 
-    def _find_begin(self, name: SettingName, tenant: str, now: datetime) -> datetime | None:
+    def _find_cutoff(self, name: SettingName, tenant: str, now: datetime) -> datetime | None:
         """Return the moment before which a tenant's finished work is removed; None if the work stays.
 
         Calls and dead letters of a tenant stay until its move has ended, because the move, and its revert,
@@ -82,10 +82,10 @@ class RetentionEnforcer:
     async def _remove_windows(self, now: datetime) -> int:
         removed = 0
         for tenant in await self._database.run_query(list_tenants_of(windows)):
-            begin = self._find_begin("window_days", tenant, now)
-            if begin is not None and removed < MOST_WINDOWS:
+            cutoff = self._find_cutoff("window_days", tenant, now)
+            if cutoff is not None and removed < MOST_WINDOWS:
                 removed += await delete_answered_windows(
-                    self._database, tenant, begin, MOST_WINDOWS - removed
+                    self._database, tenant, cutoff, MOST_WINDOWS - removed
                 )
         return removed
 
@@ -98,17 +98,17 @@ class RetentionEnforcer:
             return 0  # a rebuild may have copied the row of a call, and would bring it back
         removed = 0
         for tenant in await self._database.run_query(list_tenants_of(model_calls)):
-            begin = self._find_begin("model_call_days", tenant, now)
-            if begin is None or removed >= MOST_MESSAGES:
+            cutoff = self._find_cutoff("model_call_days", tenant, now)
+            if cutoff is None or removed >= MOST_MESSAGES:
                 continue
-            calls = await self._database.run_query(list_old_calls(tenant, begin, MOST_MESSAGES - removed))
+            calls = await self._database.run_query(list_old_calls(tenant, cutoff, MOST_MESSAGES - removed))
             for call in calls:
                 await remove_message(connection, LOG, call.seq)
             await delete_calls(self._database, calls)
             removed += len(calls)
         return removed
 
-    async def _remove_letters(self, connection: Client, now: datetime) -> int:
+    async def _remove_dead_letters(self, connection: Client, now: datetime) -> int:
         ages = [each.retention.dead_letter_days for each in self._settings.list_settings()]
         shortest = min((age for age in ages if age is not None), default=None)
         if shortest is None:
@@ -119,8 +119,8 @@ class RetentionEnforcer:
                 if letter.at >= now - timedelta(days=shortest) or removed >= MOST_MESSAGES:
                     break
                 tenant, _ = letter.owner or ("", "")
-                begin = self._find_begin("dead_letter_days", tenant, now)
-                if begin is not None and letter.at < begin:
+                cutoff = self._find_cutoff("dead_letter_days", tenant, now)
+                if cutoff is not None and letter.at < cutoff:
                     await drop_letter(connection, letter, partial(is_applied, self._database))
                     removed += 1
         return removed

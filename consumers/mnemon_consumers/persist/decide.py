@@ -25,8 +25,9 @@ class PersistPlan:
     Attributes:
         rows: the rows to write.
         outcomes: the outcome of each delivery after the write, in the order of the deliveries.
-        moved: users with events that moved here. `compact` and `extract` get no triggers for these users from
-            `persist`, because the move publishes the triggers at its end.
+        moved: users with events that a move of their tenant has copied into this log. `compact` and `extract`
+            get no triggers for these users from `persist`, because the move publishes the triggers at its
+            end.
     """
 
     rows: Rows = field(default_factory=Rows)

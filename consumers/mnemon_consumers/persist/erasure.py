@@ -63,18 +63,22 @@ async def settle_erasures(
     pending = [each for each in conversations if not each.is_settled]
     is_user_pending = erased is not None and not erased.is_settled
     # First, because the purge of many events takes minutes.
-    fault = await _register(connection, register, owner) if pending or is_user_pending else None
+    fault = await _try_register_erasures(connection, register, owner) if pending or is_user_pending else None
     if erased is not None and not erased.is_settled:
         user = ErasedUser(owner, erased.seq, erased.at)
-        if position < erased.seq or not await _settle(connection, database, user, user.below - 1, fault):
+        if position < erased.seq or not await _settle_erasure(
+            connection, database, user, user.below - 1, fault
+        ):
             return False
     for each in pending:
-        if position < each.erased.seq or not await _settle(connection, database, each.erased, 0, fault):
+        if position < each.erased.seq or not await _settle_erasure(
+            connection, database, each.erased, 0, fault
+        ):
             return False
     return True
 
 
-async def _register(
+async def _try_register_erasures(
     connection: Client, register: ErasureRegister | None, owner: Owner
 ) -> StoreUnavailable | None:
     """Register the erasures of a user; return the error of a register that cannot be written, else None."""
@@ -90,20 +94,29 @@ async def _register(
     return None
 
 
-async def _settle(
+async def _settle_erasure(
     connection: Client,
     database: Database,
     erased: ErasedUser | ErasedConversation,
     after: int,
     fault: StoreUnavailable | None,
 ) -> bool:
+    """Finish one erasure; return False if it is not finished and the call has to be repeated.
+
+    Args:
+        connection: connection to the server that has the streams.
+        database: the database that has the rows.
+        erased: the scope of the erasure.
+        after: log position after which the user's remaining events are projected again.
+        fault: the error of the register, raised after everything else; None without an error.
+    """
     if not await purge_messages(connection, erased):
         return False
     await release_windows(database, erased)
     if "windows" in await database.run_query(count_covered_rows(erased)):
         return False
     await erase_in_inactive_generations(database, erased)
-    await _project_again(connection, database, erased, after)
+    await _reproject_events(connection, database, erased, after)
     if fault:  # only now: an outage of the register does not keep texts from being removed
         raise fault
     await mark_settled(database, erased)
@@ -120,11 +133,11 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
     async with aclosing(read_event_pages(connection, build_thing_filter(*owner, "user"), 0)) as answers:
         async for page in answers:
             for delivery in page:
-                if entry := _build_entry(owner, delivery):
+                if entry := _build_register_entry(owner, delivery):
                     await register.add(entry)
 
 
-def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
+def _build_register_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
     """Return the entry of an erasure; None for any other event, or an event that persist rejects."""
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
@@ -143,7 +156,7 @@ def _build_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
     )
 
 
-async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
+async def _reproject_events(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Project the user's remaining events again, and remove events that the erasure covers from the log.
 
     An event that was taken for a copy of a now erased event with the same id is written again. An event that

@@ -35,7 +35,7 @@ from mnemon_infra.storage.object_store import StoreUnavailable
 log = structlog.get_logger("persist")
 
 TRIGGERED: Final = "compact", "extract"
-"""Consumers that get a trigger for users with new messages, except for users whose events moved here."""
+"""Consumers that get a trigger for users with new messages, except for users whose events a move copies."""
 
 
 class PersistConsumer:
@@ -96,7 +96,7 @@ class PersistConsumer:
         # Most batches consist of messages only; then the senders are the users who changed.
         users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(build_notice_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
-        # The move triggers these users when all of their events are here.
+        # The move triggers its users when this log has all of their events.
         users = {owner: users[owner] for owner in users.keys() - moved} if moved else users
         await publish_user_triggers(self.broker.connection, TRIGGERED, users)
         await publish_core_messages(self.broker.connection, notices)

@@ -5,27 +5,27 @@ from mnemon_infra.settings.residence import Residence
 
 
 def describe_absence(residence: Residence, verb: str) -> AskError | None:
-    """Return the error for a request of a tenant; None if the request is answered here.
+    """Return the error for a request of a tenant; None if this deployment answers it.
 
     `erase` is also answered for a copy, so that no text of an erased user stays in it; see `holds_copy`.
     """
     if verb == "erase" and holds_copy(residence):
         return None
     if residence.is_abandoned:
-        return _describe_other(residence, "the tenant has not moved here")
+        return _build_moved_error(residence, "the tenant has not moved to this deployment")
     match residence.state:
         case "moved":
-            return _describe_other(residence, "the tenant has moved")
+            return _build_moved_error(residence, "the tenant has moved")
         case "leaving":
             message = "the tenant moves to another deployment: repeat the request in a few seconds"
             return AskError(code="unavailable", message=message, retryable=True)
         case "arriving":
-            message = "the tenant is moving here: repeat the request when the move has ended"
+            message = "the tenant moves to this deployment: repeat the request when the move has ended"
             return AskError(code="unavailable", message=message, retryable=True)
     return None
 
 
-def _describe_other(residence: Residence, reason: str) -> AskError:
+def _build_moved_error(residence: Residence, reason: str) -> AskError:
     return AskError(
         code="moved",
         message=f"{reason}: connect to {residence.peer}",
@@ -37,8 +37,8 @@ def _describe_other(residence: Residence, reason: str) -> AskError:
 def holds_copy(residence: Residence) -> bool:
     """Return whether a deployment has only a copy of a tenant, which lives in the other deployment.
 
-    It does while the tenant moves here, after an abandoned move to here, and after a move from here that can
-    no longer be reverted.
+    It does while the tenant moves to this deployment, after an abandoned move to it, and after a move from it
+    that can no longer be reverted.
     """
     return residence.state == "arriving" or (residence.state == "moved" and residence.is_confirmed)
 

@@ -73,7 +73,7 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
     """Return the items that a model may be shown under the settings, without facts expired by `now`."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
-    current = select_unexpired(known.facts, now)
+    current = select_unexpired_facts(known.facts, now)
     language = _choose_language(rows, current, known.summaries, settings)
     profile = [_build_fact(fact) for fact in current if fact.tier == "profile"]
     facts = [fact for fact in profile if shown.key_facts == "all" or fact.importance >= HIGH]
@@ -115,7 +115,7 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
     )
 
 
-def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
+def select_unexpired_facts(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
     """Return the facts that expire after a moment, or never."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 

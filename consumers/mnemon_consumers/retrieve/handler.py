@@ -59,19 +59,19 @@ class RetrieveConsumer:
         register = ErasureRegister.open_configured(deployment)
         projection = EagerProjection(broker, database, memory)
         query = FactQuery(memory, search, settings)
-        past = SnapshotResolver(broker, database, self._schema, self._snapshots, settings)
+        snapshots = SnapshotResolver(broker, database, self._schema, self._snapshots, settings)
         self._service = AskService(
-            broker, SERVICE, version("mnemon"), Admission(self._bound_tenant), self._find_absence
+            broker, SERVICE, version("mnemon"), Admission(self._find_request_limits), self._find_absence_error
         )
         answers = {
-            **ContextVerb(memory, search if vector_index else None, past, settings).handlers,
-            **ConversationVerbs(memory, past, log).handlers,
+            **ContextVerb(memory, search if vector_index else None, snapshots, settings).handlers,
+            **ConversationVerbs(memory, snapshots, log).handlers,
             **ProfileVerbs(memory, log).handlers,
             **GetVerb(memory).handlers,
             **FactVerbs(memory, query, settings, log, projection, database, vector_index).handlers,
             **ForgetVerb(memory, query, log, projection, database, vector_index).handlers,
             **SaveVerb(broker, memory, log).handlers,
-            **SearchVerb(memory, search, past, settings).handlers,
+            **SearchVerb(memory, search, snapshots, settings).handlers,
             **TaskVerb(memory, log).handlers,
             **DocumentVerb(memory, log, settings).handlers,
             **EraseVerb(broker, log, database, vector_index, register, settings).handlers,
@@ -88,7 +88,7 @@ class RetrieveConsumer:
             watch_row_swaps(self._database, self._schema, self._drop_caches),
         ):
             # Requests are answered only after the subscription to changes.
-            await self._memory.follow(connection)
+            await self._memory.follow_changes(connection)
             async with (
                 self._reranker.open_connections(),
                 self._snapshots.open(),
@@ -98,14 +98,14 @@ class RetrieveConsumer:
             ):
                 yield
 
-    def _bound_tenant(self, tenant: str) -> RequestLimits:
+    def _find_request_limits(self, tenant: str) -> RequestLimits:
         rates = self._settings.get_settings(tenant).rates
         return RequestLimits(rates.requests_per_second, rates.requests_per_user)
 
-    def _find_absence(self, address: Address) -> AskError | None:
+    def _find_absence_error(self, address: Address) -> AskError | None:
         residence = self._settings.get_residence(address.tenant)
         return None if residence is None else describe_absence(residence, address.name)
 
     def _drop_caches(self) -> None:
         self._memory.drop_all()
-        self._search.forget()
+        self._search.expire_word_counts()

@@ -31,8 +31,8 @@ from mnemon_infra.database.messages.counts import CountedConversation
 log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
-"""Minimum tokens of nearly every message: a timestamp alone has as many. The budget divided by this number
-limits the messages without a summary that are read, see `read_unsummarised`."""
+"""Number of tokens of a short message: a timestamp alone has as many. The budget divided by this number
+limits the messages without a summary that are read, see `read_unsummarised_messages`."""
 
 MOST_READ: Final = 1000
 """Maximum number of messages to read, for any budget."""
@@ -59,10 +59,15 @@ class ContextTurn(NamedTuple):
 
     @property
     def messages(self) -> tuple[Owner, str | None, int, int | None]:
+        """Return the arguments with which the newest messages are read."""
         return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
 
     @property
     def unsummarised(self) -> tuple[Owner, str | None, int, int | None]:
+        """Return the arguments with which messages without a summary are read.
+
+        Their maximum number depends on the budget, see `read_unsummarised_messages`.
+        """
         budget = self.request.budget or self.settings.context.budget
         limit = min(MOST_READ, max(LOADED, budget // TOKENS_PER_MESSAGE, self.settings.recent_messages))
         return self.owner, self.request.conversation, limit, self.request.min_seq
@@ -114,7 +119,7 @@ def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
         messages = memory.find_cached_messages(*turn.unsummarised)
         if messages is None:
             return None
-    counted = memory.count_cache.find(owner, messages.value, find_count_edges(summaries.value))
+    counted = memory.count_cache.find_counts(owner, messages.value, find_count_edges(summaries.value))
     return None if counted is None else ContextParts(messages, profile, facts, summaries, counted)
 
 
@@ -128,15 +133,15 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
     wanted = turn.unsummarised if has_many_unsummarised else turn.messages
     return ContextParts(
         *await asyncio.gather(
-            read_in_time(memory.load_messages(*wanted), until, missing, "recent"),
-            read_in_time(memory.load_profile(owner, min_seq), until, missing, "user_data"),
-            read_in_time(memory.load_facts(owner, min_seq), until, missing, "facts", "working"),
-            read_in_time(memory.load_summaries(*turn.summaries), until, missing, "summaries"),
+            await_read(memory.load_messages(*wanted), until, missing, "recent"),
+            await_read(memory.load_profile(owner, min_seq), until, missing, "user_data"),
+            await_read(memory.load_facts(owner, min_seq), until, missing, "facts", "working"),
+            await_read(memory.load_summaries(*turn.summaries), until, missing, "summaries"),
         )
     )
 
 
-async def read_unsummarised(
+async def read_unsummarised_messages(
     turn: ContextTurn, parts: ContextParts, until: float, missing: Missing
 ) -> ContextParts:
     """Return the parts with the messages after the newest summary, and with counts of older messages.
@@ -152,7 +157,7 @@ async def read_unsummarised(
     if not has_all_unsummarised(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
         messages = (
-            await read_in_time(memory.load_messages(*turn.unsummarised), until, missing, "recent") or messages
+            await await_read(memory.load_messages(*turn.unsummarised), until, missing, "recent") or messages
         )
     end = find_last_covered(summaries)
     unsummarised = sum(row.seq > end for row in messages.value.messages)
@@ -160,7 +165,7 @@ async def read_unsummarised(
         turn.owner, turn.request.conversation, is_many=unsummarised >= LOADED
     )
     counting = _count_unread(turn, messages, find_count_edges(summaries))
-    return parts._replace(messages=messages, counted=await read_in_time(counting, until, missing, "recent"))
+    return parts._replace(messages=messages, counted=await await_read(counting, until, missing, "recent"))
 
 
 async def _count_unread(
@@ -168,7 +173,7 @@ async def _count_unread(
 ) -> CountedMessages:
     """Return counts of older messages, from the cache or the projections; the view may have some of them."""
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
-    counted = cache.find(owner, view, edges)
+    counted = cache.find_counts(owner, view, edges)
     if counted is None:
         # The count ends in the middle of the view, so that it stays usable until as many new messages have
         # arrived.
@@ -176,11 +181,11 @@ async def _count_unread(
         wanted = CountedConversation(*owner, view.conversation, edges, below)
         counts = await memory.load_message_counts(owner, wanted, turn.request.min_seq)
         counted = CountedMessages(below, edges, counts.value)
-        cache.keep(owner, view, counted, min(seen.seq, counts.seq))
+        cache.record_counts(owner, view, counted, min(seen.seq, counts.seq))
     return counted
 
 
-async def read_in_time(
+async def await_read(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
     """Wait for a read until a time of the event loop; on failure, return None and add to `missing`."""

@@ -60,7 +60,15 @@ class Corrections:
 def build_corrections(
     owner: Owner, standing: LogState, redecided: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
-    """Return the events to append to the log, and apply them to the facts of `standing`."""
+    """Return the events that make the corrections, and apply them to the facts of `standing`.
+
+    Args:
+        owner: the user.
+        standing: the state of the user's log.
+        redecided: the facts that the other settings would keep.
+        limits: the tenant's limits of facts.
+        now: the time of the log; facts that expire at or before it are not restored.
+    """
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 
 
@@ -91,14 +99,14 @@ class _CorrectionBuilder:
             elif origin in self._redecided.decisions and self._redecided.find_origin(origin) in self._ids:
                 self._forget_fact(origin, fact_id)
         if self._corrections.decided:
-            self._make_room(limits)
+            self._evict_excess_facts(limits)
         return self._corrections
 
     def _save_fact(self, origin: str) -> None:
         known, decision = self._redecided.facts.facts[origin], self._redecided.decisions[origin].decision
         assert decision is not None, "a proposal was decided"
         former, event_id = self._state.decisions[origin]
-        fact_id = self._state.facts.next_id(known.fact.tier)
+        fact_id = self._state.facts.find_next_id(known.fact.tier)
         event = FactSavedV1(
             id=self._derive_id(event_id),
             by=REDECIDE,
@@ -151,7 +159,7 @@ class _CorrectionBuilder:
         into = self._redecided.facts.facts[place].fact.text
         self._corrections.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
 
-    def _make_room(self, limits: FactLimits) -> None:
+    def _evict_excess_facts(self, limits: FactLimits) -> None:
         facts = dict(self._state.facts.facts)
         for name, event in evict_excess(self._state.facts, limits, self._now):
             assert isinstance(event, FactEvictedV1)

@@ -133,13 +133,13 @@ def redecide_proposals(
         per_user=MOST_FACTS, profile=MOST_FACTS, working=MOST_FACTS, working_days=settings.limits.working_days
     )
     lenient = settings.model_copy(update={"policy": _LENIENT_POLICY, "limits": limits})
-    replay = _Replay(standing, lenient, meanings)
+    replay = _DecisionReplay(standing, lenient, meanings)
     for event, event_id, at in log:
         replay.replay_event(event, event_id, at)
     return replay.redecided
 
 
-class _Replay:
+class _DecisionReplay:
     """Replays a log, and keeps the actual facts and the facts under the other settings at each event."""
 
     def __init__(self, standing: LogState, settings: SettingsV1, meanings: FactVectors) -> None:
@@ -165,7 +165,7 @@ class _Replay:
         if proposal is None:
             self._keep_event(event, event_id, at)
         elif proposal.id not in self.redecided.decisions and self._state.is_open(proposal.id):
-            self._record_decision(proposal, self._decide_again(proposal, event))
+            self._record_decision(proposal, self._redecide_proposal(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         """Apply an event with its content: a merge, or an event whose proposal is gone or does not exist."""
@@ -182,11 +182,11 @@ class _Replay:
         if isinstance(event, FactWriteEvent) and event.fact_id in self.redecided.facts.facts:
             self.redecided.writers[event.fact_id] = event
 
-    def _decide_again(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
+    def _redecide_proposal(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
         *before, (_, decision) = (
-            self._save_separately(proposal)
+            self._save_separate_fact(proposal)
             if proposal.id in self._state.own
-            else self._decide_likeness(proposal)
+            else self._decide_by_likeness(proposal)
         )
         if not isinstance(decision, AcceptedEvent):
             raise ValueError(f"proposal {proposal.id} would be refused by the rules of this version")
@@ -198,19 +198,19 @@ class _Replay:
             decision = decision.model_copy(update={"fact_id": proposal.id})
         return decision if isinstance(decision, FactConfirmedV1) else self._keep_content(decision, event)
 
-    def _save_separately(self, proposal: Proposal) -> list[DecisionEvent]:
+    def _save_separate_fact(self, proposal: Proposal) -> list[DecisionEvent]:
         fact = classify_proposal(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
         return save_candidate(CandidateFact(proposal, fact), by, self.redecided.facts, self._settings)
 
-    def _decide_likeness(self, proposal: Proposal) -> list[DecisionEvent]:
-        decided = self._decide_with_target(proposal, self._find_target(proposal))
+    def _decide_by_likeness(self, proposal: Proposal) -> list[DecisionEvent]:
+        decided = self._decide_with_replaced_fact(proposal, self._find_replaced_fact(proposal))
         forgotten = {each.fact_id for _, each in decided if isinstance(each, FactForgottenV1)}
         if forgotten & self._state.own:
-            return self._decide_with_target(proposal, None)
+            return self._decide_with_replaced_fact(proposal, None)
         return decided
 
-    def _decide_with_target(self, proposal: Proposal, replaced: str | None) -> list[DecisionEvent]:
+    def _decide_with_replaced_fact(self, proposal: Proposal, replaced: str | None) -> list[DecisionEvent]:
         known, at = self.redecided.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine_proposal(proposal, known, self._settings):
@@ -220,7 +220,7 @@ class _Replay:
             case decided:
                 return decided
 
-    def _find_target(self, proposal: Proposal) -> str | None:
+    def _find_replaced_fact(self, proposal: Proposal) -> str | None:
         """Return the origin of the fact that a proposal replaces under the other settings.
 
         Returns:

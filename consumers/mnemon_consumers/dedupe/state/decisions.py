@@ -28,7 +28,7 @@ _NO_LINEAGE: Final = Lineage()
 
 @dataclass(frozen=True, slots=True)
 class KeptFact:
-    """A fact that is kept.
+    """A fact that was saved, and not forgotten, expired or evicted since.
 
     Attributes:
         saved_at: the time at which the fact was first saved.
@@ -118,7 +118,7 @@ class UserFacts:
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None
 
-    def next_id(self, tier: Tier) -> str:
+    def find_next_id(self, tier: Tier) -> str:
         """Return the id of the next fact of a tier: one above the highest id that was ever assigned."""
         prefix = PREFIXES[tier]
         return f"{prefix}_{self._numbers.get(prefix, 0) + 1:03d}"

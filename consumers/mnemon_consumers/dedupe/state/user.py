@@ -76,6 +76,7 @@ class UserState:
         return [each for _, (_, each) in islice(undecided, TURN)]
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
+        """Apply an event to the facts; an event that was applied before changes nothing."""
         if self.facts.has_applied(event_id):
             return
         self._record_wording(event, event_id)

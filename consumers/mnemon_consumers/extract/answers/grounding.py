@@ -96,7 +96,7 @@ class Evidence:
     said_on: tuple[date, ...]
 
 
-def find_unsupported(
+def find_unsupported_terms(
     text: str, sources: Sequence[int], messages: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
     """Find the names, numbers and dates of a fact that its sources lack, in the spelling of the fact.
@@ -195,12 +195,12 @@ def _find_dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
 
 
 def _find_month(term: Term) -> int | None:
-    if _is_may(term):
+    if _is_month_of_may(term):
         return _MAY
     return next((int(key.removeprefix(_MONTH)) for key in term.keys if key.startswith(_MONTH)), None)
 
 
-def _is_may(term: Term) -> bool:
+def _is_month_of_may(term: Term) -> bool:
     """Return whether a term is the month of May, which looks like a name."""
     return term.kind is TermKind.NAME and term.text == "may"
 
@@ -228,7 +228,7 @@ def _is_name(term: Term, text: str) -> bool:
         and first[:1].isupper()
         and bool(_VERBS.fullmatch(following))
     )
-    return (term.kind is TermKind.NAME and not _is_may(term)) or begins
+    return (term.kind is TermKind.NAME and not _is_month_of_may(term)) or begins
 
 
 def _is_name_supported(term: Term, words: frozenset[str]) -> bool:

@@ -32,6 +32,7 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("extract")
 
 AnsweredRequest = tuple[WindowRequest, ModelAnswer | LineFailed]
+"""A request about a window, and the answer or the failure of the model."""
 
 RETRY_PAUSES: Final = (30.0, 120.0, 600.0)
 """Seconds before a window is retried, by number of failures; the last pause serves all later failures."""
@@ -59,10 +60,10 @@ class AnswerPublisher:
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # let other tasks run, such as a bot's request
             with tracing.trace_block("extract answer", await read_trace(connection, question.window.to_seq)):
-                each = _mark_trace(_judge_safely(question, outcome, answering_model))
+                each = _mark_trace(_judge_answer_safely(question, outcome, answering_model))
                 judged.append((question, each))
                 if each.dead is not None:
-                    await self._bury_answer(connection, question, outcome, each, answering_model)
+                    await self._store_dead_letter(connection, question, outcome, each, answering_model)
         await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
             if outcome.usage is not None:
@@ -74,7 +75,7 @@ class AnswerPublisher:
                 count_usage(answering_model.provider, "extract", outcome.usage, usd)
         return judged
 
-    async def _bury_answer(
+    async def _store_dead_letter(
         self,
         connection: Client,
         question: WindowRequest,
@@ -82,7 +83,8 @@ class AnswerPublisher:
         judged: WindowJudgement,
         answering_model: AnsweringModel,
     ) -> None:
-        assert judged.dead is not None, "looked at before"
+        """Store the dead letter of a window that is given up, or of which some facts are given up."""
+        assert judged.dead is not None, "the caller checks it"
         end = next(each for each in judged.events if parse_subject(each.subject).name == "window.answered")
         letter = convert_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, ModelAnswer) else None
@@ -96,9 +98,10 @@ class AnswerPublisher:
         await store_letter(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
-def _judge_safely(
+def _judge_answer_safely(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
+    """Decide the outcome of a window; an unexpected error counts as a failed attempt of this window."""
     try:
         return judge_answer(question, outcome, answering_model)
     except Exception as error:

@@ -6,7 +6,7 @@ from typing import Final
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.domain.spending.calls import build_call_event
-from mnemon_consumers.extract.answers.grounding import find_unsupported
+from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
 from mnemon_consumers.extract.answers.parser import (
     MOST_FACTS,
     ParsedAnswer,
@@ -31,7 +31,7 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 
 MOST_IMPORTANCE: Final = 5
-"""Maximum importance of a fact with names or numbers that its sources lack: the default importance."""
+"""Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`): the default."""
 
 
 MOST_REFUSALS: Final = 1
@@ -120,13 +120,15 @@ def judge_answer(
 
 
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
-    """Return the facts, each with the names and numbers that its sources lack, see `find_unsupported`.
+    """Return the answer, and the terms of each fact that its sources lack; see `find_unsupported_terms`.
 
-    A fact with such names or numbers may be made up. The fact is proposed, but replaces no other fact, and
-    its importance is at most `MOST_IMPORTANCE`.
+    A fact with such terms may be made up. The fact is proposed, but replaces no other fact, and its
+    importance is at most `MOST_IMPORTANCE`.
     """
     known = question.known[: question.settings.extraction.known_facts]
-    marks = [find_unsupported(fact.text, fact.sources, question.messages, known) for fact in extracted.facts]
+    marks = [
+        find_unsupported_terms(fact.text, fact.sources, question.messages, known) for fact in extracted.facts
+    ]
     facts = [_weaken_fact(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks
 
@@ -152,7 +154,8 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
         if (refused := find_refusal(fact.text, policy)) is None or refused[0] != "secret"
     ]
     error = (
-        f"the answer has {MOST_FACTS + len(left)} facts, {MOST_FACTS} are proposed, the letter has the others"
+        f"the answer has {MOST_FACTS + len(left)} facts: {MOST_FACTS} are proposed, and the dead letter has "
+        "the others, except secrets"
     )
     return Dead("too_many_facts", error), "\n".join(kept)
 

@@ -12,8 +12,7 @@ from mnemon_consumers.extract.online_requests import OnlineRequester
 from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import try_lock
-from mnemon_infra.database.windows.batches import StoredBatch
-from mnemon_infra.database.windows.batches import insert_batch as put_batch
+from mnemon_infra.database.windows.batches import StoredBatch, insert_batch
 from mnemon_infra.database.windows.pending import (
     WaitingWindows,
     count_waiting_windows,
@@ -45,7 +44,7 @@ class _Pool:
     is_due: bool = False
 
     @property
-    def number(self) -> int:
+    def window_count(self) -> int:
         return sum(each.number for each in self.tenants)
 
 
@@ -57,12 +56,12 @@ class BatchAssembler:
         database: Database,
         settings: LiveSettings,
         circuit_breaker: CircuitBreaker,
-        asking: OnlineRequester,
+        online_requests: OnlineRequester,
     ) -> None:
         self._database = database
         self._settings = settings
         self._circuit_breaker = circuit_breaker
-        self._online_requests = asking
+        self._online_requests = online_requests
 
     async def claim_batches(self) -> None:
         """Claim a batch from each pool that is full or has waited long enough.
@@ -77,7 +76,7 @@ class BatchAssembler:
                 return
             now = datetime.now(UTC)
             for pool in await self._collect_pools(now):
-                if pool.is_due or pool.number >= pool.most:
+                if pool.is_due or pool.window_count >= pool.most:
                     await self._claim_pool(pool, now)
 
     async def _collect_pools(self, now: datetime) -> list[_Pool]:
@@ -107,7 +106,7 @@ class BatchAssembler:
             if not taken:
                 return
             held = [window._replace(line=line) for line, window in enumerate(sorted(taken))]
-            await put_batch(connection, self._build_batch(batch_id, pool, held, now))
+            await insert_batch(connection, self._build_batch(batch_id, pool, held, now))
             await assign_to_batch(connection, batch_id, held)
         log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 

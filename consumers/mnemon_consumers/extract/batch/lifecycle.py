@@ -70,15 +70,15 @@ class BatchLifecycle:
         database: Database,
         settings: LiveSettings,
         circuit_breaker: CircuitBreaker,
-        pooling: BatchAssembler,
-        submitting: BatchSubmitter,
+        assembler: BatchAssembler,
+        submitter: BatchSubmitter,
         results: BatchResults,
     ) -> None:
         self._database = database
         self._settings = settings
         self._circuit_breaker = circuit_breaker
-        self._assembler = pooling
-        self._submitter = submitting
+        self._assembler = assembler
+        self._submitter = submitter
         self._results = results
         self._room = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._since: dict[str, datetime] = {}
@@ -97,9 +97,9 @@ class BatchLifecycle:
             del self._since[gone]
             self._not_before.pop(gone, None)
             self._readings.pop(gone, None)
-        await asyncio.gather(*(self._advance_locked(connection, batch_id) for batch_id in found))
+        await asyncio.gather(*(self._advance_under_lock(connection, batch_id) for batch_id in found))
 
-    async def _advance_locked(self, connection: Client, batch_id: str) -> None:
+    async def _advance_under_lock(self, connection: Client, batch_id: str) -> None:
         async with self._room:
             try:
                 async with try_lock(self._database, "batch", batch_id) as is_mine:
@@ -107,14 +107,14 @@ class BatchLifecycle:
                     if batch is not None:
                         await self._advance_batch(connection, batch)
             except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
-                self._postpone(
+                self._postpone_check(
                     batch_id, LONGEST_PAUSE if isinstance(error, ModelRefused) else LONGEST_PAUSE / 4
                 )
                 log.warning("batch check failed, retrying", batch=batch_id, error=repr(error))
             except Exception as error:
                 # Any error concerns this batch alone; the others continue. Its text is not logged: it may
                 # quote people's messages.
-                self._postpone(batch_id, LONGEST_PAUSE)
+                self._postpone_check(batch_id, LONGEST_PAUSE)
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 log.error(
                     "batch check crashed, retrying",
@@ -161,13 +161,13 @@ class BatchLifecycle:
                 await self._read_results(connection, batch, batches, progress)
             case "running":
                 now = datetime.now(UTC)
-                self._postpone(
+                self._postpone_check(
                     batch.batch_id, min((now - batch.changed_at).total_seconds() / AGE_DIVISOR, LONGEST_PAUSE)
                 )
                 if now > batch.deadline_at:
                     log.warning("batch timed out, cancelling", batch=batch.batch_id)
                     await batches.cancel(str(batch.provider_batch_id))
-                    self._postpone(batch.batch_id, 0)
+                    self._postpone_check(batch.batch_id, 0)
 
     async def _read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
@@ -177,7 +177,7 @@ class BatchLifecycle:
         except ModelUnavailable as error:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < MOST_READINGS:
-                self._postpone(batch.batch_id, 2.0**readings)
+                self._postpone_check(batch.batch_id, 2.0**readings)
                 log.warning("batch results not read, retrying", batch=batch.batch_id, error=str(error))
                 return
             await self._results.complete_batch(connection, batch, progress, {})
@@ -239,5 +239,5 @@ class BatchLifecycle:
         attempts = min(window.attempts + 1, most - 1)
         return build_retry(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)
 
-    def _postpone(self, batch_id: str, seconds: float) -> None:
+    def _postpone_check(self, batch_id: str, seconds: float) -> None:
         self._not_before[batch_id] = datetime.now(UTC) + timedelta(seconds=seconds)

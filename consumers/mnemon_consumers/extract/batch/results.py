@@ -55,12 +55,12 @@ class BatchResults:
         database: Database,
         settings: LiveSettings,
         projections: ProjectionLag,
-        answering: AnswerPublisher,
+        publisher: AnswerPublisher,
     ) -> None:
         self._database = database
         self._settings = settings
         self._projections = projections
-        self._publisher = answering
+        self._publisher = publisher
 
     async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
@@ -80,12 +80,12 @@ class BatchResults:
                     continue
                 page[line] = result.outcome
                 if len(page) == LINES_AT_ONCE:
-                    failed |= await self._take_lines(connection, batch, page)
+                    failed |= await self._publish_lines(connection, batch, page)
                     page = {}
         except ModelUnavailable:
-            await self._take_lines(connection, batch, page)
+            await self._publish_lines(connection, batch, page)
             raise
-        failed |= await self._take_lines(connection, batch, page)
+        failed |= await self._publish_lines(connection, batch, page)
         await self.complete_batch(connection, batch, progress, failed)
 
     async def complete_batch(
@@ -108,18 +108,18 @@ class BatchResults:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
                 repeated.
         """
-        again_ = dict(failed)
+        retried = dict(failed)
         now = datetime.now(UTC)
         left = await self._database.run_query(load_batch_windows(batch.batch_id))
-        missing = [window for window in left if window not in again_]
+        missing = [window for window in left if window not in retried]
         if progress.done < batch.lines or now > batch.deadline_at:
             # The provider did not reach these lines. Another batch would take as long.
-            again_ |= {each: _request_online(each, now) for each in missing}
+            retried |= {each: _build_online_retry(each, now) for each in missing}
         else:
             nothing = LineFailed("the results have no line for the window")
             for begin in range(0, len(missing), LINES_AT_ONCE):
                 page = missing[begin : begin + LINES_AT_ONCE]
-                again_ |= await self._take_lines(
+                retried |= await self._publish_lines(
                     connection, batch, {each.line or 0: nothing for each in page}
                 )
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
@@ -129,19 +129,19 @@ class BatchResults:
                 connection, build_user_events(batch, [owner], "batch.completed", event.encode_body())
             )
         async with self._database.transaction() as held:
-            await requeue_windows(held, again_.values())
+            await requeue_windows(held, retried.values())
             await update_batch(held, batch, "completed", datetime.now(UTC))
         log.info(
             "batch results read",
             batch=batch.batch_id,
             answered=sum(answered for answered, _ in of.values()),
-            failed=len(again_),
+            retried=len(retried),
         )
 
-    async def _take_lines(
+    async def _publish_lines(
         self, connection: Client, batch: StoredBatch, page: Outcomes
     ) -> dict[StoredWindow, FailedWindow]:
-        """Read lines that were not read before; return the windows to retry."""
+        """Publish the answers of lines that were not read before; return the windows to retry."""
         windows = list((await self._database.run_query(load_windows_by_line(batch.batch_id, page))).values())
         done = await self._database.run_query(find_answered_windows(windows))
         left = [window for window in windows if window not in done]
@@ -154,7 +154,7 @@ class BatchResults:
         )
         owners = {question.window.owner for question in asked}
         pairs = await self._database.run_query(load_batch_pairs(batch.batch_id, owners))
-        asked = [question.select_batch_pairs(pairs) for question in asked]
+        asked = [question.with_batch_pairs(pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
         judged = await self._publisher.publish_answers(connection, answers, by)
@@ -162,7 +162,7 @@ class BatchResults:
         async with self._database.transaction() as held:
             await mark_answered(held, [*done, *answered])
         return {
-            question.window: _request_online(question.window, now)
+            question.window: _build_online_retry(question.window, now)
             if each.error is None
             else build_retry(question.window, now)
             for question, each in judged
@@ -170,8 +170,8 @@ class BatchResults:
         }
 
 
-def _request_online(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Return the record of a window to request online after no batch reached it, without another failure."""
+def _build_online_retry(window: StoredWindow, now: datetime) -> FailedWindow:
+    """Return the record of a window that no batch reached, to request online; no failure is counted."""
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 

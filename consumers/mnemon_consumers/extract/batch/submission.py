@@ -76,7 +76,7 @@ class BatchSubmitter:
         settings: settings of all tenants.
         circuit_breaker: circuit breaker of the models.
         budgets: the budgets of the tenants.
-        on_its_way: time during which an earlier request may still reach the provider.
+        delivery_time: time during which an earlier request may still reach the provider.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class BatchSubmitter:
         settings: LiveSettings,
         circuit_breaker: CircuitBreaker,
         budgets: Budgets,
-        on_its_way: timedelta,
+        delivery_time: timedelta,
     ) -> None:
         self._database = database
         self._settings = settings
         self._circuit_breaker = circuit_breaker
         self._budgets = budgets
-        self._on_its_way = on_its_way
+        self._delivery_time = delivery_time
         self._position = AppliedPosition()
 
     async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
@@ -111,7 +111,7 @@ class BatchSubmitter:
                 log.info("batch found at provider", batch=batch.batch_id, provider=batch.provider)
                 await self._record_submission(connection, batch, found)
                 return
-            if datetime.now(UTC) - batch.changed_at < self._on_its_way:
+            if datetime.now(UTC) - batch.changed_at < self._delivery_time:
                 return
         await self.submit_batch(connection, batch, model)
 
@@ -126,9 +126,9 @@ class BatchSubmitter:
                 be repeated.
         """
         with self._budgets.open_reservations() as reservations:
-            await self._submit_reserved(connection, batch, model, reservations)
+            await self._submit_within_budget(connection, batch, model, reservations)
 
-    async def _submit_reserved(
+    async def _submit_within_budget(
         self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
     ) -> None:
         batches = require_batches(model)
@@ -138,7 +138,7 @@ class BatchSubmitter:
             return
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
-            appended = await append_events(connection, _build_intentions(batch, asked))
+            appended = await append_events(connection, _build_intention_events(batch, asked))
             # Once projected, the estimated cost is reserved in the database for every process.
             await self._position.wait_for(
                 connection.jetstream(), max(each.seq for each in appended), PROJECTION_WAIT
@@ -154,7 +154,7 @@ class BatchSubmitter:
                 self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
-            # The provider may have the batch or still receive it: `on_its_way` starts now.
+            # The provider may have the batch or still receive it: `delivery_time` starts now.
             await self._change_state(batch, "intended")
             self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
@@ -191,7 +191,9 @@ class BatchSubmitter:
         over: list[FailedWindow] = []
         held_by = await self._database.run_query(load_batch_windows(batch.batch_id))
         staying = {
-            tenant for tenant in {window.tenant for window in held_by} if await self._may_stay(batch, tenant)
+            tenant
+            for tenant in {window.tenant for window in held_by}
+            if await self._may_include_tenant(batch, tenant)
         }
         now = datetime.now(UTC)
         over += [FailedWindow(each, each.attempts, now) for each in held_by if each.tenant not in staying]
@@ -223,7 +225,8 @@ class BatchSubmitter:
             await requeue_windows(held, over)
         return asked, lines
 
-    async def _may_stay(self, batch: StoredBatch, tenant: str) -> bool:
+    async def _may_include_tenant(self, batch: StoredBatch, tenant: str) -> bool:
+        """Return whether a tenant's settings still select this batch, and its budget is not spent."""
         is_reserved = batch.state == "intended"
         return selects_batch(
             batch, self._settings.get_settings(tenant).extraction
@@ -277,7 +280,7 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
     ]
 
 
-def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
+def _build_intention_events(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
     """Return the events that announce the submission to the log; each names the windows of one user."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked_windows:

@@ -26,7 +26,7 @@ class FittedContext(NamedTuple):
         rendered: its rendered form; empty if nothing fits.
         tokens: tokens of the whole context, at most the budget.
         sections: a report for each section with items, shown or left out. The sum of their tokens may exceed
-            `tokens` slightly. Items that another section shows do not count as `left_out`.
+            `tokens`. Items that another section shows do not count as `left_out`.
         coverage: counts of all messages of the conversation; None if the counts are unknown.
     """
 
@@ -60,8 +60,8 @@ def fit_context(
         choice = _choose_items(chooser, weights, max(room, 0))
         reports = _report_sections(chooser, choice)
         shown = _trim_context(context, choice, reports)
-        rendered = layout.rendered(shown) if room > 0 else layout.nothing
-        tokens = layout.tokens(rendered, count)
+        rendered = layout.render(shown) if room > 0 else layout.nothing
+        tokens = layout.count_tokens(rendered, count)
         if tokens <= budget:
             sections_shown, coverage = _add_message_counts(context, choice, reports)
             return FittedContext(shown, rendered, tokens, sections_shown, coverage)

@@ -49,7 +49,7 @@ class ContextMessage(NamedTuple):
 
 
 class DataField(NamedTuple):
-    """A field of the user's data."""
+    """A field of the user's profile, with its JSON value."""
 
     name: str
     value: Any

@@ -41,6 +41,7 @@ class AccountedMessages(NamedTuple):
 
     @property
     def coverage(self) -> ContextCoverage:
+        """Return the counts as a reply has them: one number for all messages that are left out."""
         return ContextCoverage(
             shown=self.shown,
             summarised=self.summarised,
@@ -148,19 +149,19 @@ class ConversationExtent:
         """Count the messages by how they are shown; `shown_ids` has the event ids of shown messages."""
         numbers: Counter[MessageCoverage] = Counter()
 
-        def unshown(seq: int) -> MessageCoverage:
+        def classify_unshown(seq: int) -> MessageCoverage:
             if is_covered(seq, shown_summaries):
                 return "summarised"
             return "summary left out" if is_covered(seq, self.summaries) else "left out"
 
         for event_id, seq in self.messages.items():
             is_shown = event_id in shown_ids or event_id in self.wordless
-            numbers["shown" if is_shown else unshown(seq)] += 1
+            numbers["shown" if is_shown else classify_unshown(seq)] += 1
         for seq, count in self.counts:
-            numbers[unshown(seq)] += count
+            numbers[classify_unshown(seq)] += count
         for event_id, seq in self.located.items():
             if event_id in shown_ids or event_id in self.wordless:
-                numbers[unshown(seq)] -= 1
+                numbers[classify_unshown(seq)] -= 1
                 numbers["shown"] += 1
         return AccountedMessages(
             numbers["shown"], numbers["summarised"], numbers["summary left out"], numbers["left out"]

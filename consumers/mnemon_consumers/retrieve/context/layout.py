@@ -58,17 +58,29 @@ class ContextLayout(Protocol):
     nothing: ClassVar[Rendered]
 
     @property
-    def current_time(self) -> Frame: ...
+    def current_time(self) -> Frame:
+        """Return the frame of the current date and time."""
+        ...
 
-    def rendered(self, context: Context) -> Rendered: ...
+    def render(self, context: Context) -> Rendered:
+        """Return a context in the form that a model is given."""
+        ...
 
-    def tokens(self, rendered: Rendered, count: Count) -> int: ...
+    def count_tokens(self, rendered: Rendered, count: Count) -> int:
+        """Return the number of tokens of a rendered context."""
+        ...
 
-    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int: ...
+    def count_section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
+        """Return the number of tokens of a section that has these items; 0 without items."""
+        ...
 
-    def frame_tokens(self, section: SectionKind, count: Count) -> int: ...
+    def count_frame_tokens(self, section: SectionKind, count: Count) -> int:
+        """Return the number of tokens of a section besides its items."""
+        ...
 
-    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int: ...
+    def count_item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
+        """Return the number of tokens that an item adds to its section."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ class TextLayout:
 
     nothing: ClassVar = Rendered((), "")
 
-    def rendered(self, context: Context) -> Rendered:
+    def render(self, context: Context) -> Rendered:
         shown = [
             self._render_section(section, items)
             for section in self.sections
@@ -104,17 +116,17 @@ class TextLayout:
         text = "\n\n".join(shown)
         return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
 
-    def tokens(self, rendered: Rendered, count: Count) -> int:
+    def count_tokens(self, rendered: Rendered, count: Count) -> int:
         return count(rendered.text) if rendered.text else 0
 
-    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
+    def count_section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
         # The tokens include the blank line before the next section.
         return count(f"{self._render_section(section, items)}\n\n") if items else 0
 
-    def frame_tokens(self, section: SectionKind, count: Count) -> int:
+    def count_frame_tokens(self, section: SectionKind, count: Count) -> int:
         return count(f"{self._render_section(section, ())}\n\n")
 
-    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
+    def count_item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
         return count(f"{self.line(item)}\n")
 
     def _render_section(self, section: SectionKind, items: Sequence[Item]) -> str:
@@ -142,7 +154,7 @@ class MessageLayout:
 
     nothing: ClassVar = Rendered(())
 
-    def rendered(self, context: Context) -> Rendered:
+    def render(self, context: Context) -> Rendered:
         messages = [
             RenderedMessage(role=role, content=content, name=name)
             for section in self.sections
@@ -156,20 +168,23 @@ class MessageLayout:
             messages.append(RenderedMessage(role="system", content=content))
         return Rendered(tuple(messages))
 
-    def tokens(self, rendered: Rendered, count: Count) -> int:
-        return sum(_count_message(message.content, message.name, count) for message in rendered.messages)
-
-    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
+    def count_tokens(self, rendered: Rendered, count: Count) -> int:
         return sum(
-            _count_message(content, name, count) for _, content, name in self._write_messages(section, items)
+            _count_message_tokens(message.content, message.name, count) for message in rendered.messages
         )
 
-    def frame_tokens(self, section: SectionKind, count: Count) -> int:
+    def count_section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
+        return sum(
+            _count_message_tokens(content, name, count)
+            for _, content, name in self._write_messages(section, items)
+        )
+
+    def count_frame_tokens(self, section: SectionKind, count: Count) -> int:
         return 0 if section == "recent" else PER_MESSAGE + count(self.sections[section].opening)
 
-    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
+    def count_item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
         if section == "recent":
-            return self.section_tokens(section, (item,), count)
+            return self.count_section_tokens(section, (item,), count)
         return count(f"{self.line(item)}\n")
 
     def _write_messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[_WrittenMessage]:
@@ -206,5 +221,5 @@ def _has_memory(context: Context) -> bool:
     )
 
 
-def _count_message(content: str, name: str | None, count: Count) -> int:
+def _count_message_tokens(content: str, name: str | None, count: Count) -> int:
     return PER_MESSAGE + count(content) + (count(name) if name else 0)

@@ -101,15 +101,17 @@ class ItemChooser:
         """Show more recent messages with the tokens that other sections leave."""
         room = choice["recent"].tokens + spare
         extended = choice | {"recent": self._choose_section("recent", self.context.recent, room)}
-        earlier = _drop_repeated("conversation", choice["conversation"].items, extended)
-        return extended | {"conversation": ChosenItems(earlier, self._count_tokens("conversation", earlier))}
+        earlier = _drop_repeated_items("conversation", choice["conversation"].items, extended)
+        return extended | {
+            "conversation": ChosenItems(earlier, self._count_section_tokens("conversation", earlier))
+        }
 
     def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
         """Return the items of a section that no section filled before it shows.
 
         Of `conversation`, at most `conversation_limit` items are returned.
         """
-        candidates = _drop_repeated(section, self.context.get_section(section), choice)
+        candidates = _drop_repeated_items(section, self.context.get_section(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
     def _choose_section(self, section: SectionKind, candidates: Sequence[Item], room: int) -> ChosenItems:
@@ -118,8 +120,8 @@ class ItemChooser:
             candidates = self._limit_characters(section, candidates, characters)
         allowed = room
         while candidates and allowed > 0:
-            items = self._choose_greedily(section, candidates, allowed)
-            tokens = self._count_tokens(section, items)
+            items = self._choose_fitting_items(section, candidates, allowed)
+            tokens = self._count_section_tokens(section, items)
             if tokens <= room:
                 return ChosenItems(items, tokens)
             # Together the items may have more tokens than the sum of their tokens.
@@ -130,46 +132,52 @@ class ItemChooser:
         self, section: SectionKind, candidates: Sequence[Item], characters: int
     ) -> Sequence[Item]:
         """Return whole items whose lines fit in a number of characters, in order of preference."""
-        left = characters - self._layout.frame_tokens(section, len)
+        left = characters - self._layout.count_frame_tokens(section, len)
         fitting: list[Item] = []
         for item in candidates:
-            length = self._layout.item_tokens(section, item, len)
+            length = self._layout.count_item_tokens(section, item, len)
             if length <= left:
                 fitting.append(item)
                 left -= length
         return fitting
 
-    def _choose_greedily(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Sequence[Item]:
-        left = room - self._layout.frame_tokens(section, self._count)
+    def _choose_fitting_items(
+        self, section: SectionKind, candidates: Sequence[Item], room: int
+    ) -> Sequence[Item]:
+        left = room - self._layout.count_frame_tokens(section, self._count)
         match section:
             case "recent":
-                return self._choose_newest(candidates, left)
+                return self._choose_newest_messages(candidates, left)
             case "summaries":
-                return self._choose_until_full(section, candidates[::-1], left)[::-1]
+                return self._choose_leading_items(section, candidates[::-1], left)[::-1]
             case "conversation" | "documents":
-                return self._choose_until_full(section, candidates, left)
-        return self._choose_whole(section, candidates, left)
+                return self._choose_leading_items(section, candidates, left)
+        return self._choose_whole_items(section, candidates, left)
 
-    def _choose_whole(self, section: SectionKind, candidates: Sequence[Item], left: int) -> Sequence[Item]:
+    def _choose_whole_items(
+        self, section: SectionKind, candidates: Sequence[Item], left: int
+    ) -> Sequence[Item]:
         """Return whole items that fit, in order of preference: half a fact may say the contrary."""
         shown: list[Item] = []
         for tried, item in enumerate(candidates):
             if tried - len(shown) == MOST_MISSES:
                 break
-            tokens = self._count_item(section, item, left)
+            tokens = self._count_item_tokens(section, item, left)
             if tokens <= left:
                 shown.append(item)
                 left -= tokens
         return shown
 
-    def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
+    def _choose_leading_items(
+        self, section: SectionKind, candidates: Sequence[Item], left: int
+    ) -> list[Item]:
         """Return items in order of preference up to the first that does not fit.
 
         That item is cut, or left out if fewer than `WORTH_SHOWING` tokens are left.
         """
         shown: list[Item] = []
         for item in candidates:
-            tokens = self._count_item(section, item, left)
+            tokens = self._count_item_tokens(section, item, left)
             if tokens > left:
                 beginning = self._shorten_item(section, item, left) if left >= WORTH_SHOWING else None
                 return [*shown, beginning] if beginning else shown
@@ -177,40 +185,40 @@ class ItemChooser:
             left -= tokens
         return shown
 
-    def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
+    def _choose_newest_messages(self, messages: Sequence[Item], left: int) -> list[Item]:
         """Return the user's newest message, cut if need be, and the newest other messages that fit.
 
         Without a message of the user, return the newest messages that fit.
         """
         asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:
-            return self._choose_until_full("recent", messages[::-1], left)[::-1]
+            return self._choose_leading_items("recent", messages[::-1], left)[::-1]
         question: Item | None = messages[asked]
-        tokens = self._count_item("recent", messages[asked], left)
+        tokens = self._count_item_tokens("recent", messages[asked], left)
         if tokens > left:
             question = self._shorten_item("recent", messages[asked], left)
             return [question] if question else []
         others = [*messages[:asked], *messages[asked + 1 :]]
-        shown = self._choose_until_full("recent", others[::-1], left - tokens)[::-1]
+        shown = self._choose_leading_items("recent", others[::-1], left - tokens)[::-1]
         after = min(len(shown), len(messages) - asked - 1)
         return [*shown[: len(shown) - after], messages[asked], *shown[len(shown) - after :]]
 
     def _shorten_item(self, section: SectionKind, item: Item, room: int) -> Item | None:
         if not isinstance(item, ContextMessage | ContextSummary | Passage):
             return None
-        allowed = room - self._layout.item_tokens(section, item._replace(text=""), self._count)
+        allowed = room - self._layout.count_item_tokens(section, item._replace(text=""), self._count)
         while allowed > 0:
             beginning = self._cut(item.text[: allowed * MOST_CHARACTERS], allowed).rstrip()
             if not beginning:
                 return None
             shortened = item._replace(text=f"{beginning}…")
-            over = self._layout.item_tokens(section, shortened, self._count) - room
+            over = self._layout.count_item_tokens(section, shortened, self._count) - room
             if over <= 0:
                 return shortened
             allowed -= over
         return None
 
-    def _count_item(self, section: SectionKind, item: Item, room: int | None = None) -> int:
+    def _count_item_tokens(self, section: SectionKind, item: Item, room: int | None = None) -> int:
         """Return the number of tokens of an item.
 
         For an item that cannot fit in `room` tokens, the result may be any number above `room`.
@@ -219,16 +227,16 @@ class ItemChooser:
         if known is not None:
             return known[1]
         if room is None:
-            return self._layout.item_tokens(section, item, self._count)
+            return self._layout.count_item_tokens(section, item, self._count)
         longest = room * MOST_CHARACTERS
-        tokens = self._layout.item_tokens(
+        tokens = self._layout.count_item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
         if tokens <= room:
             self._item_tokens[section, id(item)] = item, tokens  # a reference to the item keeps its id unique
         return tokens
 
-    def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
+    def _count_section_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
         """Return the number of tokens that a section needs to show exactly these items."""
         if not items:
             return 0
@@ -236,11 +244,11 @@ class ItemChooser:
         known = self._section_tokens.get(key)
         if known is not None:
             return known[1]
-        parts = sum(self._count_item(section, item) for item in items)
-        parts += self._layout.frame_tokens(section, self._count)
+        parts = sum(self._count_item_tokens(section, item) for item in items)
+        parts += self._layout.count_frame_tokens(section, self._count)
         # `recent` is not counted as a whole: it is long, changes every time, and is counted with the context.
         if section != "recent":
-            parts = max(parts, self._layout.section_tokens(section, items, self._count))
+            parts = max(parts, self._layout.count_section_tokens(section, items, self._count))
         self._section_tokens[key] = items, parts
         return parts
 
@@ -253,7 +261,9 @@ def _is_from_user(item: Item) -> bool:
     return isinstance(item, ContextMessage) and item.role == "user"
 
 
-def _drop_repeated(section: SectionKind, items: Sequence[Item], choice: SectionSelection) -> Sequence[Item]:
+def _drop_repeated_items(
+    section: SectionKind, items: Sequence[Item], choice: SectionSelection
+) -> Sequence[Item]:
     others = NOT_REPEATED_FROM.get(section, ())
     shown = {_find_id(item) for other in others for item in choice[other].items}
     return [item for item in items if _find_id(item) not in shown] if shown else items

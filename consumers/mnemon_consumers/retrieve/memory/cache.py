@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 from cachetools import LRUCache
 
 from mnemon_consumers.retrieve.context.coverage import CountedMessages
-from mnemon_consumers.retrieve.memory.hit_rows import HitRows, measure_memory
+from mnemon_consumers.retrieve.memory.hit_rows import HitRows, estimate_memory
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.user_memory import ConversationView
 
@@ -59,7 +59,7 @@ class UserCache:
     """
 
     def __init__(self, users: int) -> None:
-        self._hit_entries: LRUCache[Owner, HitEntry] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
+        self._hit_entries: LRUCache[Owner, HitEntry] = LRUCache(FOUND_ROWS, getsizeof=estimate_memory)
         self._entries: LRUCache[Owner, UserEntry] = _UserEntries(users, self._hit_entries)
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
@@ -85,7 +85,7 @@ class UserCache:
         """
         if self._hit_entries.get(owner) is entry:
             del self._hit_entries[owner]
-            if measure_memory(entry) <= self._hit_entries.maxsize:
+            if estimate_memory(entry) <= self._hit_entries.maxsize:
                 self._hit_entries[owner] = entry
 
     def get_revision(self, tenant: str) -> object:
@@ -93,7 +93,7 @@ class UserCache:
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
-    def drop(self, owner: Owner) -> None:
+    def drop_user(self, owner: Owner) -> None:
         """Drop the cached parts of a user who has changed."""
         tenant, _ = owner
         self._entries.pop(owner, None)
@@ -119,7 +119,9 @@ class CountCache:
         self._counted: LRUCache[tuple[Owner, str], CountedMessages] = LRUCache(COUNTED_CONVERSATIONS)
         self._many_unsummarised: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
-    def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
+    def find_counts(
+        self, owner: Owner, view: ConversationView, edges: tuple[int, ...]
+    ) -> CountedMessages | None:
         """Return counts of older messages for a view; empty if the view has all messages.
 
         Return None if no cached counts fit the view and the edges, see `CountedMessages.is_usable`.
@@ -129,7 +131,9 @@ class CountCache:
         counted = self._counted.get((owner, view.conversation))
         return counted if counted and counted.is_usable(view, edges) else None
 
-    def keep(self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int) -> None:
+    def record_counts(
+        self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int
+    ) -> None:
         """Cache the counts if all counted messages are settled: at or below the log position `settled`."""
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted

@@ -102,14 +102,14 @@ class HitMessages:
         preceding = {after: before for before, after in self.around.following.items()}
         for seq in [places[each] for each in _list_anchors(lookup) if each in places]:
             before = [*_walk_neighbours(preceding, seq)]
-            stretch = [*reversed(before), seq, *_walk_neighbours(self.around.following, seq)]
-            around.messages.update((each, self.around.messages[each]) for each in stretch)
-            around.following.update(pairwise(stretch))
+            sequence = [*reversed(before), seq, *_walk_neighbours(self.around.following, seq)]
+            around.messages.update((each, self.around.messages[each]) for each in sequence)
+            around.following.update(pairwise(sequence))
         return around
 
     @property
     def byte_count(self) -> int:
-        return _estimate_memory(self.places, [each.content for each in self.around.messages.values()])
+        return _estimate_rows(self.places, [each.content for each in self.around.messages.values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ class HitDocuments:
 
     @property
     def byte_count(self) -> int:
-        return _estimate_memory(self.documents, [each.text for each in self.documents.values() if each])
+        return _estimate_rows(self.documents, [each.text for each in self.documents.values() if each])
 
 
-def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
+def estimate_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
     """Estimate the bytes that all rows of one user take."""
     return ROW_BYTES + sum(rows.byte_count for rows in parts.values())
 
@@ -168,5 +168,5 @@ def _walk_neighbours(neighbours: Mapping[int, int], seq: int) -> Iterator[int]:
         yield seq
 
 
-def _estimate_memory(ids: Collection[str], texts: Collection[str]) -> int:
+def _estimate_rows(ids: Collection[str], texts: Collection[str]) -> int:
     return ROW_BYTES * (len(ids) + len(texts)) + sum(map(sys.getsizeof, texts))

@@ -42,7 +42,7 @@ class LogFollower:
         self._connection: Client
         self._stream_context: JetStreamContext
 
-    async def follow(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
+    async def follow_changes(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
         """Subscribe to changes, and call `drop_user` for each user who changes.
 
         Raises:
@@ -73,7 +73,7 @@ class LogFollower:
         """Return the applied position of `persist`, as far as this process knows."""
         return self._applied.value
 
-    async def refresh_applied(self) -> int:
+    async def refresh_applied_position(self) -> int:
         """Ask the server for the applied position of `persist`, and return it.
 
         Raises:
@@ -81,7 +81,7 @@ class LogFollower:
         """
         return await self._applied.refresh(self._stream_context)
 
-    async def reach_applied(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
+    async def await_applied_position(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
         """Return the applied position of `persist`; wait for a limited time until it reaches `min_seq`.
 
         With `wait=False`, the server is asked once if the known position is too low, without a wait.
@@ -89,11 +89,11 @@ class LogFollower:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await self._reach(self._applied, owner, min_seq, wait=wait)
+        return await self._await_position(self._applied, owner, min_seq, wait=wait)
 
-    async def reach_indexed(self, owner: Owner, min_seq: int | None) -> int:
-        """Return the applied position of `index`; wait for `min_seq` as `reach_applied` does."""
-        return await self._reach(self._indexed, owner, min_seq)
+    async def await_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
+        """Return the applied position of `index`; wait for `min_seq` as `await_applied_position` does."""
+        return await self._await_position(self._indexed, owner, min_seq)
 
     def has_to_read_tail(self, position: int, min_seq: int | None) -> bool:
         """Return whether rows as of the applied position may lack events that a request has to reflect."""
@@ -127,7 +127,7 @@ class LogFollower:
         self._applied.note_event(seq)
         self._indexed.note_event(seq)
 
-    async def _reach(
+    async def _await_position(
         self, position: AppliedPosition, owner: Owner, min_seq: int | None, *, wait: bool = True
     ) -> int:
         is_below = position.value < (min_seq or 0)

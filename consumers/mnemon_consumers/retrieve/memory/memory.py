@@ -53,13 +53,13 @@ class Memory:
         self._follower = LogFollower(settings, users)
         self._reader = ProjectionReader(database, self._follower)
 
-    async def follow(self, connection: Client) -> None:
+    async def follow_changes(self, connection: Client) -> None:
         """Subscribe to changes, and drop the cached parts of users who change.
 
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        await self._follower.follow(connection, self.drop_user)
+        await self._follower.follow_changes(connection, self.drop_user)
 
     def fix_position(self, position: int) -> None:
         """Set the applied positions of `persist` and `index`, for a snapshot, which follows no log."""
@@ -70,7 +70,7 @@ class Memory:
         """Return the applied position of `persist`, as far as this process knows."""
         return self._follower.applied_position
 
-    def revision(self, tenant: str) -> object:
+    def get_revision(self, tenant: str) -> object:
         """Return an object that is replaced whenever a user of the tenant may have changed."""
         return self._cache.get_revision(tenant)
 
@@ -81,7 +81,7 @@ class Memory:
 
     def drop_user(self, owner: Owner) -> None:
         """Drop the cached parts of a user who has changed."""
-        self._cache.drop(owner)
+        self._cache.drop_user(owner)
 
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -90,7 +90,7 @@ class Memory:
 
         Return None if they are not cached, or older than `min_seq`.
         """
-        seen: PositionedValue[ConversationView] | None = self._find_cached(
+        seen: PositionedValue[ConversationView] | None = self._find_cached_part(
             owner, ("messages", conversation), min_seq
         )
         if seen is None:
@@ -101,19 +101,19 @@ class Memory:
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[dict[str, Any]] | None:
         """Return the user's data; None if they are not cached, or older than `min_seq`."""
-        return self._find_cached(owner, "profile", min_seq)
+        return self._find_cached_part(owner, "profile", min_seq)
 
     def find_cached_facts(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[list[FactRecord]] | None:
         """Return all facts; None if they are not cached, or older than `min_seq`."""
-        return self._find_cached(owner, "facts", min_seq)
+        return self._find_cached_part(owner, "facts", min_seq)
 
     def find_cached_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[list[StoredSummary]] | None:
         """Return the newest summaries; None if they are not cached, or older than `min_seq`."""
-        return self._find_cached(owner, ("summaries", conversation, limit), min_seq)
+        return self._find_cached_part(owner, ("summaries", conversation, limit), min_seq)
 
     def get_entry(self, owner: Owner) -> UserEntry:
         """Return the user's entry in the cache. Callers may add values that they make from cached parts."""
@@ -135,28 +135,30 @@ class Memory:
             return cached
 
         query = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
-        return await self._load(owner, self._reader.messages, query, min_seq, key=("messages", conversation))
+        return await self._load_part(
+            owner, self._reader.messages, query, min_seq, key=("messages", conversation)
+        )
 
     async def load_profile(self, owner: Owner, min_seq: int | None) -> PositionedValue[dict[str, Any]]:
         """Return the user's data; raises as `load_messages` does."""
-        return await self._find_or_load(owner, "profile", self._reader.profiles, owner, min_seq)
+        return await self._find_or_load_part(owner, "profile", self._reader.profiles, owner, min_seq)
 
     async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
         """Return all facts, expired facts included, in the order of their ids; raises as `load_messages`."""
-        return await self._find_or_load(owner, "facts", self._reader.facts, owner, min_seq)
+        return await self._find_or_load_part(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(
         self, owner: Owner, fact_id: str, min_seq: int | None
     ) -> PositionedValue[FactHistory | None]:
         """Return a fact with its former versions, None for an unknown id; raises as `load_messages` does."""
-        return await self._load(owner, self._reader.histories, (owner, fact_id), min_seq)
+        return await self._load_part(owner, self._reader.histories, (owner, fact_id), min_seq)
 
     async def load_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[list[StoredSummary]]:
         """Return the newest summaries of a conversation, oldest first; raises as `load_messages` does."""
         query = NewestMessagesQuery(*owner, conversation, limit)
-        return await self._find_or_load(
+        return await self._find_or_load_part(
             owner, ("summaries", conversation, limit), self._reader.summaries, query, min_seq
         )
 
@@ -164,24 +166,24 @@ class Memory:
         self, owner: Owner, query: CountedConversation, min_seq: int | None
     ) -> PositionedValue[list[MessageCount]]:
         """Return counts of older messages without a wait for `min_seq`; raises as `load_messages` does."""
-        return await self._load(owner, self._reader.message_counts, query, min_seq, wait=False)
+        return await self._load_part(owner, self._reader.message_counts, query, min_seq, wait=False)
 
     async def load_task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None
     ) -> PositionedValue[list[str]]:
         """Return the beginnings of a task's newest results, oldest first; raises as `load_messages` does."""
         query = TaskResultsQuery(*owner, task_id, limit)
-        return await self._find_or_load(
+        return await self._find_or_load_part(
             owner, ("task results", task_id, limit), self._reader.task_results, query, min_seq
         )
 
     async def load_tasks(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[StoredTask]]:
         """Return the tasks, oldest first; raises as `load_messages` does."""
-        return await self._find_or_load(owner, "tasks", self._reader.tasks, owner, min_seq)
+        return await self._find_or_load_part(owner, "tasks", self._reader.tasks, owner, min_seq)
 
     async def load_documents(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[DocumentEntry]]:
         """Return the documents without their texts, ordered by id; raises as `load_messages` does."""
-        return await self._load(owner, self._reader.documents, owner, min_seq)
+        return await self._load_part(owner, self._reader.documents, owner, min_seq)
 
     async def load_facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
@@ -195,7 +197,7 @@ class Memory:
         if cached is not None:
             known = {fact.id: fact for fact in cached.value}
             return PositionedValue([known[each] for each in dict.fromkeys(ids) if each in known], cached.seq)
-        return await self._load(owner, self._reader.facts_by_id, (owner, ids), min_seq, wait=False)
+        return await self._load_part(owner, self._reader.facts_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
@@ -207,7 +209,7 @@ class Memory:
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[ConversationSummary]]:
         """Return the current summaries with these ids, in log order; raises as `load_messages` does."""
-        return await self._load(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
+        return await self._load_part(owner, self._reader.summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def load_surroundings(
         self, owner: Owner, query: lookup.MessageLookup, min_seq: int | None
@@ -215,7 +217,7 @@ class Memory:
         """Return visible messages by id, and messages around the anchors; raises as `load_messages` does."""
         return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
 
-    async def reach_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
+    async def await_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
         """Return the log position up to which all events are indexed for search.
 
         The method waits a limited time until `min_seq` is projected and indexed.
@@ -224,7 +226,8 @@ class Memory:
             nats.errors.Error: the log does not answer.
         """
         indexed, _ = await asyncio.gather(
-            self._follower.reach_indexed(owner, min_seq), self._follower.reach_applied(owner, min_seq)
+            self._follower.await_indexed_position(owner, min_seq),
+            self._follower.await_applied_position(owner, min_seq),
         )
         return indexed
 
@@ -232,10 +235,12 @@ class Memory:
         """Return counts of messages and conversations; raises as `load_messages` does."""
         # Events without a row, such as dead letters, cause no notice, so the server is asked for the
         # position.
-        await self._follower.refresh_applied()
-        return await self._load(owner, self._reader.counts, owner, min_seq)
+        await self._follower.refresh_applied_position()
+        return await self._load_part(owner, self._reader.counts, owner, min_seq)
 
-    def _find_cached(self, owner: Owner, key: Hashable, min_seq: int | None) -> PositionedValue[Any] | None:
+    def _find_cached_part(
+        self, owner: Owner, key: Hashable, min_seq: int | None
+    ) -> PositionedValue[Any] | None:
         seen: PositionedValue[Any] | None = self._cache.get_entry(owner).get(key)
         if seen is None or (min_seq or 0) > seen.seq:
             CACHE.add("part", "miss")
@@ -243,7 +248,7 @@ class Memory:
         CACHE.add("part", "hit")
         return seen
 
-    async def _find_or_load(
+    async def _find_or_load_part(
         self,
         owner: Owner,
         key: Hashable,
@@ -251,10 +256,10 @@ class Memory:
         query: MemoryQueryT,
         min_seq: int | None,
     ) -> PositionedValue[MemoryT]:
-        cached = self._find_cached(owner, key, min_seq)
-        return cached or await self._load(owner, part, query, min_seq, key=key)
+        cached = self._find_cached_part(owner, key, min_seq)
+        return cached or await self._load_part(owner, part, query, min_seq, key=key)
 
-    async def _load(
+    async def _load_part(
         self,
         owner: Owner,
         part: QueryBatcher[MemoryQueryT, MemoryT],
@@ -265,9 +270,9 @@ class Memory:
         wait: bool = True,
     ) -> PositionedValue[MemoryT]:
         """Read a part from the projections; cache a settled part if a key is given."""
-        position = await self._follower.reach_applied(owner, min_seq, wait=wait)
+        position = await self._follower.await_applied_position(owner, min_seq, wait=wait)
         entry = self._cache.get_entry(owner)
-        reading = await self._reader.read(owner, part, query, min_seq, position)
+        reading = await self._reader.read_part(owner, part, query, min_seq, position)
         if key is not None and reading.is_settled:
             entry[key] = reading.result
         return reading.result
@@ -290,8 +295,8 @@ class Memory:
             CACHE.add("part", "hit")
         else:
             CACHE.add("part", "miss")
-            position = await self._follower.reach_applied(owner, min_seq, wait=False)
-            reading = await self._reader.read(owner, part, missing, min_seq, position)
+            position = await self._follower.await_applied_position(owner, min_seq, wait=False)
+            reading = await self._reader.read_part(owner, part, missing, min_seq, position)
             rows = rows.merge(missing, reading.result.value, reading.result.seq)
             if reading.is_settled:
                 entry[kind] = rows.trim(query)

@@ -27,7 +27,7 @@ class ProjectionReading(NamedTuple, Generic[MemoryT]):
 class ProjectionReader:
     """Reads parts of the memory of users; concurrent reads of one part share a round trip.
 
-    Each attribute is the query batcher of one part; `read` takes it as `part`.
+    Each attribute is the query batcher of one part; `read_part` takes it as `part`.
     """
 
     def __init__(self, database: Database, follower: LogFollower) -> None:
@@ -48,7 +48,7 @@ class ProjectionReader:
         self.surroundings = QueryBatcher(database, lookup.load_surroundings)
         self.message_counts = QueryBatcher(database, message_counts.count_messages)
 
-    async def read(
+    async def read_part(
         self,
         owner: Owner,
         part: QueryBatcher[MemoryQueryT, MemoryT],

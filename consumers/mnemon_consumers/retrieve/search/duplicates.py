@@ -58,7 +58,7 @@ class WordingFeatures(NamedTuple):
     is_question: bool
 
 
-def list_distinct(
+def list_distinct_items(
     items: Iterable[Item], get_text: Callable[[Item], tuple[Hashable, str]], limit: int
 ) -> list[Item]:
     """Return the first items that each say something other than the items before them.
@@ -99,23 +99,27 @@ def says_same(text: str, other: str) -> bool:
         return True
     if max(len(text), len(other)) > LOOKED_AT:
         return False
-    return _normalise(text) == _normalise(other) or _describe_wording(text) == _describe_wording(other)
+    return _normalise_text(text) == _normalise_text(other) or _describe_wording(text) == _describe_wording(
+        other
+    )
 
 
-def _normalise(text: str) -> tuple[list[str], list[str], bool]:
-    plain = _simplify(text)
+def _normalise_text(text: str) -> tuple[list[str], list[str], bool]:
+    plain = _simplify_text(text)
     symbols = [each for each in plain if _is_symbol(each)]
     return _TOKEN.findall(plain) + _NUMBER.findall(plain), symbols, describe_text(text).is_question
 
 
 @lru_cache(maxsize=1_000)
 def _describe_wording(text: str) -> WordingFeatures:
-    plain = _simplify(text)
+    plain = _simplify_text(text)
     properties = describe_text(text)
     words = frozenset(_TOKEN.findall(plain)) - _LIGHT_WORDS
     return WordingFeatures(
         frozenset(each for each in words if not bm25.weigh_document(each).indices),
-        frozenset(term for each in words if _is_past(each) for term in bm25.weigh_document(each).indices),
+        frozenset(
+            term for each in words if _is_past_tense(each) for term in bm25.weigh_document(each).indices
+        ),
         tuple(_NUMBER.findall(plain)),
         frozenset(filter(_is_symbol, plain)),
         properties.name_words,
@@ -123,12 +127,12 @@ def _describe_wording(text: str) -> WordingFeatures:
     )
 
 
-def _is_past(word: str) -> bool:
+def _is_past_tense(word: str) -> bool:
     """Return whether a lower-case word is a Russian past tense, or ends like a regular English one."""
     return "past" in list_grammemes(word) or (word.endswith("ed") and stem_word(word) != word)
 
 
-def _simplify(text: str) -> str:
+def _simplify_text(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).translate(bm25.YO).casefold().replace("’", "'")
     for pattern, full in _CONTRACTIONS:
         plain = pattern.sub(full, plain)

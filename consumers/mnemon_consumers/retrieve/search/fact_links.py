@@ -13,7 +13,7 @@ from mnemon_consumers.domain.alignment.morphology import is_proper_name, list_le
 from mnemon_consumers.retrieve.search.facts import RankedFact
 from mnemon_consumers.retrieve.search.query.intent import TIMES, split_words
 from mnemon_consumers.retrieve.search.query.names import (
-    find_named,
+    find_mentioned_names,
     is_given_name,
     list_capitalised_names,
     split_name,
@@ -72,7 +72,7 @@ def find_leading_facts(query: str, ranked: Sequence[RankedFact]) -> list[Leading
     for each in ranked[:LEADING_FACTS]:
         names = _collect_names(each.fact)
         spellings = frozenset(spelling for name in names for word in name.words for spelling in word)
-        known = find_named(query, spellings) | asked
+        known = find_mentioned_names(query, spellings) | asked
         rest = frozenset(name for name in names if any(word.isdisjoint(known) for word in name.words))
         if rest:
             found.append(LeadingFact(each.fact, each.parts["relevance"], rest))
@@ -100,7 +100,7 @@ def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> 
         # Few texts have a word that begins like a name, and finding names takes a hundred times as long.
         text = " ".join((fact.text, *map(str.title, fact.names)))
         if beginnings.search(text.title() if text.islower() else text):
-            has = find_named(text, spellings)
+            has = find_mentioned_names(text, spellings)
             for name, ids in named.items():
                 if not any(word.isdisjoint(has) for word in name.words):
                     ids.append(fact.id)

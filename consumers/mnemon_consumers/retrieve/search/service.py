@@ -20,7 +20,7 @@ from mnemon_consumers.retrieve.search.candidates import (
     find_candidates,
     select_relevant,
 )
-from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct
+from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct_items
 from mnemon_consumers.retrieve.search.fact_links import (
     MOST_FACTS_PER_NAME,
     LeadingFact,
@@ -39,7 +39,7 @@ from mnemon_consumers.retrieve.search.levels import (
     resolve_parts,
 )
 from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
-from mnemon_consumers.retrieve.search.messages.rerank import list_best, score_messages
+from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages, score_messages
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
@@ -64,7 +64,7 @@ VECTORS_WAIT: Final = 2.0
 """Maximum wait for the candidates of one scope, in seconds; bots wait three seconds for the reply."""
 
 LINKS_WAIT: Final = 0.2
-"""Maximum wait for the facts that share a name with facts found, in seconds, after `VECTORS_WAIT`."""
+"""Maximum wait for the facts that share a name with facts found, in seconds, besides `VECTORS_WAIT`."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -156,7 +156,7 @@ class Search:
         self._embedder = vector_index.embedder if vector_index else None
         self._thresholds = self._embedder.thresholds if self._embedder else None
         self._token_model = find_wordllama()
-        self._statistics = Statistics(database, self._embedder, memory.revision)
+        self._statistics = Statistics(database, self._embedder, memory.get_revision)
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._search_facts,
@@ -165,11 +165,11 @@ class Search:
             "summaries": self._search_summaries,
         }
 
-    def forget(self) -> None:
+    def expire_word_counts(self) -> None:
         """Let the words of all tenants be counted again, after a swap."""
         self._statistics.expire_counts()
 
-    async def find(
+    async def find_hits(
         self,
         owner: Owner,
         query: str,
@@ -242,7 +242,7 @@ class Search:
                 case BaseException():
                     raise answer
                 case some, seq:
-                    distinct = list_distinct(some, _get_text, pool)
+                    distinct = list_distinct_items(some, _get_text, pool)
                     hits += distinct[:limit]
                     candidates += distinct
                     seqs.append(seq)
@@ -310,7 +310,7 @@ class Search:
 
     async def _search_facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]
-        ids = None if tiers == WHOLE["memories"] else await self._filter_tiers(question, tiers)
+        ids = None if tiers == WHOLE["memories"] else await self._build_tier_filter(question, tiers)
         found = {
             str(each.payload["fact_id"]): each
             for each in await self._find_candidates(Collection.MEMORIES, question, ids)
@@ -376,7 +376,7 @@ class Search:
             )
         )
 
-    async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
+    async def _build_tier_filter(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to
         be excluded.
 
@@ -394,7 +394,7 @@ class Search:
         recent: frozenset[str] = frozenset()
         ids = None
         if parts != WHOLE["messages"]:
-            recent = await self._read_recent(question)
+            recent = await self._read_recent_messages(question)
             places = frozenset(derive_point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
@@ -406,7 +406,7 @@ class Search:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
         matches = await self._match_tokens(question, list(around.messages.values()))
         scored = score_messages(found, around, question.intent, question.statistics.terms, matches)
-        ranked = list_best(scored, question.limit)
+        ranked = list_best_messages(scored, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -451,7 +451,7 @@ class Search:
         )
         return {each.seq: match for each, match in zip(messages, matches.tolist(), strict=True)}
 
-    async def _read_recent(self, question: MemorySearch) -> frozenset[str]:
+    async def _read_recent_messages(self, question: MemorySearch) -> frozenset[str]:
         """Return the event ids of the recent messages.
 
         Raises:

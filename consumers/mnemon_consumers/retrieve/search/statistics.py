@@ -77,7 +77,7 @@ class Statistics:
         try:
             (texts,) = await self._database.run_query(load_sample([tenant]))
             tokens = await self._embedder.compute_statistics(texts) if self._embedder else None
-            terms = await asyncio.to_thread(TermStatistics.of_texts, texts)
+            terms = await asyncio.to_thread(TermStatistics.from_texts, texts)
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:

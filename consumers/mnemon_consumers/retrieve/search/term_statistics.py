@@ -28,12 +28,12 @@ class TermStatistics(NamedTuple):
     counts: NDArray[np.uint32]
 
     @classmethod
-    def of_texts(cls, texts: Sequence[str]) -> Self:
+    def from_texts(cls, texts: Sequence[str]) -> Self:
         """Count the stemmed words of some texts."""
-        return cls.of_terms([bm25.weigh_document(text[:COUNTED]).indices for text in texts])
+        return cls.from_terms([bm25.weigh_document(text[:COUNTED]).indices for text in texts])
 
     @classmethod
-    def of_terms(cls, terms_of: Sequence[Iterable[int]]) -> Self:
+    def from_terms(cls, terms_of: Sequence[Iterable[int]]) -> Self:
         """Count the terms of some texts, given by the ids of each text's terms."""
         found = Counter(term for terms in terms_of for term in set(terms))
         terms = np.array(sorted(found), dtype=np.uint32)

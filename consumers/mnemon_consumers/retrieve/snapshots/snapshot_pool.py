@@ -81,7 +81,7 @@ class SnapshotPool:
             yield self
         finally:
             closing.cancel()
-            await self.close_others(())
+            await self.retain_snapshots(())
 
     @asynccontextmanager
     async def open_snapshot(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
@@ -95,7 +95,7 @@ class SnapshotPool:
             self._open[position] = found  # the last snapshot is the most recently requested snapshot
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
-            await self.close_others([*self._open][-MOST_OPEN:])
+            await self.retain_snapshots([*self._open][-MOST_OPEN:])
         try:
             if self._vector_index and not found.has_vectors:
                 await self._open_vectors(found, position, self._vector_index)
@@ -103,8 +103,8 @@ class SnapshotPool:
         finally:
             await found.release()
 
-    async def close_others(self, positions: Iterable[int]) -> None:
-        """Close all snapshots except those at `positions`, each once no request uses it."""
+    async def retain_snapshots(self, positions: Iterable[int]) -> None:
+        """Keep the snapshots at `positions`; close all others, each once no request uses it."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
                 await found.release()
@@ -122,7 +122,9 @@ class SnapshotPool:
     async def _open_vectors(self, snapshot: _OpenSnapshot, position: int, live: VectorIndex) -> None:
         """Open the vectors of a snapshot if they are complete; otherwise the next request tries again."""
         async with self._opening:
-            if snapshot.has_vectors or not await _are_complete(snapshot.database, snapshot.schema, position):
+            if snapshot.has_vectors or not await _are_vectors_complete(
+                snapshot.database, snapshot.schema, position
+            ):
                 return
             try:
                 vector_index = await snapshot.ends.enter_async_context(
@@ -138,13 +140,13 @@ class SnapshotPool:
         while True:
             await asyncio.sleep(UNUSED_SECONDS)
             asked_after = asyncio.get_running_loop().time() - UNUSED_SECONDS
-            await self.close_others(
+            await self.retain_snapshots(
                 [place for place, each in self._open.items() if each.asked_at > asked_after]
             )
 
 
-async def _are_complete(database: Database, schema: str, position: int) -> bool:
-    """Return whether the vectors are complete; incomplete vectors are open in the process that fills them."""
+async def _are_vectors_complete(database: Database, schema: str, position: int) -> bool:
+    """Return whether the vectors are complete; the process that fills incomplete vectors has them open."""
     return await VECTORS.load_position(
         database, schema
     ) == position and not await VECTORS.list_owners_to_sweep(database, schema)

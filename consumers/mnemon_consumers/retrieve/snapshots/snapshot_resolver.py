@@ -36,14 +36,14 @@ class SnapshotResolver:
     """Finds the snapshot of a former moment. Snapshots are made on command: `mnemon rebuild --until`."""
 
     def __init__(
-        self, broker: Broker, database: Database, live: str, opened: SnapshotPool, settings: LiveSettings
+        self, broker: Broker, database: Database, live: str, pool: SnapshotPool, settings: LiveSettings
     ) -> None:
         """Create the resolver; `live` is the name of the live generation, which `database` reads."""
         self._settings = settings
         self._broker = broker
         self._database = database
         self._live_schema = live
-        self._pool = opened
+        self._pool = pool
 
     @asynccontextmanager
     async def open_view(
@@ -75,9 +75,8 @@ class SnapshotResolver:
             async with self._pool.open_snapshot(reached) as (memory, search):
                 yield View(memory, search, then)
         except Exception:
-            await self._find_snapshot(
-                position
-            )  # the error may come from a snapshot that was dropped meanwhile
+            # The error may come from a snapshot that was dropped meanwhile.
+            await self._find_snapshot(position)
             raise
 
     async def _resolve_moment(self, tenant: str, moment: SnapshotMoment) -> tuple[int, datetime]:
@@ -95,10 +94,11 @@ class SnapshotResolver:
             position = moment
         end = await read_log_end(self._broker.stream_context)
         if not 0 < position <= end:
+            step = "a later time" if isinstance(moment, datetime) else "one of these positions"
             raise InvalidBody(
                 "as_of",
                 f"position {position} is not in the log, which "
-                + (f"goes from 1 to {end}" if end else "is empty"),
+                + (f"goes from 1 to {end}; give {step}" if end else "is empty; omit `as_of`"),
             )
         if isinstance(moment, datetime):
             return position, moment
@@ -122,8 +122,8 @@ class SnapshotResolver:
             Refusal: no such snapshot exists, or it is incomplete or of another version.
         """
         positions = await self._database.run_query(list_snapshot_positions(self._live_schema))
-        await self._pool.close_others(positions)
-        fitting = await self._find_fitting(positions, position)
+        await self._pool.retain_snapshots(positions)
+        fitting = await self._find_fitting_snapshot(positions, position)
         generation = (
             await self._database.run_query(describe_snapshot(self._live_schema, fitting)) if fitting else None
         )
@@ -142,7 +142,7 @@ class SnapshotResolver:
             )
         return fitting
 
-    async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
+    async def _find_fitting_snapshot(self, positions: Sequence[int], position: int) -> int | None:
         """Return the position of a snapshot that has exactly the events up to `position`; None without one.
 
         Erasures leave gaps in the log, so a time may resolve to a later position than before.

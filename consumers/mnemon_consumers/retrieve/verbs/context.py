@@ -18,12 +18,12 @@ from mnemon_consumers.retrieve.turn import (
     ContextParts,
     ContextTurn,
     Missing,
+    await_read,
     find_cached_parts,
-    read_in_time,
     read_parts,
-    read_unsummarised,
+    read_unsummarised_messages,
 )
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
@@ -73,11 +73,11 @@ class ContextVerb:
     """Answers `context`: a user's memory in the form that a model is given."""
 
     def __init__(
-        self, memory: Memory, search: Search | None, past: SnapshotResolver, settings: LiveSettings
+        self, memory: Memory, search: Search | None, snapshots: SnapshotResolver, settings: LiveSettings
     ) -> None:
         self._memory = memory
         self._search = search
-        self._snapshots = past
+        self._snapshots = snapshots
         self._settings = settings
 
     @property
@@ -88,19 +88,19 @@ class ContextVerb:
         request = ContextV1.parse(body or b"{}")
         owner, settings = address.owner, self._settings.get_settings(address.tenant)
         if request.as_of is not None:
-            return await_reply(self._read_as_of(request.as_of, owner, request, settings))
-        turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)
-        at_hand = self._find_cached(turn) if turn.search is None or not turn.scopes else None
-        return at_hand or await_reply(self._read_reply(turn))
+            return await_reply(self._read_reply_as_of(request.as_of, owner, request, settings))
+        turn = ContextTurn(owner, request, settings, get_current_time(), self._memory, self._search)
+        cached = self._find_cached_reply(turn) if turn.search is None or not turn.scopes else None
+        return cached or await_reply(self._read_reply(turn))
 
-    async def _read_as_of(
+    async def _read_reply_as_of(
         self, moment: SnapshotMoment, owner: Owner, request: ContextV1, settings: SettingsV1
     ) -> Reply:
         async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
             return await self._read_reply(ContextTurn(owner, reflected, settings, then, memory, search))
 
-    def _find_cached(self, turn: ContextTurn) -> Reply | None:
+    def _find_cached_reply(self, turn: ContextTurn) -> Reply | None:
         """Return the reply if all its parts are cached, else None; cache the reply until a part changes."""
         owner, request, settings, moment, memory, _ = turn
         entry = memory.get_entry(owner)
@@ -140,13 +140,13 @@ class ContextVerb:
         found_by = min(time() + SEARCH_TIMEOUT + reranking, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
-            read_in_time(_search_turn(turn, parts, found_by), found_by, missing, *sections),
-            read_unsummarised(turn, parts, read_by, missing),
+            await_read(_search_memory(turn, parts, found_by), found_by, missing, *sections),
+            read_unsummarised_messages(turn, parts, read_by, missing),
         )
         return _build_reply(turn, parts, found, missing)
 
 
-async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> SearchResult | None:
+async def _search_memory(turn: ContextTurn, parts: ContextParts, until: float) -> SearchResult | None:
     """Search memory for the turn; return None if there is no query, no scope or no search.
 
     The caller waits until a time of the event loop, `until`.
@@ -165,8 +165,8 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> 
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
     # Other sections may show some of the hits, so the limit is raised by their number.
-    limit = max(retrieval.limit + listed, shown.conversation_hits + _count_recent(turn, parts))
-    return await search.find(
+    limit = max(retrieval.limit + listed, shown.conversation_hits + _count_repeated_hits(turn, parts))
+    return await search.find_hits(
         owner,
         query,
         turn.scopes,
@@ -180,7 +180,7 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts, until: float) -> 
     )
 
 
-def _count_recent(turn: ContextTurn, parts: ContextParts) -> int:
+def _count_repeated_hits(turn: ContextTurn, parts: ContextParts) -> int:
     """Return the number of hits that `recent` may show already, by which a search needs more hits."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
@@ -192,7 +192,7 @@ def _build_reply(
     turn: ContextTurn, parts: ContextParts, result: SearchResult | None, missing: Missing
 ) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
-    degraded = _list_degraded(turn, result, missing)
+    degraded = _list_degraded_parts(turn, result, missing)
     known = decide.ContextSources(
         view=parts.messages.value if parts.messages else None,
         counted=parts.counted,
@@ -233,7 +233,7 @@ def _build_reply(
     )
 
 
-def _list_degraded(turn: ContextTurn, result: SearchResult | None, missing: Missing) -> tuple[str, ...]:
+def _list_degraded_parts(turn: ContextTurn, result: SearchResult | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else result.degraded if result else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding", "reranker").index))

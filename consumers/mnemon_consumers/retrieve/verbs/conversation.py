@@ -8,7 +8,7 @@ from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver
-from mnemon_consumers.retrieve.verbs.outcomes import find_outcome, list_rejected
+from mnemon_consumers.retrieve.verbs.outcomes import find_outcome, list_rejected_events
 from mnemon_consumers.retrieve.verbs.request_context import await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
@@ -21,9 +21,9 @@ from mnemon_infra.database.memory.user_memory import ConversationView
 class ConversationVerbs:
     """Answers `history`, the last messages, and `status`, counts of messages and outcomes of events."""
 
-    def __init__(self, memory: Memory, past: SnapshotResolver, log: UserLog) -> None:
+    def __init__(self, memory: Memory, snapshots: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory
-        self._snapshots = past
+        self._snapshots = snapshots
         self._log = log
 
     @property
@@ -36,10 +36,10 @@ class ConversationVerbs:
         if request.as_of is not None:
             return await_reply(self._read_history_as_of(owner, request, request.as_of))
         wanted = request.conversation, request.limit, request.min_seq
-        at_hand = self._memory.find_cached_messages(owner, *wanted)
+        cached = self._memory.find_cached_messages(owner, *wanted)
         return (
-            _build_history_body(at_hand, request.limit)
-            if at_hand is not None
+            _build_history_body(cached, request.limit)
+            if cached is not None
             else await_reply(self._read_history(owner, *wanted))
         )
 
@@ -58,7 +58,7 @@ class ConversationVerbs:
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = StatusV1.parse(body or b"{}")
 
-        async def read() -> Reply:
+        async def read_status() -> Reply:
             end = await self._log.read_end()
             if request.event_seq is not None and request.event_seq > end:
                 raise InvalidBody(
@@ -72,7 +72,7 @@ class ConversationVerbs:
             applied = self._memory.applied_position
             # Dead letters are read after the position: a dead letter is stored before the position passes its
             # event.
-            letters = await self._log.list_rejected(address)
+            letters = await self._log.read_rejected_letters(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,
                 conversation=counts.conversation,
@@ -81,11 +81,11 @@ class ConversationVerbs:
                 first_at=counts.first_at,
                 last_at=counts.last_at,
                 log_seq=end,
-                rejected=list_rejected(letters),
+                rejected=list_rejected_events(letters),
                 outcome=find_outcome(request.event_seq, letters, applied) if request.event_seq else None,
             )
 
-        return await_reply(read())
+        return await_reply(read_status())
 
 
 def _build_history_body(seen: PositionedValue[ConversationView], limit: int) -> bytes:

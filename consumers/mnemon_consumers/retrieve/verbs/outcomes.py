@@ -14,9 +14,9 @@ _BEFORE_THE_EVENT: Final = 3
 """Number of tokens of a subject before the event: namespace, tenant and user."""
 
 
-def list_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
+def list_rejected_events(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
     """Return the `MOST_REJECTED` newest rejected events, newest first; `letters` are in log order."""
-    return tuple(_build_rejected(letter) for letter in reversed(letters[-MOST_REJECTED:]))
+    return tuple(_build_rejected_event(letter) for letter in reversed(letters[-MOST_REJECTED:]))
 
 
 def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
@@ -29,11 +29,11 @@ def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutc
     """
     for letter in letters:
         if (letter.stream, letter.sequence) == (LOG, seq):
-            return EventOutcome(seq=seq, outcome="rejected", rejected=_build_rejected(letter))
+            return EventOutcome(seq=seq, outcome="rejected", rejected=_build_rejected_event(letter))
     return EventOutcome(seq=seq, outcome="applied" if seq <= applied else "waiting")
 
 
-def _build_rejected(letter: Letter) -> RejectedEvent:
+def _build_rejected_event(letter: Letter) -> RejectedEvent:
     event = ".".join(letter.subject.split(".")[_BEFORE_THE_EVENT:])
     return RejectedEvent(
         seq=letter.sequence, event=event, reason=letter.reason, error=letter.error, at=letter.at

@@ -26,11 +26,11 @@ class ProfileVerbs:
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = ProfileV1.parse(body or b"{}")
 
-        async def read_or_set() -> Reply:
+        async def answer_request() -> Reply:
             min_seq = request.min_seq
             if request.fields:
                 min_seq = await self._log.publish_event(address, ProfileSetV1(fields=request.fields))
             seen = await self._memory.load_profile(address.owner, min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 
-        return await_reply(read_or_set())
+        return await_reply(answer_request())

@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 ReplyValue = TypeVar("ReplyValue")
 
 
-def now() -> datetime:
+def get_current_time() -> datetime:
     """Return the current time in UTC; facts that expire at or before it count as expired."""
     return datetime.now(UTC)
 

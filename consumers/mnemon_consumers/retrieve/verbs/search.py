@@ -8,7 +8,7 @@ from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
 from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -33,11 +33,11 @@ class SearchVerb:
     """Answers `search`: the items that are relevant to a query."""
 
     def __init__(
-        self, memory: Memory, search: Search, past: SnapshotResolver, settings: LiveSettings
+        self, memory: Memory, search: Search, snapshots: SnapshotResolver, settings: LiveSettings
     ) -> None:
         self._memory = memory
         self._search = search
-        self._snapshots = past
+        self._snapshots = snapshots
         self._settings = settings
 
     @property
@@ -49,13 +49,13 @@ class SearchVerb:
         owner = address.owner
         settings = self._settings.get_settings(address.tenant)
 
-        async def find_as_of(moment: SnapshotMoment) -> Reply:
+        async def search_as_of(moment: SnapshotMoment) -> Reply:
             async with self._snapshots.open_view(owner, moment, request.min_seq) as view:
                 return await _search_view(view, owner, request, None, settings)
 
         if request.as_of is not None:
-            return await_reply(find_as_of(request.as_of))
-        live = View(self._memory, self._search, now())
+            return await_reply(search_as_of(request.as_of))
+        live = View(self._memory, self._search, get_current_time())
         return await_reply(_search_view(live, owner, request, request.min_seq, settings))
 
 
@@ -69,8 +69,8 @@ async def _search_view(
     limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
     # The position is read before the search: events that are indexed during the search may be missing from
     # the hits.
-    indexed = await view.memory.reach_indexed_position(owner, min_seq)
-    found = await view.search.find(
+    indexed = await view.memory.await_indexed_position(owner, min_seq)
+    found = await view.search.find_hits(
         owner,
         request.query,
         only_documents if documents and "scope" not in request.model_fields_set else request.scope,

@@ -41,7 +41,7 @@ class UserLog:
         )
         return int(acknowledgement.seq)
 
-    async def list_rejected(self, address: Address) -> list[Letter]:
+    async def read_rejected_letters(self, address: Address) -> list[Letter]:
         """Return the letters of the user's events that `persist` rejected, in log order and without bodies.
 
         Raises:

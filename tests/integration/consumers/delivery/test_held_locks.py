@@ -137,9 +137,9 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
         patience = CircuitBreaker(LanguageModels(deployment, opened))
         compacting = Compactor(database, settings, patience, Budgets(database, settings))
         async with hold_lock(database, *place, "compact"):
-            assert await compacting.compact(connection, place) == Retry(BUSY_DELAY)
+            assert await compacting.compact_conversation(connection, place) == Retry(BUSY_DELAY)
             assert not await read_last_position(connection, SUMMARIES)
-        ended = await compacting.compact(connection, place)
+        ended = await compacting.compact_conversation(connection, place)
         assert ended == ACK or isinstance(ended, Retry), "the next step waits for what it has written"
         assert await read_last_position(connection, SUMMARIES)
 
@@ -164,7 +164,7 @@ async def test_batches_claimed_by_another_process_are_skipped(
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
-            await extraction._cutter.cut_users(connection, owners, rested=True)
+            await extraction._cutter.cut_messages(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with hold_lock(database, "extract", "pool"):
                 await extraction.run_tick(connection)

@@ -105,10 +105,10 @@ async def test_user_windowed_by_another_process_is_skipped(cutter: Cutter) -> No
         await cutter.say(owner, "home", 2000, 1000)
     await cutter.project()
     async with hold_lock(cutter.database, *ANNA, "extract"):
-        assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA]) == {ANNA}
+        assert await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS, CLARA]) == {ANNA}
         cut = await cutter.windows(ANNA, BORIS, CLARA)
         assert [len(cut[owner]) for owner in (ANNA, BORIS, CLARA)] == [0, 1, 1]
-    assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS]) == set()
+    assert await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS]) == set()
     assert [len(each) for each in (await cutter.windows(ANNA, BORIS)).values()] == [1, 1]
 
 
@@ -116,7 +116,7 @@ async def test_other_lock_of_the_user_does_not_block_windowing(cutter: Cutter) -
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
     async with hold_lock(cutter.database, *ANNA), hold_lock(cutter.database, *ANNA, "compact"):
-        assert await cutter.cutting.cut_users(cutter.connection, [ANNA]) == set()
+        assert await cutter.cutting.cut_messages(cutter.connection, [ANNA]) == set()
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
 
 
@@ -141,7 +141,7 @@ async def test_conversation_of_many_pages_is_windowed_completely(cutter: Cutter,
     assert cutter.cutting._find_page_size("acme") == 10
     said = await cutter.say(ANNA, "home", *range(5000, 5000 - count, -1))
     await cutter.project()
-    await cutter.cutting.cut_users(cutter.connection, [ANNA])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA])
     cut = (await cutter.windows(ANNA))[ANNA]
     ends = [said[min(place + 1, count - 1)] for place in range(0, count, 2)]
     assert cut == [("home", begin, end) for begin, end in zip(said[::2], ends, strict=True)]
@@ -160,7 +160,7 @@ async def test_pages_of_several_conversations_are_windowed(cutter: Cutter) -> No
         for owner, place, count in places
     }
     await cutter.project()
-    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS, CLARA])
     cut = await cutter.windows(ANNA, BORIS, CLARA)
     for (owner, place), positions in said.items():
         covered = [(begin, end) for conversation, begin, end in cut[owner] if conversation == place]
@@ -174,7 +174,7 @@ async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
         await cutter.stock.say("...", "acme.anna.home", sent_at=now)
     await cutter.project()
     async with asyncio.timeout(60):
-        await cutter.cutting.cut_users(cutter.connection, [ANNA])
+        await cutter.cutting.cut_messages(cutter.connection, [ANNA])
     assert (await cutter.windows(ANNA))[ANNA] == []
     assert await cutter.looked_at(ANNA) is not None
 
@@ -182,7 +182,7 @@ async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
 async def test_partial_window_waits_behind_full_ones(cutter: Cutter) -> None:
     said = await cutter.say(ANNA, "home", *range(13, 0, -1))
     await cutter.project()
-    await cutter.cutting.cut_users(cutter.connection, [ANNA])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA])
     cut = (await cutter.windows(ANNA))[ANNA]
     assert [begin for _, begin, _ in cut] == said[:12:2]
     assert await cutter.looked_at(ANNA) is not None
@@ -197,7 +197,7 @@ async def test_user_is_checked_when_the_first_conversation_rests(
         await cutter.say(ANNA, conversation, age)
     await cutter.say(BORIS, "a", 5.0)
     await cutter.project()
-    assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS]) == set()
+    assert await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS]) == set()
     ended = datetime.now(UTC)
     assert (await cutter.windows(ANNA))[ANNA] == []
     for owner, oldest in ((ANNA, 100.0), (BORIS, 5.0)):
@@ -210,7 +210,7 @@ async def test_user_is_checked_when_the_first_conversation_rests(
 async def test_user_without_remaining_messages_is_not_checked_again(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
-    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS])
     assert await cutter.looked_at(ANNA) is None
     assert await cutter.looked_at(BORIS) is None
 
@@ -222,7 +222,7 @@ async def test_user_with_unprojected_messages_is_checked_again(cutter: Cutter) -
     for owner in (ANNA, BORIS):
         await cutter.say(owner, "home", 10)
     begun = datetime.now(UTC)
-    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS, CLARA])
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
     soon, rests = await cutter.looked_at(ANNA), await cutter.looked_at(BORIS)
     assert soon is not None
@@ -236,7 +236,7 @@ async def test_user_windowed_by_interval_is_not_checked_again(cutter: Cutter) ->
     said = await cutter.say(ANNA, "home", 20, 10)
     await cutter.project()
     await cutter.say(ANNA, "home", 5)
-    await cutter.cutting.cut_users(cutter.connection, [ANNA], rested=True)
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA], rested=True)
     assert (await cutter.windows(ANNA))[ANNA] == [("home", *said)]
     assert await cutter.looked_at(ANNA) is None
 
@@ -245,7 +245,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
     said = await cutter.stock.say("...", "acme.anna.home", sent_at="2026-01-01T00:00:00Z")
     worth = await cutter.say(BORIS, "home", 2000)
     await cutter.project()
-    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA, BORIS])
     answered = [
         (delivery.subject, json.loads(delivery.body)["from_seq"], json.loads(delivery.body)["outcome"])
         async for page in read_event_pages(cutter.connection, "memory.*.*.window.answered.v1", 0)
@@ -267,7 +267,7 @@ async def test_only_users_with_enough_messages_are_triggered(cutter: Cutter) -> 
     for owner, count in ((ANNA, 3), (BORIS, 2), (CLARA, 4)):
         last[owner] = (await cutter.say(owner, "home", *range(count, 0, -1)))[-1]
     await cutter.project()
-    assert await cutter.cutting.schedule_users(cutter.connection, last) == set()
+    assert await cutter.cutting.schedule_reading(cutter.connection, last) == set()
     assert await triggered(cutter, last) == {ANNA, CLARA}
     for owner in last:
         at = await cutter.looked_at(owner)
@@ -280,10 +280,10 @@ async def test_recently_checked_user_with_new_messages_is_postponed(
 ) -> None:
     (first,) = await cutter.say(ANNA, "home", 1)
     await cutter.project()
-    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: first}) == set()
-    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: first}) == set()
+    assert await cutter.cutting.schedule_reading(cutter.connection, {ANNA: first}) == set()
+    assert await cutter.cutting.schedule_reading(cutter.connection, {ANNA: first}) == set()
     (later,) = await cutter.say(ANNA, "home", 1)
-    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
+    assert await cutter.cutting.schedule_reading(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
 
 
 async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None:
@@ -294,9 +294,9 @@ async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None
     await cutter.set("acme", enabled=False)
     while cutter.cutting._settings.get_settings("acme").extraction.enabled:
         await cutter.connection.flush()
-    assert await cutter.cutting.schedule_users(cutter.connection, last) == set()
+    assert await cutter.cutting.schedule_reading(cutter.connection, last) == set()
     assert await triggered(cutter, last) == {CLARA}
-    await cutter.cutting.cut_users(cutter.connection, [ANNA, CLARA])
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA, CLARA])
     assert [len(each) for each in (await cutter.windows(ANNA, CLARA)).values()] == [0, 2]
     assert await cutter.looked_at(ANNA) is None
     assert (await cutter.connection.jetstream().stream_info(LOG)).state.messages == 6

@@ -105,7 +105,7 @@ async def test_old_answered_windows_go_and_others_stay(deployment: Deployment, c
             window(1, "c2"),
         )
     async with opened(deployment, connection) as kept:
-        assert not await kept.remove_round(connection, NOW)
+        assert not await kept.remove_old_work(connection, NOW)
 
     newest = [("c1", 6), ("c2", 1)]
     assert await list_positions(deployment) == sorted([("c1", 3), ("c1", 4), ("c1", 5), *newest])
@@ -126,7 +126,7 @@ async def test_finished_batch_goes_once_no_window_and_no_event_names_it(
         await put_windows(database, window(1, batch_id="held", line=0))
 
         async with opened(deployment, connection) as kept:
-            await kept.remove_round(connection, NOW)
+            await kept.remove_old_work(connection, NOW)
 
         async with database.transaction() as transaction:
             cursor = await transaction.execute("SELECT batch_id FROM batches ORDER BY 1")
@@ -143,7 +143,7 @@ async def test_messages_of_removed_windows_are_not_cut_again(
         await put_windows(database, *(window(seq) for seq in seqs[:3]))
         wanted = [UncoveredQuery("acme", "u1", 10, seqs[-1])]
         before = await database.run_query(load_uncovered_messages(wanted, "windows"))
-        await kept.remove_round(connection, NOW)
+        await kept.remove_old_work(connection, NOW)
 
         assert await list_positions(deployment) == [("c1", seqs[2])]
         assert await database.run_query(load_uncovered_messages(wanted, "windows")) == before
@@ -159,13 +159,13 @@ async def test_old_calls_leave_log_and_table_only_if_a_setting_says_so(
         await AppliedPosition().wait_for(connection.jetstream(), called, TIMEOUT)
     later = datetime.now(UTC) + timedelta(days=32)
     async with opened(deployment, connection) as kept:
-        await kept.remove_round(connection, later)
+        await kept.remove_old_work(connection, later)
     assert await count_calls(deployment) == 1
 
     async with opened(deployment, connection, model_call_days=31) as kept:
-        await kept.remove_round(connection, later - timedelta(days=2))
+        await kept.remove_old_work(connection, later - timedelta(days=2))
         assert await count_calls(deployment) == 1
-        await kept.remove_round(connection, later)
+        await kept.remove_old_work(connection, later)
 
     assert await count_calls(deployment) == 0
     assert await find_message(connection, LOG, ">", called) is None
@@ -184,11 +184,11 @@ async def test_calls_stay_while_a_rebuild_has_a_next_generation(
     async with opened(deployment, connection, model_call_days=31) as kept, Database(deployment) as database:
         async with database.transaction() as transaction:
             await transaction.execute(f'CREATE SCHEMA "{deployment.database_schema}_next"'.encode())
-        await kept.remove_round(connection, later)
+        await kept.remove_old_work(connection, later)
         assert await count_calls(deployment) == 1
         async with database.transaction() as transaction:
             await transaction.execute(f'DROP SCHEMA "{deployment.database_schema}_next"'.encode())
-        await kept.remove_round(connection, later)
+        await kept.remove_old_work(connection, later)
         assert await count_calls(deployment) == 0
 
 
@@ -202,13 +202,13 @@ async def test_dead_letters_stay_by_default_and_go_with_their_event_if_a_setting
     assert await count_letters(connection) == 1
     now = datetime.now(UTC)
     async with opened(deployment, connection) as kept:
-        await kept.remove_round(connection, now + timedelta(days=4000))
+        await kept.remove_old_work(connection, now + timedelta(days=4000))
     assert await count_letters(connection) == 1
 
     async with opened(deployment, connection, dead_letter_days=7) as kept:
-        await kept.remove_round(connection, now + timedelta(days=6))
+        await kept.remove_old_work(connection, now + timedelta(days=6))
         assert await count_letters(connection) == 1
-        await kept.remove_round(connection, now + timedelta(days=8))
+        await kept.remove_old_work(connection, now + timedelta(days=8))
 
     assert await count_letters(connection) == 0
     assert await find_message(connection, LOG, ">", unreadable) is None
@@ -234,7 +234,7 @@ async def test_events_of_a_tenant_stay_until_its_move_has_ended(
         await AppliedPosition().wait_for(connection.jetstream(), called, TIMEOUT)
     await write_residence(connection, "acme", residence, 0)
     async with opened(deployment, connection, model_call_days=31, dead_letter_days=7) as kept:
-        await kept.remove_round(connection, datetime.now(UTC) + timedelta(days=32))
+        await kept.remove_old_work(connection, datetime.now(UTC) + timedelta(days=32))
     left = 0 if residence.is_confirmed else 1
     assert (await count_calls(deployment), await count_letters(connection)) == (left, left)
 

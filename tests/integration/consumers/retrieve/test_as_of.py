@@ -160,7 +160,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
         code, _, said = await problem(stock, verb, as_of=4, **request)
         assert (code, said) == (
             "bad_request",
-            "as_of: position 4 is not in the log, which goes from 1 to 3",
+            "as_of: position 4 is not in the log, which goes from 1 to 3; give one of these positions",
         )
         code, _, said = await problem(stock, verb, as_of="2200-01-01T00:00:00Z", **request)
         assert (code, said) == (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
-from mnemon_consumers.dedupe.eviction import find_excess
+from mnemon_consumers.dedupe.eviction import find_excess_facts
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
@@ -57,7 +57,7 @@ def kept(facts: Iterable[Given], **fields: Any) -> UserFacts:
     for tier, importance in facts:
         number = next(numbers)
         event = FactSavedV1(
-            fact_id=known.next_id(tier),
+            fact_id=known.find_next_id(tier),
             fact=Fact(text=f"Fact number {number}", tier=tier, importance=importance, **fields),
             decision=Decision(proposal_id=f"earlier {number}"),
         )
@@ -165,7 +165,7 @@ def test_lowered_limits_evict_facts() -> None:
     profile: Given = ("profile", NORMAL)
     archived: Given = ("archive", LOW)
     known = kept([*[profile] * 4, *[archived] * 3, ("archive", HIGH)])
-    leaving = find_excess(known.list_live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
+    leaving = find_excess_facts(known.list_live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
     assert [(one.known.id, one.limit) for one in leaving] == [
         ("pf_001", 3),
         ("ar_001", 4),
@@ -184,8 +184,8 @@ def test_fact_numbers_continue_beyond_999() -> None:
     known.apply(
         FactSavedV1(fact_id="ar_999", fact=Fact(text="Old"), decision=Decision(proposal_id="1")), "1", BEGIN
     )
-    assert known.next_id("archive") == "ar_1000"
-    assert known.next_id("profile") == "pf_001"
+    assert known.find_next_id("archive") == "ar_1000"
+    assert known.find_next_id("profile") == "pf_001"
 
 
 _WORDS = st.sampled_from(["tea", "coffee", "chess", "hills", "boats", "jazz"])
@@ -280,7 +280,8 @@ def test_state_from_the_log_equals_the_decisions(
     copies = data.draw(st.lists(st.sampled_from(log), max_size=10)) if log else []
     assert fold_events([*log, *copies]).facts == known.facts
     assert all(
-        fold_events([*log, *copies]).next_id(tier) == known.next_id(tier) for tier in ("profile", "archive")
+        fold_events([*log, *copies]).find_next_id(tier) == known.find_next_id(tier)
+        for tier in ("profile", "archive")
     )
 
 

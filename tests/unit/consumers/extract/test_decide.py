@@ -57,14 +57,14 @@ def test_active_conversation_is_due_when_it_rests() -> None:
 
 
 def test_enough_messages_make_a_window_at_once() -> None:
-    assert cut_windows(rows(4), NOW, SETTINGS).look_at is None
+    assert cut_windows(rows(4), NOW, SETTINGS).check_at is None
     assert ranges(cut_windows(rows(4), NOW, SETTINGS)) == [(10, 40, 4)]
 
 
 def test_messages_beyond_a_window_wait() -> None:
     made = cut_windows(rows(9), NOW, SETTINGS)
     assert ranges(made) == [(10, 60, 6)]
-    assert made.look_at == NOW + IDLE
+    assert made.check_at == NOW + IDLE
     assert ranges(cut_windows(rows(10), NOW, SETTINGS)) == [(10, 60, 6), (70, 100, 4)]
 
 
@@ -134,11 +134,11 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         covered += [message.seq for message in inside]
     assert covered == positions[: len(covered)], "from the beginning, without a gap, nothing twice"
     left = messages[len(covered) :]
-    if made.look_at is None:
+    if made.check_at is None:
         assert not left
     else:
         assert left
-        assert NOW < made.look_at <= NOW + 2 * IDLE
+        assert NOW < made.check_at <= NOW + 2 * IDLE
         assert not rested
         assert (
             sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].messages) for each in left)
@@ -155,7 +155,7 @@ def test_rechecks_at_due_times_read_every_message(
     while left:
         made = cut_windows(left, now, limits)
         left = left[sum(message.seq <= made.ranges[-1].to_seq for message in left) :] if made.ranges else left
-        now, looks = made.look_at or now, looks + 1
+        now, looks = made.check_at or now, looks + 1
         assert looks < 4
 
 

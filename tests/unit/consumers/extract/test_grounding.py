@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.extract.answers.grounding import find_unsupported
+from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
@@ -22,7 +22,7 @@ def spoken(*texts: str | tuple[Role, str], name: str | None = None) -> list[Prom
 
 
 def check(fact: str, *said: str | tuple[Role, str], sources: tuple[int, ...] = (1,)) -> list[str]:
-    return find_unsupported(fact, sources, spoken(*said), [])
+    return find_unsupported_terms(fact, sources, spoken(*said), [])
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,10 @@ def test_grounding_uses_assistant_messages() -> None:
 def test_grounding_uses_speakers_and_known_facts() -> None:
     said = spoken("finally, the movers left", name="Ann")
     assert (
-        find_unsupported("Ann moved from Leeds", (1,), said, [PromptFact("pf_003", "Lives in Leeds")]) == []
+        find_unsupported_terms("Ann moved from Leeds", (1,), said, [PromptFact("pf_003", "Lives in Leeds")])
+        == []
     )
-    assert find_unsupported("Ann moved from Leeds", (1,), spoken("finally"), []) == ["Ann", "Leeds"]
+    assert find_unsupported_terms("Ann moved from Leeds", (1,), spoken("finally"), []) == ["Ann", "Leeds"]
 
 
 @pytest.mark.parametrize(
@@ -169,4 +170,4 @@ async def test_facts_by_the_rules_are_never_marked(text: str) -> None:
     answer = await build_offline_model().complete(ModelRequest("extract", "Find facts.", "...", said))
     facts = [fact["text"] for fact in json.loads(answer.text)["facts"]]
     assert facts
-    assert {fact: marked for fact in facts if (marked := find_unsupported(fact, (1,), said, []))} == {}
+    assert {fact: marked for fact in facts if (marked := find_unsupported_terms(fact, (1,), said, []))} == {}

@@ -77,7 +77,7 @@ def test_a_context_is_recognised_by_each_of_its_sections(
     before: str,
 ) -> None:
     sections: dict[str, Any] = {section: [ITEMS[section]]}
-    rendered = layouts[language][form].rendered(Context(**sections))
+    rendered = layouts[language][form].render(Context(**sections))
     messages = [message for message in rendered.messages if message.role == "system"]
     assert messages or (form, section) == ("messages", "recent")
     if form == "messages" and before:

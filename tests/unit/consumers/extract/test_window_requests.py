@@ -48,5 +48,5 @@ def test_answer_counts_for_the_pairs_of_its_line(line: int) -> None:
         for each in (0, 1)
     }
     asked = window_request(WINDOW._replace(batch_id="b", line=line))
-    assert asked.select_batch_pairs(pairs).pairs == pairs[WINDOW.owner, line]
-    assert asked.select_batch_pairs({}).pairs == ()
+    assert asked.with_batch_pairs(pairs).pairs == pairs[WINDOW.owner, line]
+    assert asked.with_batch_pairs({}).pairs == ()

@@ -130,7 +130,7 @@ def test_rows_read_before_a_change_are_discarded() -> None:
     kept = UserCache(users=2)
     entry, revision = kept.get_hit_entry(ANNA), kept.get_revision("acme")
     assert kept.get_revision("acme") is revision
-    kept.drop(ANNA)
+    kept.drop_user(ANNA)
     entry[HitMessages] = HitMessages(seq=5)
     kept.weigh_hit_entry(ANNA, entry)
     assert kept.get_hit_entry(ANNA) == {}

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, is_assistant
 from mnemon_consumers.retrieve.search.messages.rerank import ScoredMessage, load_weights
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES, QueryIntent
-from mnemon_consumers.retrieve.search.query.names import find_named, list_capitalised_names
+from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, list_capitalised_names
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.models import bm25
@@ -128,13 +128,13 @@ class AnswerabilityWeights(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The probability that the messages found answer the query.
+    """Judgement of the messages found: whether they answer the query, and what makes a hit certain.
 
     Attributes:
-        answerability: the probability, 0 to 1.
-        threshold: probability below which hits are doubtful.
+        answerability: the probability that the messages answer the query, 0 to 1.
+        threshold: answerability below which hits are doubtful.
         terms: ids of the stemmed words of the query, without times.
-        quotes: phrases that the query quotes, as `_list_words` returns them.
+        quotes: phrases that the query quotes, as `_join_words` returns them.
     """
 
     answerability: float
@@ -149,7 +149,7 @@ class Judgement(NamedTuple):
         """
         if self.answerability >= self.threshold or self.terms <= describe_text(text).terms:
             return False
-        words = _list_words(text[:LOOKED_AT]) if self.quotes else ""
+        words = _join_words(text[:LOOKED_AT]) if self.quotes else ""
         return not any(quote in words for quote in self.quotes)
 
 
@@ -182,7 +182,7 @@ def judge_messages(
         compute_answerability(features, load_answerability_weights()),
         thresholds.answerable,
         select_topic_terms(intent),
-        tuple(_list_words(each) for each in _QUOTE.findall(intent.text) if describe_text(each).terms),
+        tuple(_join_words(each) for each in _QUOTE.findall(intent.text) if describe_text(each).terms),
     )
 
 
@@ -322,7 +322,7 @@ def _repeats_query(scored: ScoredMessage, intent: QueryIntent) -> bool:
     return describe_text(text).terms == intent.terms and asks_for_answer(text)
 
 
-def _list_words(text: str) -> str:
+def _join_words(text: str) -> str:
     """Return the words of a text in lower case, with a space before and after each."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
@@ -334,17 +334,17 @@ def _measure_unknown_names(scored: Sequence[ScoredMessage], query: str, speakers
         for word in _WORD.findall(name)
         if len(word) > 1 and not _is_time(word)
     }
-    unknown = sum(_is_unknown(word, scored, speakers) for word in words)
+    unknown = sum(_is_unknown_word(word, scored, speakers) for word in words)
     return unknown / len(words) if words else 0.0
 
 
-def _is_unknown(word: str, scored: Sequence[ScoredMessage], speakers: frozenset[str]) -> bool:
+def _is_unknown_word(word: str, scored: Sequence[ScoredMessage], speakers: frozenset[str]) -> bool:
     terms = describe_text(word).terms
     if not terms or any(terms <= describe_text(name).terms for name in speakers):
         return False
     if any(terms <= describe_text(each.message.content).terms for each in scored):
         return False
-    return not find_named(word, speakers)
+    return not find_mentioned_names(word, speakers)
 
 
 def _is_time(word: str) -> bool:

@@ -115,9 +115,9 @@ def extract_features(
         for term, value in statistics.weigh_terms(intent.terms).items()
     }
     total = sum(rarity.values()) or 1.0
-    terms, periods, for_time = intent.terms, intent.periods, intent.for_time
+    terms, periods, asks_for_time = intent.terms, intent.periods, intent.asks_for_time
 
-    def describe(message: VisibleMessage) -> MessageFeatures:
+    def describe_message(message: VisibleMessage) -> MessageFeatures:
         seq, text = message.seq, texts[message.seq]
         candidate = found[seq]
         is_named = message.name in named or message.role in named
@@ -130,7 +130,7 @@ def extract_features(
             session=sessions.get(session_of[seq], 0.0),
             speaker=float(is_named),
             speaker_on_others=float(is_named and text.speaks_of_others),
-            time=float(for_time and text.tells_time),
+            time=float(asks_for_time and text.tells_time),
             date=max(each.measure_closeness(message.sent_at) for each in periods) if periods else 0.0,
             tokens=matches.get(seq, 0.0),
             token_rank=token_ranks.get(seq, 0.0),
@@ -139,7 +139,7 @@ def extract_features(
             names=0.0 if has_assistant else float(not text.name_words <= speakers),
         )
 
-    return [(each, describe(each)) for each in messages if own[each.seq] + near[each.seq] > 0]
+    return [(each, describe_message(each)) for each in messages if own[each.seq] + near[each.seq] > 0]
 
 
 def is_assistant(message: VisibleMessage) -> bool:
@@ -187,13 +187,13 @@ def _average_matches(
     """Return the mean match of each message, the two before it and the one after it in its session."""
     before = {later: seq for seq, later in following.items()}
 
-    def average(seq: int) -> float:
+    def average_passage(seq: int) -> float:
         previous = before.get(seq)
         passage = [seq, previous, None if previous is None else before.get(previous), following.get(seq)]
         found = [matches.get(each, 0.0) for each in passage if each is not None]
         return sum(found) / len(found)
 
-    return {seq: average(seq) for seq in seqs}
+    return {seq: average_passage(seq) for seq in seqs}
 
 
 def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
@@ -215,5 +215,5 @@ def _find_speakers(messages: Collection[VisibleMessage], intent: QueryIntent) ->
     named = intent.find_names({each.name for each in messages if each.name})
     if named:
         return named
-    roles = (("user", intent.of_self), ("assistant", intent.of_other))
+    roles = (("user", intent.is_about_user), ("assistant", intent.is_about_assistant))
     return frozenset(role for role, is_meant in roles if is_meant)

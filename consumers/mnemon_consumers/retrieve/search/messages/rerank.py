@@ -7,7 +7,7 @@ from importlib.resources import files
 from operator import mul
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct
+from mnemon_consumers.retrieve.search.duplicates import describe_source, list_distinct_items
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
@@ -62,12 +62,12 @@ def score_messages(
     return scored
 
 
-def list_best(scored: Sequence[ScoredMessage], limit: int) -> list[RankedMessage]:
+def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[RankedMessage]:
     """Return the first messages with the parts of their scores; near-duplicates of one speaker only once."""
     weights = load_weights()
     return [
         RankedMessage(message, score, _list_parts(features, weights))
-        for score, message, features in list_distinct(scored, _get_speech, limit)
+        for score, message, features in list_distinct_items(scored, _get_speech, limit)
     ]
 
 

@@ -16,7 +16,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_antecedents,
     weigh_query_terms,
 )
-from mnemon_consumers.retrieve.search.query.names import find_named
+from mnemon_consumers.retrieve.search.query.names import find_mentioned_names
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
 from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Sparse
@@ -112,17 +112,17 @@ class QueryIntent:
         return next(filter(None, (find_periods(text, self.now) for text in texts)), ())
 
     @cached_property
-    def for_time(self) -> bool:
+    def asks_for_time(self) -> bool:
         """Return whether the query asks for a time."""
         return _WHEN.search(self.text) is not None
 
     @cached_property
-    def of_self(self) -> bool:
+    def is_about_user(self) -> bool:
         """Return whether the user asks about themselves: `what did I say`."""
         return not FIRST_PERSON.isdisjoint(self._word_set)
 
     @cached_property
-    def of_other(self) -> bool:
+    def is_about_assistant(self) -> bool:
         """Return whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
@@ -130,7 +130,7 @@ class QueryIntent:
         """Return the names that the query has, in full or as one word, a short form or a grammatical case."""
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
-        return next(filter(None, (find_named(text, known) for text in texts)), frozenset())
+        return next(filter(None, (find_mentioned_names(text, known) for text in texts)), frozenset())
 
     @cached_property
     def _word_set(self) -> frozenset[str]:

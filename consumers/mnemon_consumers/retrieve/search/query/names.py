@@ -158,19 +158,21 @@ class NameIndex:
         object.__setattr__(self, "unspaced", tuple(filter(UNSPACED.fullmatch, self.texts)))
         object.__setattr__(self, "long_sounds", long_sounds)
 
-    def find(self, word: PossibleName) -> AbstractSet[str]:
+    def find_names(self, word: PossibleName) -> AbstractSet[str]:
         """Return the names that a word fits best: as written, else by sound, form, likeness or possessive."""
         if word.keys.isdisjoint(self.keys):
-            return _collect(self.sounds, self._list_similar(word)) if word.similar else frozenset()
+            return (
+                _collect_names(self.sounds, self._list_similar_sounds(word)) if word.similar else frozenset()
+            )
         return (
-            _collect(self.texts, word.texts)
-            or _collect(self.sounds, word.sounds)
-            or _collect(self.sounds, word.others)
-            or _collect(self.sounds, self._list_similar(word))
-            or _collect(self.sounds, word.possessives)
+            _collect_names(self.texts, word.texts)
+            or _collect_names(self.sounds, word.sounds)
+            or _collect_names(self.sounds, word.others)
+            or _collect_names(self.sounds, self._list_similar_sounds(word))
+            or _collect_names(self.sounds, word.possessives)
         )
 
-    def _list_similar(self, word: PossibleName) -> AbstractSet[str]:
+    def _list_similar_sounds(self, word: PossibleName) -> AbstractSet[str]:
         return {
             sound
             for each in word.similar
@@ -186,11 +188,11 @@ class GivenNames:
     Attributes:
         relatives: maps a name or a short form to the names and forms that may mean the same person, by sound.
         spellings: these names and forms as they are written, in Latin letters.
-        russian: the Russian ones of them, in Cyrillic letters.
-        transliterations: the longer of the Russian ones, by sound.
+        russian: the Russian names and short forms, in Cyrillic letters.
+        transliterations: spellings by sound of `russian`, if they have at least `_SHORTEST_SIMILAR` letters.
         words: English names that are also ordinary words.
-        names_foremost: those of them that mean a person at the beginning of several capitalised words.
-        function_words: those of them that are not a name even at the beginning of a sentence.
+        names_foremost: those of `words` that mean a person at the beginning of several capitalised words.
+        function_words: those of `words` that are not a name even at the beginning of a sentence.
         sound_alikes: ordinary words that only sound like a name.
         times: months and seasons.
         particles: words of a speaker's name that do not identify a person, such as `Dr`.
@@ -217,7 +219,7 @@ def is_same_name(one: str, other: str) -> bool:
     return bool(shorter) and all(any(_is_same_word(a.text, b.text) for b in longer) for a in shorter)
 
 
-def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
+def find_mentioned_names(query: str, names: Iterable[str]) -> frozenset[str]:
     """Return the names that a query has, in any spelling, short form, grammatical case or alphabet that fits.
 
     Only the first `LONGEST_QUERY` characters of the query are read.
@@ -230,7 +232,7 @@ def find_named(query: str, names: Iterable[str]) -> frozenset[str]:
     index = _index_names(frozenset(names))
     words: dict[str, set[str]] = {}
     for word in _read_query(query):
-        for name in index.find(word):
+        for name in index.find_names(word):
             words.setdefault(name, set()).update(word.texts)
     if index.unspaced and not query.isascii():
         normalized = fold_characters(query)
@@ -428,14 +430,14 @@ def _is_similar(one: str, other: str) -> bool:
         return False
     relatives = _load_given_names().relatives
     if one in relatives and other in relatives:
-        return _end_alike(one, other) and len(relatives[one] & relatives[other]) > 1
+        return _have_matching_endings(one, other) and len(relatives[one] & relatives[other]) > 1
     misses_e = (one + "e" == other and one not in relatives) or (
         one == other + "e" and other not in relatives
     )
-    return misses_e or _end_alike(one, other)
+    return misses_e or _have_matching_endings(one, other)
 
 
-def _end_alike(one: str, other: str) -> bool:
+def _have_matching_endings(one: str, other: str) -> bool:
     """Return whether the last letters allow the same name: Mario is not Maria, Евгений not Евгения."""
     a, b = one[-1], other[-1]
     if one + "a" == other or one == other + "a":
@@ -454,7 +456,7 @@ def _index_names(names: frozenset[str]) -> NameIndex:
     return NameIndex(texts, sounds)
 
 
-def _collect(names: Mapping[str, AbstractSet[str]], keys: AbstractSet[str]) -> AbstractSet[str]:
+def _collect_names(names: Mapping[str, AbstractSet[str]], keys: AbstractSet[str]) -> AbstractSet[str]:
     if keys.isdisjoint(names):
         return frozenset()
     return {name for key in names.keys() & keys for name in names[key]}
@@ -476,9 +478,9 @@ def _load_given_names() -> GivenNames:
     own = frozenset(relatives)
     for name, _, short_form in name_triplets():
         a, b = spell_by_sound(name), spell_by_sound(short_form)
-        # The package's short forms of common names include names of their own, such as Lisa for Alice.
+        # The short forms in the package `nicknames` include names of their own, such as Lisa for Alice.
         if a not in own and b not in fulls and a[:1] == b[:1]:
-            _relate(relatives, a, b)
+            _relate_pair(relatives, a, b)
             spellings.update((name, short_form))
     russian = frozenset(data["russian"].replace("|", " ").split())
     sounds = map(spell_by_sound, russian)
@@ -501,10 +503,10 @@ def _relate_names(
     for a, b in combinations((*full, *short), 2):
         # A Russian uses several short forms; Liz is seldom called Beth.
         if a in full or b in full or is_russian or a[:2] == b[:2]:
-            _relate(relatives, a, b)
+            _relate_pair(relatives, a, b)
 
 
-def _relate(relatives: dict[str, set[str]], one: str, other: str) -> None:
+def _relate_pair(relatives: dict[str, set[str]], one: str, other: str) -> None:
     if one != other:
         relatives.setdefault(one, set()).add(other)
         relatives.setdefault(other, set()).add(one)

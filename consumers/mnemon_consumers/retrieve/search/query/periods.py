@@ -98,19 +98,19 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     roles = "".join(word.kind for word in words)
     if _ROLES_OF_DATES.search(roles) is None:
         return ()
-    found = _join_ranges(_find_spans(_Sentence(words, roles, now)), roles)
+    found = _join_phrases(_find_phrases(_DateSentence(words, roles, now)), roles)
     periods: list[QueryPeriod] = []
     for each in found:
-        for span in each.spans:
-            start, end = (datetime.combine(day, time(), now.tzinfo) for day in (span.first, span.after))
-            periods.append(QueryPeriod(start, end, span.is_yearly))
+        for dates in each.ranges:
+            start, end = (datetime.combine(day, time(), now.tzinfo) for day in (dates.first, dates.after))
+            periods.append(QueryPeriod(start, end, dates.is_yearly))
     return tuple(dict.fromkeys(periods))
 
 
 Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "other"]
 
 
-class _Span(NamedTuple):
+class _DateRange(NamedTuple):
     """Days that a phrase names: from `first` until before `after`."""
 
     first: date
@@ -119,7 +119,7 @@ class _Span(NamedTuple):
     is_yearly: bool = False
 
 
-class _Sentence(NamedTuple):
+class _DateSentence(NamedTuple):
     words: Sequence[DateWord]
     roles: str
     now: datetime
@@ -129,10 +129,10 @@ class _Sentence(NamedTuple):
         return self.now.date()
 
 
-class _Match(NamedTuple):
+class _RuleMatch(NamedTuple):
     """A place at which the pattern of a rule fits."""
 
-    sentence: _Sentence
+    sentence: _DateSentence
     found: re.Match[str]
 
     @property
@@ -162,19 +162,19 @@ class _Match(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    """A phrase, from word `start` to before word `end`, and the spans of days that it names."""
+    """A phrase: words from place `start` until before place `end`, and the ranges of days that it names."""
 
     start: int
     end: int
-    spans: tuple[_Span, ...]
+    ranges: tuple[_DateRange, ...]
 
 
-_Reading: TypeAlias = Callable[[_Match], tuple[int, Sequence[_Span]] | None]
-"""Function that returns the place of the word after a phrase, and the spans that the phrase names; None if it
-names none."""
+_Reading: TypeAlias = Callable[[_RuleMatch], tuple[int, Sequence[_DateRange]] | None]
+"""Function that returns the place of the word after a phrase, and the ranges that the phrase names; None
+if the phrase names none."""
 
 
-class _Rule(NamedTuple):
+class _PhraseRule(NamedTuple):
     pattern: re.Pattern[str]
     read: _Reading
 
@@ -201,23 +201,23 @@ _CLASSES: Final = {
 _NAME: Final = re.compile(r"(?<!<)\b[A-Z][A-Z_]+\b")
 
 
-def _expand(pattern: str) -> str:
+def _expand_names(pattern: str) -> str:
     """Replace the names of classes and kinds in a pattern by the characters of the kinds."""
 
-    def replace(match: re.Match[str]) -> str:
+    def replace_name(match: re.Match[str]) -> str:
         if match[0] in _CLASSES:
-            return _expand(_CLASSES[match[0]])
+            return _expand_names(_CLASSES[match[0]])
         character = WordKind[match[0]].value
         return character if character.isalpha() else re.escape(character)
 
-    return re.sub(r"\s+", "", _NAME.sub(replace, pattern))
+    return re.sub(r"\s+", "", _NAME.sub(replace_name, pattern))
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(_expand(pattern))
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expand_names(pattern))
 
 
-_ROLES_OF_DATES: Final = _compile(
+_ROLES_OF_DATES: Final = _compile_pattern(
     "[DATE ISO_MONTH SEVERAL_YEARS YEAR MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH SEASON IN_SEASON "
     "WEEKDAY RUSSIAN_WEEKDAY NAMED_DAY PART_OF_DAY DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT WEEKEND "
     "HALF_YEAR]"
@@ -225,42 +225,42 @@ _ROLES_OF_DATES: Final = _compile(
 """Roles of words. A text without a word in one of these roles names no period."""
 
 
-def _build_day(day: date, unit: Unit = "day") -> _Span:
-    return _Span(day, day + timedelta(days=1), unit)
+def _build_day(day: date, unit: Unit = "day") -> _DateRange:
+    return _DateRange(day, day + timedelta(days=1), unit)
 
 
-def _build_week(day: date) -> _Span:
+def _build_week(day: date) -> _DateRange:
     first = day - timedelta(days=day.weekday())
-    return _Span(first, first + timedelta(days=7), "week")
+    return _DateRange(first, first + timedelta(days=7), "week")
 
 
-def _build_weekend(day: date) -> _Span:
+def _build_weekend(day: date) -> _DateRange:
     monday = day - timedelta(days=day.weekday())
-    return _Span(monday + timedelta(days=5), monday + timedelta(days=7))
+    return _DateRange(monday + timedelta(days=5), monday + timedelta(days=7))
 
 
-def _build_months(year: int, month: int, count: int, unit: Unit) -> _Span:
+def _build_months(year: int, month: int, count: int, unit: Unit) -> _DateRange:
     """Return the days of `count` months from `month` on; a month above 12 or below 1 is in another year."""
     first, after = (
         date(year + (number - 1) // 12, (number - 1) % 12 + 1, 1) for number in (month, month + count)
     )
-    return _Span(first, after, unit)
+    return _DateRange(first, after, unit)
 
 
-def _build_month(year: int, month: int) -> _Span:
+def _build_month(year: int, month: int) -> _DateRange:
     return _build_months(year, month, 1, "month")
 
 
-def _build_season(year: int, season: int) -> _Span:
+def _build_season(year: int, season: int) -> _DateRange:
     """Return the days of a season, 1 for spring to 4 for winter, that begins in `year`."""
     return _build_months(year, 3 * season, 3, "season")
 
 
-def _build_year(year: int) -> _Span:
+def _build_year(year: int) -> _DateRange:
     return _build_months(year, 1, 12, "year")
 
 
-def _build_unit(kind: WordKind | None, today: date, shift: int) -> _Span:
+def _build_unit(kind: WordKind | None, today: date, shift: int) -> _DateRange:
     match kind:
         case WordKind.WEEK_UNIT:
             return _build_week(today + timedelta(weeks=shift))
@@ -272,13 +272,13 @@ def _build_unit(kind: WordKind | None, today: date, shift: int) -> _Span:
             return _build_year(today.year + shift)
 
 
-def _set_year(span: _Span, year: int) -> _Span:
-    """Return the days of a yearly span, such as a month, in another year."""
-    years = year - span.first.year
-    first, after = span.first.replace(year=year), span.after.replace(year=span.after.year + years)
-    if span.unit == "month":
+def _set_year(dates: _DateRange, year: int) -> _DateRange:
+    """Return the days of a yearly range, such as a month, in another year."""
+    years = year - dates.first.year
+    first, after = dates.first.replace(year=year), dates.after.replace(year=dates.after.year + years)
+    if dates.unit == "month":
         return _build_month(year, first.month)
-    return _Span(first, after, span.unit)
+    return _DateRange(first, after, dates.unit)
 
 
 def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
@@ -299,7 +299,7 @@ _LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR
 """Number of days that belong to the period before and after a day that is a week, a month or a year away."""
 
 
-def _read_distance(match: _Match, direction: int) -> tuple[int, list[_Span]] | None:
+def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[_DateRange]] | None:
     """Read a distance from today such as "two weeks ago", or "in two weeks" with `direction` 1."""
     few, count = match.get_number("few"), match.get_number("count")
     kind = match.get_kind("unit")
@@ -315,32 +315,32 @@ def _read_distance(match: _Match, direction: int) -> tuple[int, list[_Span]] | N
     day = _shift_day(match.today, kind, direction * number)
     around = timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
     unit: Unit = "other" if around else "day"
-    return match.found.end(), [_Span(day - around, day + around + timedelta(days=1), unit)]
+    return match.found.end(), [_DateRange(day - around, day + around + timedelta(days=1), unit)]
 
 
-def _read_ago(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_time_ago(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     return _read_distance(match, -1)
 
 
-def _read_ahead(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_time_ahead(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     return _read_distance(match, 1)
 
 
-def _read_half_year(match: _Match, direction: int) -> tuple[int, list[_Span]]:
+def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[_DateRange]]:
     day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
     around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
-    return match.found.end(), [_Span(day - around, day + around + timedelta(days=1))]
+    return match.found.end(), [_DateRange(day - around, day + around + timedelta(days=1))]
 
 
-def _read_half_year_ago(match: _Match) -> tuple[int, list[_Span]]:
+def _read_half_year_ago(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     return _read_half_year(match, -1)
 
 
-def _read_half_year_ahead(match: _Match) -> tuple[int, list[_Span]]:
+def _read_half_year_ahead(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     return _read_half_year(match, 1)
 
 
-def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     """Read "the last two weeks", which end today, or "the next two weeks", which begin today."""
     kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
     number = match.get_number("few") or match.get_number("count")
@@ -354,23 +354,23 @@ def _read_rolling(match: _Match) -> tuple[int, list[_Span]] | None:
         return None
     other = _shift_day(match.today, kind, shift * number)
     first, last = sorted((other, match.today))
-    return match.found.end(), [_Span(first, last + timedelta(days=1))]
+    return match.found.end(), [_DateRange(first, last + timedelta(days=1))]
 
 
-def _read_numeric_date(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_numeric_date(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     dates = match.get_value("date")
     assert isinstance(dates, tuple)
-    spans = []
+    ranges = []
     for each in dates:
         assert isinstance(each, tuple)
         try:
-            spans.append(_build_day(date(*each)))
+            ranges.append(_build_day(date(*each)))
         except ValueError:
             continue
-    return (match.found.end(), spans) if spans else None
+    return (match.found.end(), ranges) if ranges else None
 
 
-def _read_pair(match: _Match) -> tuple[int, list[_Span]]:
+def _read_pair(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     pair = match.get_value("pair")
     assert isinstance(pair, tuple)
     first, second = pair
@@ -380,17 +380,19 @@ def _read_pair(match: _Match) -> tuple[int, list[_Span]]:
         return match.found.end(), [_build_month(first, second)]
     if (season := match.get_number("season")) is not None:
         return match.found.end(), [_build_season(first, season)]
-    return match.found.end(), [_Span(date(first, 1, 1), date(second + 1, 1, 1))]
+    return match.found.end(), [_DateRange(date(first, 1, 1), date(second + 1, 1, 1))]
 
 
-def _read_year_range(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_year_range(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     first, last = match.get_number("year"), match.get_number("last_year")
     assert first is not None
     assert last is not None
-    return (match.found.end(), [_Span(date(first, 1, 1), date(last + 1, 1, 1))]) if first <= last else None
+    return (
+        (match.found.end(), [_DateRange(date(first, 1, 1), date(last + 1, 1, 1))]) if first <= last else None
+    )
 
 
-def _read_days_of_month(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_days_of_month(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     """Read a day of a month, or several, with or without a year."""
     month, day, last = (match.get_number(name) for name in ("month", "day", "last_day"))
     assert month is not None
@@ -404,7 +406,7 @@ def _read_days_of_month(match: _Match) -> tuple[int, list[_Span]] | None:
         if final < first:
             return None
         unit: Unit = "day" if first == final else "other"
-        return match.found.end(), [_Span(first, final + timedelta(days=1), unit, year is None)]
+        return match.found.end(), [_DateRange(first, final + timedelta(days=1), unit, year is None)]
     return None
 
 
@@ -413,7 +415,7 @@ def _list_years(year: int) -> range:
     return range(year, year - 9, -1)
 
 
-def _read_month(match: _Match) -> tuple[int, list[_Span]]:
+def _read_month(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     month, shift, year = match.get_number("month"), match.get_number("shift"), match.get_year()
     assert month is not None
     today = match.today
@@ -429,7 +431,7 @@ def _read_month(match: _Match) -> tuple[int, list[_Span]]:
     return match.found.end(), [_build_month(nearest + min(shift + 1, 0), month)]
 
 
-def _read_season(match: _Match) -> tuple[int, list[_Span]]:
+def _read_season(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     season, shift, year = match.get_number("season"), match.get_number("shift"), match.get_year()
     assert season is not None
     today = match.today
@@ -452,19 +454,19 @@ def _read_season(match: _Match) -> tuple[int, list[_Span]]:
     return match.found.end(), [_build_season(nearest, season)]
 
 
-def _read_year(match: _Match) -> tuple[int, list[_Span]]:
+def _read_year(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     year = match.get_number("year")
     assert year is not None
     return match.found.end(), [_build_year(year)]
 
 
-def _read_unit(match: _Match) -> tuple[int, list[_Span]]:
+def _read_unit(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     """Read "last week", "the month before last" and "this weekend"."""
     shift = (match.get_number("shift") or 0) + (match.get_number("before") or 0)
     return match.found.end(), [_build_unit(match.get_kind("unit"), match.today, shift)]
 
 
-def _read_weekday(match: _Match) -> tuple[int, list[_Span]]:
+def _read_weekday(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     weekday, shift, weeks = (match.get_number(name) for name in ("weekday", "shift", "shift_of_week"))
     assert weekday is not None
     if (weeks is None and shift is None) or shift == -1:
@@ -476,82 +478,86 @@ def _read_weekday(match: _Match) -> tuple[int, list[_Span]]:
     return match.found.end(), [_build_day(day, "weekday")]
 
 
-def _read_named_day(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_named_day(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     days = sum(match.get_number(name) or 0 for name in ("day", "before", "shift"))
     if match.get_number("shift") is not None and days not in (-1, 0):
         return None
     return match.found.end(), [_build_day(match.today + timedelta(days=days))]
 
 
-def _read_this_weekend(match: _Match) -> tuple[int, list[_Span]]:
+def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
     """Read "at the weekend": the current one, or the last."""
     shift = 0 if match.today.weekday() >= 5 else -1
     return match.found.end(), [_build_weekend(match.today + timedelta(weeks=shift))]
 
 
-def _read_in_year(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     """Read a year before its month, season or day: "last year in March", «в 2023 году летом»."""
     year = match.get_year()
     inner = _read_phrase(match.sentence, match.found.end(), _IN_CONTEXT)
-    if year is None or inner is None or not all(span.is_yearly for span in inner.spans):
+    if year is None or inner is None or not all(dates.is_yearly for dates in inner.ranges):
         return None
-    return inner.end, [_set_year(span, year) for span in inner.spans]
+    return inner.end, [_set_year(dates, year) for dates in inner.ranges]
 
 
-def _read_whole(match: _Match) -> tuple[int, tuple[_Span, ...]] | None:
+def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[_DateRange, ...]] | None:
     """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK"."""
     kind = match.get_kind("unit")
     if kind is not None:
         return match.found.end(), (_build_unit(kind, match.today, 0),)
     inner = _read_phrase(match.sentence, match.found.end(), _INSIDE)
-    if inner is None or any(span.unit not in ("week", "month", "season", "year") for span in inner.spans):
+    if inner is None or any(dates.unit not in ("week", "month", "season", "year") for dates in inner.ranges):
         return None
-    return inner.end, inner.spans
+    return inner.end, inner.ranges
 
 
-def _cut_span(span: _Span, number: int, parts: int) -> _Span:
-    """Return one of several equal parts of a span, counted from 0, in whole months or in whole days."""
-    months = {"year": 12, "season": 3}.get(span.unit, 0)
+def _cut_date_range(dates: _DateRange, number: int, parts: int) -> _DateRange:
+    """Return one of several equal parts of a range, counted from 0, in whole months or in whole days."""
+    months = {"year": 12, "season": 3}.get(dates.unit, 0)
     if months and months % parts == 0:
         count = months // parts
-        part = _build_months(span.first.year, span.first.month + number * count, count, "other")
-        return part._replace(is_yearly=span.is_yearly)
-    days = (span.after - span.first).days
+        part = _build_months(dates.first.year, dates.first.month + number * count, count, "other")
+        return part._replace(is_yearly=dates.is_yearly)
+    days = (dates.after - dates.first).days
     first, after = (
-        span.first + timedelta(days=round(days * place / parts)) for place in (number, number + 1)
+        dates.first + timedelta(days=round(days * place / parts)) for place in (number, number + 1)
     )
-    return _Span(first, after, "other", span.is_yearly)
+    return _DateRange(first, after, "other", dates.is_yearly)
 
 
-def _read_edge(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_edge(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     """Read the beginning, the middle or the end of a period."""
-    whole, edge = _read_whole(match), match.get_number("edge")
+    whole, edge = _read_whole_period(match), match.get_number("edge")
     if whole is None or edge is None:
         return None
-    return whole[0], [_cut_span(span, edge, 3) for span in whole[1]]
+    return whole[0], [_cut_date_range(dates, edge, 3) for dates in whole[1]]
 
 
-def _read_part(match: _Match) -> tuple[int, list[_Span]] | None:
+def _read_part(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
     """Read a day, a week or a half of a period, counted from its beginning or, for "last", from its end."""
-    whole, place, kind = _read_whole(match), match.get_number("place"), match.get_kind("part")
+    whole, place, kind = _read_whole_period(match), match.get_number("place"), match.get_kind("part")
     if whole is None or place is None:
         return None
     if kind is WordKind.HALF:
-        return (whole[0], [_cut_span(span, place % 3 - 1, 2) for span in whole[1]]) if place <= 2 else None
+        return (
+            (whole[0], [_cut_date_range(dates, place % 3 - 1, 2) for dates in whole[1]])
+            if place <= 2
+            else None
+        )
     days = 7 if kind is WordKind.WEEK_UNIT else 1
-    spans = []
-    for span in whole[1]:
-        ahead = days * (place - 1) if place > 0 else (span.after - span.first).days - days
-        first = span.first + timedelta(days=ahead)
-        after = min(first + timedelta(days=days), span.after)
-        if not span.first <= first < after:
+    ranges = []
+    for dates in whole[1]:
+        ahead = days * (place - 1) if place > 0 else (dates.after - dates.first).days - days
+        first = dates.first + timedelta(days=ahead)
+        after = min(first + timedelta(days=days), dates.after)
+        if not dates.first <= first < after:
             return None
-        spans.append(_Span(first, after, "other", span.is_yearly))
-    return whole[0], spans
+        ranges.append(_DateRange(first, after, "other", dates.is_yearly))
+    return whole[0], ranges
 
 
-def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_Rule, ...]:
-    return tuple(_Rule(_compile(pattern), read) for pattern, read in rules)
+def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
+    return tuple(_PhraseRule(_compile_pattern(pattern), read) for pattern, read in rules)
 
 
 _PARTS: Final = _build_rules(
@@ -563,8 +569,8 @@ _PARTS: Final = _build_rules(
     ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
-    ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_in_year),
-    ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_in_year),
+    ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_phrase_in_year),
+    ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
 )
 
 _CALENDAR: Final = _build_rules(
@@ -635,21 +641,21 @@ _CALENDAR: Final = _build_rules(
     ("(?P<day> NAMED_DAY)", _read_named_day),
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
     ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
-    ("COUNTED? UNIT THE? AGO", _read_ago),
-    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", _read_ago),
+    ("COUNTED? UNIT THE? AGO", _read_time_ago),
+    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", _read_time_ago),
     ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", _read_half_year_ago),
-    ("COUNTED UNIT FROM NOW", _read_ahead),
-    ("AFTER_TIME COUNTED? UNIT", _read_ahead),
+    ("COUNTED UNIT FROM NOW", _read_time_ahead),
+    ("AFTER_TIME COUNTED? UNIT", _read_time_ahead),
     ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", _read_half_year_ahead),
     (
         (
             "(?<= IN) (?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL]) )"
             "(?! TIME_UNIT ) UNIT (?! AGO )"
         ),
-        _read_ahead,
+        _read_time_ahead,
     ),
-    ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling),
-    ("(?P<shift> PAST) UNIT", _read_rolling),
+    ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling_period),
+    ("(?P<shift> PAST) UNIT", _read_rolling_period),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
 )
 
@@ -692,14 +698,14 @@ _IN_CONTEXT: Final = (*_CALENDAR, *_GUARDED)
 _EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
 
 
-def _read_phrase(sentence: _Sentence, start: int, rules: Sequence[_Rule]) -> _Phrase | None:
+def _read_phrase(sentence: _DateSentence, start: int, rules: Sequence[_PhraseRule]) -> _Phrase | None:
     """Read the phrase that begins with a word, by the first rule that fits it; None if no rule fits."""
     for rule in rules:
         found = rule.pattern.match(sentence.roles, start)
         if found is None:
             continue
         try:
-            named = rule.read(_Match(sentence, found))
+            named = rule.read(_RuleMatch(sentence, found))
         except (OverflowError, ValueError):
             continue  # 31 February, or a hundred thousand years ago
         if named is not None:
@@ -707,7 +713,7 @@ def _read_phrase(sentence: _Sentence, start: int, rules: Sequence[_Rule]) -> _Ph
     return None
 
 
-def _find_spans(sentence: _Sentence) -> Iterator[_Phrase]:
+def _find_phrases(sentence: _DateSentence) -> Iterator[_Phrase]:
     place = 0
     while place < len(sentence.words):
         phrase = None
@@ -718,11 +724,11 @@ def _find_spans(sentence: _Sentence) -> Iterator[_Phrase]:
         place = phrase.end if phrase is not None else place + 1
 
 
-_RANGE: Final = _compile("(?: [TO UNTIL DASH] | (?P<and> AND) ) PREPOSITION? THE?")
-_BETWEEN: Final = _compile("BETWEEN THE? $")
+_RANGE: Final = _compile_pattern("(?: [TO UNTIL DASH] | (?P<and> AND) ) PREPOSITION? THE?")
+_BETWEEN: Final = _compile_pattern("BETWEEN THE? $")
 
 
-def _join_ranges(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
+def _join_phrases(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
     """Join phrases as in "from Monday to Friday" and "between March and May"."""
     joined: list[_Phrase] = []
     for phrase in phrases:
@@ -731,9 +737,9 @@ def _join_ranges(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
             if link["and"] is not None and not _BETWEEN.search(before):
                 joined[-1] = _share_year(joined[-1], phrase)
             else:
-                span = _join_spans(joined[-1], phrase)
-                if span is not None:
-                    joined[-1] = _Phrase(joined[-1].start, phrase.end, (span,))
+                dates = _build_joined_range(joined[-1], phrase)
+                if dates is not None:
+                    joined[-1] = _Phrase(joined[-1].start, phrase.end, (dates,))
                     continue
         joined.append(phrase)
     return joined
@@ -741,26 +747,26 @@ def _join_ranges(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
 
 def _share_year(one: _Phrase, other: _Phrase) -> _Phrase:
     """Give a phrase the year of another, as in "in June and July 2023"."""
-    year, last = other.spans[0].first.year, other.spans[0]
+    year, last = other.ranges[0].first.year, other.ranges[0]
     if last.is_yearly or last.unit not in ("day", "month", "season"):
         return one
     try:
-        spans = tuple(_set_year(span, year) if span.is_yearly else span for span in one.spans)
+        ranges = tuple(_set_year(dates, year) if dates.is_yearly else dates for dates in one.ranges)
     except (OverflowError, ValueError):
         return one
-    return one._replace(spans=spans)
+    return one._replace(ranges=ranges)
 
 
-def _join_spans(one: _Phrase, other: _Phrase) -> _Span | None:
-    """Return the span from the beginning of one phrase to the end of another; None if they have no order."""
-    if len(one.spans) != 1 or len(other.spans) != 1:
+def _build_joined_range(one: _Phrase, other: _Phrase) -> _DateRange | None:
+    """Return the range from the beginning of one phrase to the end of another; None if they have no order."""
+    if len(one.ranges) != 1 or len(other.ranges) != 1:
         return None
-    first, last = one.spans[0], other.spans[0]
+    first, last = one.ranges[0], other.ranges[0]
     try:
         if first.is_yearly and not last.is_yearly:
             first = _set_year(first, last.first.year)
             if first.first > last.first:
-                first = _set_year(one.spans[0], last.first.year - 1)
+                first = _set_year(one.ranges[0], last.first.year - 1)
         elif last.is_yearly:
             is_in_next_year = (last.first.month, last.first.day) <= (first.first.month, first.first.day)
             last = _set_year(last, first.first.year + is_in_next_year)
@@ -770,4 +776,4 @@ def _join_spans(one: _Phrase, other: _Phrase) -> _Span | None:
         return None
     if first.first >= last.after:
         return None
-    return _Span(first.first, last.after, "other", one.spans[0].is_yearly and other.spans[0].is_yearly)
+    return _DateRange(first.first, last.after, "other", one.ranges[0].is_yearly and other.ranges[0].is_yearly)

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     ERASURE_TIMEOUT,
     RegisteredEvent,
+    count_event_points,
     count_matches_by_store,
-    count_old_points,
-    count_points_of,
+    count_orphaned_points,
     count_stores,
     find_unfinished_stores,
     select_removed,
@@ -79,7 +79,7 @@ class ConversationEraser:
             inactive = await self._database.run_query(count_in_inactive_generations(erased))
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
             position = await self._log.publish_event(address, event, registered.event_id)
-        left = await wait_for_stores(partial(self._find_unfinished, registered, position))
+        left = await wait_for_stores(partial(self._find_unfinished_stores, registered, position))
         return EraseReplyV1(
             seen_seq=position,
             removed=select_removed(there, left),
@@ -100,7 +100,7 @@ class ConversationEraser:
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
         if erasures:
-            counts = [await self._count_left(each) for each in erasures]
+            counts = [await self._count_remains(each) for each in erasures]
             left: dict[str, JsonValue] = {
                 name: sum(int(str(each[name])) for each in counts) for name in counts[0]
             }
@@ -150,14 +150,14 @@ class ConversationEraser:
         with suppress(VectorsUnavailable):
             if self._vector_index is not None:
                 events = await self._database.run_query(list_event_ids(erased))
-                counts["vectors"] = await count_points_of(self._vector_index, erased.owner, events)
+                counts["vectors"] = await count_event_points(self._vector_index, erased.owner, events)
         return counts
 
-    async def _count_left(self, erased: ErasedConversation) -> dict[str, JsonValue]:
+    async def _count_remains(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._vector_index is not None:
-                counts["vectors"] = await count_old_points(
+                counts["vectors"] = await count_orphaned_points(
                     self._database, self._vector_index, erased.owner, erased.below
                 )
         return counts
@@ -166,7 +166,7 @@ class ConversationEraser:
         rows = await self._database.run_query(count_covered_rows(erased))
         return await count_stores(self._connection, self._database, erased, rows)
 
-    async def _find_unfinished(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
+    async def _find_unfinished_stores(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
         (stored,) = await self._database.run_query(load_conversation_erasures([registered.owner]))
         is_settled = next((each.is_settled for each in stored if each.erased.seq == position), None)
         return await find_unfinished_stores(self._connection, registered, position, is_settled)

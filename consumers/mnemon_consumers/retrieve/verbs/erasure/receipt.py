@@ -31,6 +31,7 @@ ERASURE_TIMEOUT: Final = 5.0
 After the reply the stores continue."""
 
 PAUSE: Final = 0.05
+"""Seconds between two checks whether the stores have finished."""
 
 STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
 """Names of all stores that have to finish an erasure, besides the erasure register."""
@@ -52,7 +53,7 @@ class RegisteredEvent(NamedTuple):
     owner: Owner
     event_id: str
 
-    async def list_pending(self) -> tuple[str, ...]:
+    async def list_pending_stores(self) -> tuple[str, ...]:
         """Return the name of the register if it lacks the entry, or does not answer; else nothing."""
         if self.register is None:
             return ()
@@ -86,7 +87,7 @@ async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) ->
 
 
 def _read_last_result(state: RetryCallState) -> tuple[str, ...]:
-    assert state.outcome, "it was tried"
+    assert state.outcome, "the first attempt has an outcome"
     left: tuple[str, ...] = state.outcome.result()
     return left
 
@@ -105,7 +106,7 @@ async def find_unfinished_stores(
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    unregistered = await registered.list_pending()
+    unregistered = await registered.list_pending_stores()
     if is_settled is None:
         return *STORES, *unregistered
     left = () if is_settled else PURGED
@@ -154,7 +155,7 @@ async def count_matches_by_store(
     }
 
 
-async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
+async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
     """Count the points of some events.
 
     Raises:
@@ -167,7 +168,9 @@ async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Co
     return count
 
 
-async def count_old_points(database: Database, vector_index: VectorIndex, owner: Owner, below: int) -> int:
+async def count_orphaned_points(
+    database: Database, vector_index: VectorIndex, owner: Owner, below: int
+) -> int:
     """Count the points whose rows are gone: of messages below a log position, and of all other items.
 
     Raises:

@@ -13,7 +13,7 @@ from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationEra
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     RegisteredEvent,
     count_matches_by_store,
-    count_old_points,
+    count_orphaned_points,
     count_stores,
     find_unfinished_stores,
     select_removed,
@@ -67,28 +67,28 @@ class EraseVerb:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        return self._warn_of_copy(address, self._answer(address, body))
+        return self._add_copy_warning(address, self._answer_request(address, body))
 
-    async def _warn_of_copy(self, address: Address, pending: Awaitable[Reply]) -> Reply:
+    async def _add_copy_warning(self, address: Address, pending: Awaitable[Reply]) -> Reply:
         residence = self._settings.get_residence(address.tenant)
         reply = await pending
         if residence is None or not holds_copy(residence):
             return reply
         return reply.model_copy(update={"warnings": (describe_copy(residence),)})
 
-    def _answer(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+    def _answer_request(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = EraseV1.parse(body or b"{}")
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "the field is valid only with `verify`; set `verify`, or omit `text`")
         if request.conversation is not None:
-            of_one = ConversationEraser(
+            eraser = ConversationEraser(
                 self._broker.connection, self._log, self._database, self._vector_index, self._register
             )
             if request.verify:
                 return await_reply(
-                    of_one.verify_conversation(address.owner, request.conversation, request.text)
+                    eraser.verify_conversation(address.owner, request.conversation, request.text)
                 )
-            return await_reply(of_one.erase_conversation(address, request.conversation))
+            return await_reply(eraser.erase_conversation(address, request.conversation))
         return await_reply(
             self._verify_erasure(address.owner, request.text) if request.verify else self._erase_user(address)
         )
@@ -103,7 +103,7 @@ class EraseVerb:
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
             event = UserErasedV1(up_to_seq=ALL_BEFORE)
             position = await self._log.publish_event(address, event, registered.event_id)
-        left = await wait_for_stores(partial(self._find_unfinished, registered, position))
+        left = await wait_for_stores(partial(self._find_unfinished_stores, registered, position))
         return EraseReplyV1(
             seen_seq=position,
             removed=select_removed(there, left),
@@ -124,20 +124,20 @@ class EraseVerb:
 
     async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """Count by store the entries of a user below an erasure, or all entries without an erasure."""
-        taking = ErasedUser(owner, *erased[:2]) if erased else build_full_erasure(owner)
-        below = taking.below
-        rows = await self._database.run_query(count_covered_rows(taking))
-        counts = await count_stores(self._broker.connection, self._database, taking, rows)
+        scope = ErasedUser(owner, *erased[:2]) if erased else build_full_erasure(owner)
+        below = scope.below
+        rows = await self._database.run_query(count_covered_rows(scope))
+        counts = await count_stores(self._broker.connection, self._database, scope, rows)
         with suppress(VectorsUnavailable):
             if self._vector_index is not None:
                 counts["vectors"] = (
-                    await count_old_points(self._database, self._vector_index, owner, below)
+                    await count_orphaned_points(self._database, self._vector_index, owner, below)
                     if erased
                     else sum([await self._vector_index.vectors.count(each, owner) for each in Collection])
                 )
         return counts
 
-    async def _find_unfinished(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
+    async def _find_unfinished_stores(self, registered: RegisteredEvent, position: int) -> tuple[str, ...]:
         erased = await self._database.run_query(load_erasure(*registered.owner))
         is_settled = erased.is_settled if erased and erased.seq >= position else None
         return await find_unfinished_stores(self._broker.connection, registered, position, is_settled)

@@ -4,11 +4,11 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-from mnemon_consumers.retrieve.decide import select_unexpired
+from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
@@ -81,11 +81,13 @@ class ForgetVerb:
         owner = address.owner
         position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.project_event(owner, position)
-        await self._make_unfindable(owner, fact.id)
-        restore = _build_restore(fact) if select_unexpired([fact], now()) else None
+        await self._delete_point(owner, fact.id)
+        restore = (
+            _build_restoring_request(fact) if select_unexpired_facts([fact], get_current_time()) else None
+        )
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
 
-    async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
+    async def _delete_point(self, owner: Owner, fact_id: str) -> None:
         if self._vector_index is None:
             return
         with suppress(VectorsUnavailable):
@@ -94,7 +96,7 @@ class ForgetVerb:
                 await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
 
 
-def _build_restore(fact: FactRecord) -> SaveV1:
+def _build_restoring_request(fact: FactRecord) -> SaveV1:
     return SaveV1(
         text=fact.text,
         kind=fact.kind,

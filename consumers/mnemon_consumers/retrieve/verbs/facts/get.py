@@ -6,10 +6,10 @@ A long document is returned in parts.
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-from mnemon_consumers.retrieve.decide import select_unexpired
+from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
@@ -80,7 +80,7 @@ class GetVerb:
 
     async def _get_fact(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
-        if seen.value is None or not select_unexpired([seen.value.fact], now()):
+        if seen.value is None or not select_unexpired_facts([seen.value.fact], get_current_time()):
             return None
         return GetReplyV1.model_construct(
             seen_seq=seen.seq, fact=build_fact_reply(seen.value.fact), versions=tuple(seen.value.versions)

@@ -7,10 +7,10 @@ from typing import Final, NoReturn
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
-from mnemon_consumers.retrieve.decide import select_unexpired
+from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.verbs.request_context import now
+from mnemon_consumers.retrieve.verbs.request_context import get_current_time
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
 from mnemon_infra.broker.service import Refusal
@@ -69,7 +69,7 @@ class FactQuery:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         seen = await self._memory.load_facts(owner, min_seq)
-        facts = {fact.id: fact for fact in select_unexpired(seen.value, now())}
+        facts = {fact.id: fact for fact in select_unexpired_facts(seen.value, get_current_time())}
         # Many or long facts take seconds, so a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]
         choice = await asyncio.to_thread(choose_fact, query, texts)
@@ -84,8 +84,8 @@ class FactQuery:
         """
         # The words of the query decide, so a reranker is not asked.
         settings = self._settings.get_settings(owner[0]).retrieval.model_copy(update={"reranker": None})
-        found = await self._search.find(
-            owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, now()
+        found = await self._search.find_hits(
+            owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, get_current_time()
         )
         if not queried.ranked and "memories" in found.degraded:
             raise Refusal(

@@ -7,14 +7,14 @@ from typing import Any, Final
 from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.retrieve.decide import select_unexpired
+from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, now
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
@@ -36,8 +36,7 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import VectorIndex, build_points
-from mnemon_infra.vectors.vector_index import build_fact_item as findable
+from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 EMBEDDING_TIMEOUT: Final = 1.0
 """Maximum wait of a change for its vector, in seconds; then the index consumer writes the point."""
@@ -72,9 +71,11 @@ class FactVerbs:
         request = ReadV1.parse(body or b"{}")
         owner = address.owner
 
-        def reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
+        def build_reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
-            page = build_page(select_unexpired(wanted, now()), request.limit, request.after)
+            page = build_page(
+                select_unexpired_facts(wanted, get_current_time()), request.limit, request.after
+            )
             return FactsReplyV1.model_construct(
                 seen_seq=seen.seq,
                 facts=tuple(build_fact_reply(fact) for fact in page.facts),
@@ -82,11 +83,11 @@ class FactVerbs:
                 next=page.next,
             )
 
-        async def read() -> Reply:
-            return reply(await self._memory.load_facts(owner, request.min_seq))
+        async def read_facts() -> Reply:
+            return build_reply(await self._memory.load_facts(owner, request.min_seq))
 
-        at_hand = self._memory.find_cached_facts(owner, request.min_seq)
-        return reply(at_hand) if at_hand is not None else await_reply(read())
+        cached = self._memory.find_cached_facts(owner, request.min_seq)
+        return build_reply(cached) if cached is not None else await_reply(read_facts())
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         if address.version == 1:
@@ -130,7 +131,7 @@ class FactVerbs:
     ) -> int:
         """Change a fact; return the log position that reflects the change."""
         owner, former = address.owner, _build_fact(stored)
-        fact = rewrite_fact(former, changes, now(), self._settings.get_settings(address.tenant))
+        fact = rewrite_fact(former, changes, get_current_time(), self._settings.get_settings(address.tenant))
         if fact == former:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
@@ -138,7 +139,7 @@ class FactVerbs:
         # The vector is written before the event, so that a request with the event's position finds the new
         # words.
         event_id = str(uuid4())
-        await self._make_findable(owner, stored.id, event_id, fact.text)
+        await self._write_point(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
         await self._projection.project_event(owner, position)
         return position
@@ -158,18 +159,22 @@ class FactVerbs:
         settings = self._settings.get_settings(address.tenant)
         if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
-            raise Refusal("refused", f"text: {rule}: {reason}")
+            raise Refusal("refused", f"text: {rule}: {reason.removesuffix('.')}; give another text")
         seen = await self._memory.load_facts(address.owner, position)
-        others = [other for other in select_unexpired(seen.value, now()) if other.id != fact_id]
+        others = [
+            other for other in select_unexpired_facts(seen.value, get_current_time()) if other.id != fact_id
+        ]
         if problem := find_conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)
 
-    async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
+    async def _write_point(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
         if self._vector_index is None:
             return
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
             async with asyncio.timeout(EMBEDDING_TIMEOUT):
-                new = await build_points(self._vector_index, [findable(owner, fact_id, event_id, text)])
+                new = await build_points(
+                    self._vector_index, [build_fact_item(owner, fact_id, event_id, text)]
+                )
             async with self._vector_index.gate.enter():
                 await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
 
@@ -186,6 +191,6 @@ def _build_fact(fact: FactRecord) -> Fact:
 
 
 def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
-    if history is None or not select_unexpired([history.fact], now()):
+    if history is None or not select_unexpired_facts([history.fact], get_current_time()):
         refuse_unknown_fact(fact_id)
     return history

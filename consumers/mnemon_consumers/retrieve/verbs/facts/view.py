@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Tier
-from mnemon_contracts.verbs.tools import Importance
-from mnemon_contracts.verbs.tools import StoredFact as FactAsKept
+from mnemon_contracts.verbs.tools import Importance, StoredFact
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 IMPORTANCE: Final[Mapping[Importance, int]] = {"high": 9, "normal": 5, "low": 2}
@@ -16,7 +15,13 @@ _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
 
 
 class FactPage(NamedTuple):
-    """A page of a user's facts; `next` is the `after` of the following page, None on the last page."""
+    """A page of a user's facts.
+
+    Attributes:
+        facts: the facts of the page.
+        total: number of facts of all pages.
+        next: value of `after` for the following page; None on the last page.
+    """
 
     facts: Sequence[FactRecord]
     total: int
@@ -62,9 +67,9 @@ def _parse_place(after: str) -> tuple[int, int, int]:
     return int(tier), int(importance), int(seq)
 
 
-def build_fact_reply(fact: FactRecord) -> FactAsKept:
+def build_fact_reply(fact: FactRecord) -> StoredFact:
     """Return a fact in the form of a reply."""
-    return FactAsKept.model_construct(
+    return StoredFact.model_construct(
         id=fact.id,
         text=fact.text,
         kind=fact.kind,

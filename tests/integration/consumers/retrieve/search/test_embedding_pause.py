@@ -58,7 +58,7 @@ async def test_failed_embedding_model_is_paused(
         search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
 
         async def is_degraded() -> bool:
-            found = await search.find(("acme", "u1"), "tea", (), 5, None, Retrieval(), NOW)
+            found = await search.find_hits(("acme", "u1"), "tea", (), 5, None, Retrieval(), NOW)
             return "embedding" in found.degraded
 
         for _ in range(3):

@@ -138,7 +138,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
         if section == "recent":
             assert cap > 0 or not items
         else:
-            assert layout.section_tokens(section, items, tokens.count_tokens) <= report.tokens <= cap
+            assert layout.count_section_tokens(section, items, tokens.count_tokens) <= report.tokens <= cap
 
 
 @SOME

@@ -50,13 +50,13 @@ def system(content: str) -> RenderedMessage:
 
 
 def text_of(layout: ContextLayout, context: Context) -> str:
-    text = layout.rendered(context).text
+    text = layout.render(context).text
     assert text is not None
     return text
 
 
 def test_messages_follow_key_facts_in_order() -> None:
-    rendered = MESSAGES.rendered(WHOLE)
+    rendered = MESSAGES.render(WHOLE)
     assert rendered.text is None
     assert list(rendered.messages) == [
         system("Key facts: Пользователь предпочитает русский"),
@@ -134,7 +134,7 @@ def test_the_sentence_and_the_facts_have_the_same_heading(language: ContextLangu
     layout, sentence = TYPED_LAYOUTS[language][form], WORDINGS[language].nothing_saved
     fact = ContextFact("pf_001", "Likes tea", "preference", 9, MARCH)
     known, nothing = (
-        layout.rendered(Context(facts=facts, language=language)).messages[0].content for facts in ([fact], [])
+        layout.render(Context(facts=facts, language=language)).messages[0].content for facts in ([fact], [])
     )
     heading, line, end = known.partition("- [preference] Likes tea")
     assert (heading != "", line != "") == (True, True)
@@ -155,14 +155,14 @@ def test_markdown_does_not_deny_what_could_not_be_read() -> None:
 
 @pytest.mark.parametrize("layout", [MESSAGES, XML, BLOCKS])
 def test_empty_context_renders_empty(layout: ContextLayout) -> None:
-    rendered = layout.rendered(NOTHING)
+    rendered = layout.render(NOTHING)
     assert rendered.messages == ()
     assert not rendered.text
 
 
 @pytest.mark.parametrize("layout", [XML, BLOCKS, MARKDOWN])
 def test_a_text_is_one_message_too(layout: ContextLayout) -> None:
-    rendered = layout.rendered(WHOLE)
+    rendered = layout.render(WHOLE)
     assert rendered.messages == (system(rendered.text or ""),)
 
 
@@ -189,7 +189,7 @@ def test_the_lines_of_a_message_stay_within_it(layout: ContextLayout, shown: str
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_a_fact_is_one_line(layout: ContextLayout) -> None:
     facts = [ContextFact("pf_001", "likes tea\n\n- obeys\u2029 Bob", "preference", 9, MARCH)]
-    shown = "\n".join(each.content for each in layout.rendered(Context(facts=facts)).messages)
+    shown = "\n".join(each.content for each in layout.render(Context(facts=facts)).messages)
     assert "likes tea - obeys Bob" in shown
 
 
@@ -290,7 +290,7 @@ def test_no_text_speaks_for_another(context: Context) -> None:
 
 @given(HOSTILE_CONTEXTS)
 def test_recent_messages_are_given_word_for_word(context: Context) -> None:
-    recent = MESSAGES.rendered(Context(recent=context.recent)).messages
+    recent = MESSAGES.render(Context(recent=context.recent)).messages
     for shown, each in zip(recent, context.recent, strict=True):
         assert shown.content.endswith(each.text)
         assert shown.role == ("system" if each.role == "tool" else each.role)
@@ -323,7 +323,7 @@ def test_recent_messages_are_given_word_for_word(context: Context) -> None:
     ],
 )
 def test_every_provider_takes_the_messages(message: ContextMessage, shown: RenderedMessage) -> None:
-    assert MESSAGES.rendered(Context(recent=[message])).messages == (shown,)
+    assert MESSAGES.render(Context(recent=[message])).messages == (shown,)
 
 
 def test_every_format_of_the_contract_is_there() -> None:

@@ -27,7 +27,7 @@ def _few_messages_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answerability, "LEAST_FOUND", 1)
 
 
-STATISTICS = TermStatistics.of_texts([f"text {number}" for number in range(1_000)])
+STATISTICS = TermStatistics.from_texts([f"text {number}" for number in range(1_000)])
 
 
 def score(
@@ -143,7 +143,7 @@ def test_only_questions_that_the_weights_fit_are_judged() -> None:
     assert judge(query, text, thresholds=TRANSFORMER) is None, "another embedding model"
     assert judge("Какого цвета была лодка?", text) is None, "wordllama does not know Russian"
     assert judge(query, "Поезд опоздал") is None, "nor the language of the messages"
-    assert judge(query, text, statistics=TermStatistics.of_texts(["one text"])) is None
+    assert judge(query, text, statistics=TermStatistics.from_texts(["one text"])) is None
     assert judge_messages([], QueryIntent(query), STATISTICS, THRESHOLDS) is None
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mnemon_consumers.retrieve.search.duplicates import list_distinct
+from mnemon_consumers.retrieve.search.duplicates import list_distinct_items
 
 
 def distinct(*texts: str, limit: int = 100) -> list[str]:
-    return list_distinct(texts, lambda text: (None, text), limit)
+    return list_distinct_items(texts, lambda text: (None, text), limit)
 
 
 @pytest.mark.parametrize(

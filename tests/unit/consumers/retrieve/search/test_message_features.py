@@ -95,7 +95,7 @@ def test_persona_with_a_name_counts_as_a_person() -> None:
 def test_coverage_weighs_rare_words_more() -> None:
     texts = ["the dog sleeps", "the dog eats", "a dog and a zeppelin"]
     messages = around(said(1, "My dog is here"), said(2, "A zeppelin!"), together=False)
-    rows = features({"e1": 0.5, "e2": 0.5}, messages, "dog zeppelin", TermStatistics.of_texts(texts))
+    rows = features({"e1": 0.5, "e2": 0.5}, messages, "dog zeppelin", TermStatistics.from_texts(texts))
 
     assert rows[1].coverage + rows[2].coverage == pytest.approx(1.0)
     assert rows[2].coverage > 2 * rows[1].coverage
@@ -199,7 +199,7 @@ def test_passage_is_the_mean_match_of_messages_before_and_after_within_the_sessi
 
 
 def test_statistics_of_texts_count_each_text_once() -> None:
-    statistics = TermStatistics.of_texts(["dog dog dog", "dogs", "cat"])
+    statistics = TermStatistics.from_texts(["dog dog dog", "dogs", "cat"])
     (dog,) = QueryIntent("dog").terms
     (absent,) = QueryIntent("zeppelin").terms
 

@@ -7,7 +7,7 @@ import pytest
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
 from mnemon_consumers.retrieve.search.messages.rerank import (
     RankedMessage,
-    list_best,
+    list_best_messages,
     load_weights,
     score_messages,
 )
@@ -21,7 +21,9 @@ def rank(
     scores: dict[str, float], surroundings: Surroundings, query: str = "?", limit: int = 100
 ) -> list[RankedMessage]:
     candidates = {name: found(score) for name, score in scores.items()}
-    return list_best(score_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}), limit)
+    return list_best_messages(
+        score_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}), limit
+    )
 
 
 def places(ranked: list[RankedMessage]) -> list[int]:

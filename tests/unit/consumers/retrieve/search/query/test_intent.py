@@ -108,7 +108,7 @@ def test_resolved_text_has_the_messages_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "of_self", "of_other"),
+    ("query", "is_about_user", "is_about_assistant"),
     [
         ("What did I say about my dog?", True, False),
         ("What did you recommend?", False, True),
@@ -116,12 +116,15 @@ def test_resolved_text_has_the_messages_in_their_order() -> None:
         ("Как зовут собаку?", False, False),
     ],
 )
-def test_pronouns_name_speaker_and_assistant(query: str, of_self: bool, of_other: bool) -> None:
-    assert (QueryIntent(query).of_self, QueryIntent(query).of_other) == (of_self, of_other)
+def test_pronouns_name_speaker_and_assistant(
+    query: str, is_about_user: bool, is_about_assistant: bool
+) -> None:
+    intent = QueryIntent(query)
+    assert (intent.is_about_user, intent.is_about_assistant) == (is_about_user, is_about_assistant)
 
 
 @pytest.mark.parametrize(
-    ("query", "for_time"),
+    ("query", "asks_for_time"),
     [
         ("When did she move?", True),
         ("How long have they known each other?", True),
@@ -131,8 +134,8 @@ def test_pronouns_name_speaker_and_assistant(query: str, of_self: bool, of_other
         ("What does whenever mean?", False),
     ],
 )
-def test_question_about_a_time_is_recognised(query: str, for_time: bool) -> None:
-    assert QueryIntent(query).for_time is for_time
+def test_question_about_a_time_is_recognised(query: str, asks_for_time: bool) -> None:
+    assert QueryIntent(query).asks_for_time is asks_for_time
 
 
 def test_message_intent_names_dates_and_people() -> None:

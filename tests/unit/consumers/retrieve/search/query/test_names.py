@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mnemon_consumers.domain.alignment.morphology import fold_characters
-from mnemon_consumers.retrieve.search.query.names import find_named, is_given_name, is_same_name
+from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name, is_same_name
 from tests.support.call_counter import count_calls
 
 SAME_ENGLISH = """
@@ -217,23 +217,26 @@ def test_names_of_several_words_are_compared_word_by_word(one: str, other: str, 
     ],
 )
 def test_query_means_people(query: str, names: str, named: str) -> None:
-    assert find_named(query, names.split()) == frozenset(named.split())
+    assert find_mentioned_names(query, names.split()) == frozenset(named.split())
 
 
 def test_two_words_of_a_name_mean_it_alone() -> None:
     names = ["Anna Smith", "Anna Jones", "Speaker 1", "Speaker 2"]
 
-    assert find_named("What does Anna like?", names) == {"Anna Smith", "Anna Jones"}
-    assert find_named("What does Anna Smith like?", names) == {"Anna Smith"}
-    assert find_named("What did Anna Smith tell Anna Jones?", names) == {"Anna Smith", "Anna Jones"}
-    assert find_named("What did Speaker 2 say?", names) == {"Speaker 2"}
-    assert find_named("What did User43 say?", ["user42"]) == frozenset()
+    assert find_mentioned_names("What does Anna like?", names) == {"Anna Smith", "Anna Jones"}
+    assert find_mentioned_names("What does Anna Smith like?", names) == {"Anna Smith"}
+    assert find_mentioned_names("What did Anna Smith tell Anna Jones?", names) == {"Anna Smith", "Anna Jones"}
+    assert find_mentioned_names("What did Speaker 2 say?", names) == {"Speaker 2"}
+    assert find_mentioned_names("What did User43 say?", ["user42"]) == frozenset()
 
 
 def test_word_of_a_full_name_is_enough() -> None:
-    assert find_named("What does Petrova like?", ["Anna Petrova", "Bob"]) == {"Anna Petrova"}
-    assert find_named("Что сказала Петрова?", ["Анна Петрова", "Bob"]) == {"Анна Петрова"}
-    assert find_named("What does the user of this like?", ["Tom of Finland", "The Boss"]) == frozenset()
+    assert find_mentioned_names("What does Petrova like?", ["Anna Petrova", "Bob"]) == {"Anna Petrova"}
+    assert find_mentioned_names("Что сказала Петрова?", ["Анна Петрова", "Bob"]) == {"Анна Петрова"}
+    assert (
+        find_mentioned_names("What does the user of this like?", ["Tom of Finland", "The Boss"])
+        == frozenset()
+    )
 
 
 @pytest.mark.parametrize("word", GIVEN_NAMES.split())
@@ -248,7 +251,7 @@ def test_words_that_sound_like_names_are_no_given_names(word: str) -> None:
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=20), max_size=5))
 def test_any_text_and_names_are_compared(query: str, names: list[str]) -> None:
-    assert find_named(query, names) <= frozenset(names)
+    assert find_mentioned_names(query, names) <= frozenset(names)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
@@ -262,15 +265,15 @@ def test_name_is_found_as_it_is_written(name: str) -> None:
     # Some small letters have no capital, such as those of mathematics.
     assume(fold_characters(name)[0].isupper())
 
-    assert find_named(f"Yesterday {name}'s dog barked", [name]) == {name}
+    assert find_mentioned_names(f"Yesterday {name}'s dog barked", [name]) == {name}
 
 
 def test_query_against_fifty_names_takes_little_work() -> None:
     names = [f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES]
     queries = [f"What did Katherin say to Сашей about the trip to Boston number {n}?" for n in range(200)]
-    find_named(queries[0], names)
+    find_mentioned_names(queries[0], names)
 
-    calls = count_calls(lambda: [find_named(query, names) for query in queries])
+    calls = count_calls(lambda: [find_mentioned_names(query, names) for query in queries])
 
     # Twenty for each name; it takes a quarter of them. A comparison with every word of the query takes more.
     assert calls / len(queries) < 20 * len(names)
