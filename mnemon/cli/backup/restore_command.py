@@ -39,7 +39,8 @@ def restore(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="New folder to restore into, for `mnemon up` to run. Default: the configured servers.",
+            help="New folder to restore into, for `mnemon up` to run. Default: the servers in "
+            "MNEMON_NATS_URL and DATABASE_URL.",
         ),
     ] = None,
     register: Annotated[
