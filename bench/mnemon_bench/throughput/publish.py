@@ -72,16 +72,16 @@ def _build_batched_methods(connection: Client) -> dict[str, PublishMethod]:
     async def publish_many(rows: list[PublishedRow]) -> Published:
         return await client.publish_many(_make_events(rows))
 
-    async def atomic_batches(rows: list[PublishedRow]) -> None:
+    async def publish_atomic_batches(rows: list[PublishedRow]) -> None:
         await _publish_atomic_batches(connection, rows, ids=False)
 
-    async def atomic_batches_with_ids(rows: list[PublishedRow]) -> None:
+    async def publish_atomic_batches_with_ids(rows: list[PublishedRow]) -> None:
         await _publish_atomic_batches(connection, rows, ids=True)
 
     return {
-        "atomic_batches": atomic_batches,
+        "atomic_batches": publish_atomic_batches,
         "publish_many": publish_many,
-        "atomic_batches_with_ids": atomic_batches_with_ids,
+        "atomic_batches_with_ids": publish_atomic_batches_with_ids,
     }
 
 

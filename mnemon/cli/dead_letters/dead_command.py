@@ -242,12 +242,12 @@ async def _confirm_ids(
     if isinstance(chosen, list):
         return [(await _require_letter(connection, each)).id for each in chosen]
     found = [letter.id async for letter in read_letters(connection, chosen)]
-    if len(found) > 1 and not yes and not _confirm(f"{question} {len(found):,} dead letters?"):
+    if len(found) > 1 and not yes and not _ask_confirmation(f"{question} {len(found):,} dead letters?"):
         return None
     return found
 
 
-def _confirm(question: str) -> bool:
+def _ask_confirmation(question: str) -> bool:
     import sys
 
     if not sys.stdin.isatty():

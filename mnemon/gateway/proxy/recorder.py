@@ -109,11 +109,11 @@ class ConversationRecorder:
         *_, identified = identify_messages(thread.conversation, [*messages, answer.message])
         metadata = {"model": answer.model, **_describe_tokens(answer)}
 
-        async def store() -> None:
+        async def publish_answer() -> None:
             if await asked and await self._publish_messages(thread, [identified], metadata):
                 self._start_task(self._warm_cache(thread))
 
-        self._start_in_order(thread, store())
+        self._start_in_order(thread, publish_answer())
 
     def _start_in_order(self, thread: Thread, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start a task that waits for the former task of the thread, so that messages keep their order."""

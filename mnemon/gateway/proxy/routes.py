@@ -179,9 +179,9 @@ def create_proxy_routes() -> APIRouter:
     router.add_api_route("/openai/v1/models", _list_openai_models, methods=["GET"])
     router.add_api_route("/openai/v1/models/{model:path}", _list_openai_models, methods=["GET"])
     router.add_api_route("/anthropic/v1/messages", _complete_anthropic, methods=["POST"])
-    router.add_api_route("/anthropic/v1/messages/count_tokens", _pass_anthropic, methods=["POST"])
-    router.add_api_route("/anthropic/v1/models", _pass_anthropic, methods=["GET"])
-    router.add_api_route("/anthropic/v1/models/{model:path}", _pass_anthropic, methods=["GET"])
+    router.add_api_route("/anthropic/v1/messages/count_tokens", _pass_anthropic_request, methods=["POST"])
+    router.add_api_route("/anthropic/v1/models", _pass_anthropic_request, methods=["GET"])
+    router.add_api_route("/anthropic/v1/models/{model:path}", _pass_anthropic_request, methods=["GET"])
     return router
 
 
@@ -200,7 +200,7 @@ async def _list_openai_models(request: Request) -> Response:
     return await _pass_request(proxy, request, proxy.upstreams.openai, "/openai/v1")
 
 
-async def _pass_anthropic(request: Request) -> Response:
+async def _pass_anthropic_request(request: Request) -> Response:
     proxy = _get_proxy(request)
     return await _pass_request(proxy, request, proxy.upstreams.anthropic, "/anthropic")
 
