@@ -55,7 +55,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     """Middleware that gives an agent memory. All of its hooks are asynchronous: use `ainvoke` and `astream`.
 
     A model sees the context, within its budget, instead of the messages of earlier runs, so no checkpointer
-    has to keep those messages. While the memory does not answer, the model sees the agent's own messages.
+    has to keep those messages. While the memory does not answer, the model sees all messages of the agent.
 
     Args:
         memory: client of the tenant that the users belong to. The client must stay open as long as the agent
@@ -74,7 +74,8 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: all earlier messages of the user are removed, facts stay.
 
-        Your checkpointer keeps its own messages; a model sees only the messages of the present run.
+        A checkpointer keeps its messages: a model sees those of the present run, after the context. While the
+        memory does not answer, the model sees all of the agent's messages, earlier ones included.
 
         Returns:
             The log position of the start.
@@ -139,11 +140,11 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             async with asyncio.timeout(CONFIRMATION_TIMEOUT):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, TimeoutError) as error:
-            log.warning("message not confirmed: %s", error or "no answer in time")
+            log.warning("message not confirmed error=%s", error or "no answer in time")
             return None
 
     def _create_tool(self, function: FunctionTool) -> BaseTool:
-        async def call(runtime: ToolRuntime[MemoryUser, Any], **arguments: Any) -> str:
+        async def call_tool(runtime: ToolRuntime[MemoryUser, Any], **arguments: Any) -> str:
             try:
                 reply = await self._memory.call(_get_user(runtime.context), function.name, arguments)
             except (AskFailed, InvalidBody) as error:
@@ -154,7 +155,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             name=function.name,
             description=function.description,
             args_schema=function.build_parameters(),
-            coroutine=call,
+            coroutine=call_tool,
             handle_tool_error=True,  # the model sees the error
         )
 

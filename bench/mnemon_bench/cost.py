@@ -56,12 +56,12 @@ async def run(
     messages = users * MESSAGES
     counted: dict[str, dict[str, float]] = {}
     with ProviderServer(ProviderState(polls=1)) as server:
-        counted["mnemon"] = await _measure_mnemon(_with_model(deployment, server), server, users)
+        counted["mnemon"] = await _measure_mnemon(_set_model(deployment, server), server, users)
         by_purpose = _count_by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
         with ProviderServer(ProviderState()) as server:
-            await _ask_for_each(_with_model(deployment, server), users, shown)
+            await _ask_for_each_message(_set_model(deployment, server), users, shown)
             counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
     ours, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
@@ -83,7 +83,7 @@ async def run(
     }
 
 
-def _with_model(deployment: Deployment, server: ProviderServer) -> Deployment:
+def _set_model(deployment: Deployment, server: ProviderServer) -> Deployment:
     return deployment.model_copy(
         update={
             "model_url": server.openai_url,
@@ -108,7 +108,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer, users:
     return _count_tokens(server.state)
 
 
-async def _ask_for_each(deployment: Deployment, users: int, recent_limit: int | None) -> None:
+async def _ask_for_each_message(deployment: Deployment, users: int, recent_limit: int | None) -> None:
     """Send one request per message, with at most `recent_limit` messages (None: all) and no known facts."""
     settings = Extraction()
     begun = datetime.now(UTC)
@@ -141,10 +141,10 @@ def _count_by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]
 
-    def words(questions: Iterable[Any]) -> int:
+    def count_words(questions: Iterable[Any]) -> int:
         return sum(len(each.instructions.split()) + len(each.text.split()) for each in questions)
 
     return {
-        "mnemon, facts": {"calls": len(facts), "input_tokens": words(facts)},
-        "mnemon, summaries": {"calls": len(summaries), "input_tokens": words(summaries)},
+        "mnemon, facts": {"calls": len(facts), "input_tokens": count_words(facts)},
+        "mnemon, summaries": {"calls": len(summaries), "input_tokens": count_words(summaries)},
     }

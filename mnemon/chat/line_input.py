@@ -47,10 +47,10 @@ async def _read_line(loop: asyncio.AbstractEventLoop, pipe: FileIO) -> bytes:
         if not read.done():
             read.set_result(line)
 
-    def run() -> None:
+    def read_pipe() -> None:
         line = pipe.readline()
         with suppress(RuntimeError):  # the command has ended
             loop.call_soon_threadsafe(deliver, line)
 
-    Thread(target=run, daemon=True).start()
+    Thread(target=read_pipe, daemon=True).start()
     return await read

@@ -38,7 +38,7 @@ class ChatScreen:
         return self._console.status(Text(activity, style="dim")) if self.is_terminal else nullcontext()
 
     def show_error(self, text: str) -> None:
-        """Show an error."""
+        """Show an error, in red."""
         self._console.print(Text(text, style="red"), soft_wrap=True)
 
     def show_piece(self, text: str) -> None:

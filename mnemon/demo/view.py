@@ -95,12 +95,12 @@ class DemoScreen:
 
     def report_published(self, events: int, of: int) -> None:
         self._bars.update(self._starting, visible=False)
-        self._show(self._published, events, of)
+        self._show_bar(self._published, events, of)
 
     def report_persisted(self, position: int, of: int) -> None:
-        self._show(self._persisted, position, of)
+        self._show_bar(self._persisted, position, of)
 
-    def _show(self, bar: TaskID, completed: int, of: int) -> None:
+    def _show_bar(self, bar: TaskID, completed: int, of: int) -> None:
         self._bars.update(bar, completed=completed, total=of, count=f"{completed}/{of}", visible=True)
 
 

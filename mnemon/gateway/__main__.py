@@ -1,4 +1,7 @@
-"""Process of the gateway: `python -m mnemon.gateway SOCKET`, started by `mnemon.gateway.launcher`."""
+"""Process of the gateway: `python -m mnemon.gateway DESCRIPTOR`, started by `mnemon.gateway.launcher`.
+
+DESCRIPTOR is the number of the file descriptor of a listening socket, which the process inherits.
+"""
 
 import asyncio
 import json
@@ -15,7 +18,7 @@ from mnemon_infra.settings.api_keys import open_api_keys
 from mnemon_infra.telemetry.logging import configure_logging
 
 
-async def _serve(number: int) -> None:
+async def _serve_socket(descriptor: int) -> None:
     """Serve the gateway until the parent closes standard input or is killed, or SIGTERM arrives."""
     loop = asyncio.get_running_loop()
     given = asyncio.StreamReader()
@@ -24,7 +27,7 @@ async def _serve(number: int) -> None:
     async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
         keys = await open_api_keys(connection)
         application = create_application(connection, keys, deployment)
-        async with serve_http(application, socket.socket(fileno=number)):
+        async with serve_http(application, socket.socket(fileno=descriptor)):
             end = asyncio.create_task(given.read())
             loop.add_signal_handler(signal.SIGTERM, end.cancel)
             await asyncio.wait([end])
@@ -33,4 +36,4 @@ async def _serve(number: int) -> None:
 if __name__ == "__main__":
     configure_logging()
     patch_wait_for()
-    asyncio.run(_serve(int(sys.argv[1])))
+    asyncio.run(_serve_socket(int(sys.argv[1])))

@@ -57,7 +57,7 @@ class Caller(NamedTuple):
                     f"the key lacks the scope `{scope}`; create a key that has it: `mnemon auth key create`",
                 )
 
-    def require(self, scope: Scope, user: str | None = None) -> None:
+    def require_permission(self, scope: Scope, user: str | None = None) -> None:
         """Check that the key permits a request.
 
         Args:
@@ -115,12 +115,12 @@ class Callers:
                 headers={"Retry-After": str(ceil(wait))},
             )
         if credentials is None:
-            raise _unauthorized(
+            raise _build_unauthorized(
                 "the request has no key; send the header `Authorization: Bearer KEY` with a key of "
                 "`mnemon auth key create`"
             )
         self._attempts.record_failure(address)
-        raise _unauthorized("the key is wrong or revoked; create another with `mnemon auth key create`")
+        raise _build_unauthorized("the key is wrong or revoked; create another with `mnemon auth key create`")
 
     async def is_accepted(self, caller: Caller) -> bool:
         """Return whether the key of a caller is still valid and its permissions have not changed.
@@ -195,5 +195,5 @@ async def get_caller(
 CallerOfRequest = Annotated[Caller, Depends(get_caller)]
 
 
-def _unauthorized(detail: str) -> Problem:
+def _build_unauthorized(detail: str) -> Problem:
     return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})

@@ -57,7 +57,7 @@ def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any
     bodies = []
     for operation in (each for path in document["paths"].values() for each in path.values()):
         for parameter in operation.get("parameters", ()):
-            parameter["schema"] = _without_null(parameter["schema"])
+            parameter["schema"] = _drop_null(parameter["schema"])
         statuses = [each for each in operation["responses"] if int(each) >= HTTPStatus.BAD_REQUEST]
         operation["responses"].update({key: {"$ref": "#/components/responses/Problem"} for key in statuses})
         for media in operation.get("requestBody", {}).get("content", {}).values():
@@ -87,7 +87,7 @@ def _restore_integers(schema: object) -> None:
                 _restore_integers(value)
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _drop_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a parameter: an optional one can be absent, and has no value that means null."""
     kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(kinds) != 1:

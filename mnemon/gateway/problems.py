@@ -154,7 +154,7 @@ def build_problem(error: Exception) -> Problem:
 def add_problem_handlers(application: FastAPI) -> None:
     """Make an application answer with problem details."""
 
-    async def answer(_: Request, error: Exception) -> Response:
+    async def answer_problem(_: Request, error: Exception) -> Response:
         return build_problem(error).to_response()
 
     for kind in (
@@ -168,7 +168,7 @@ def add_problem_handlers(application: FastAPI) -> None:
         BrokerError,
         HTTPException,
     ):
-        application.add_exception_handler(kind, answer)
+        application.add_exception_handler(kind, answer_problem)
 
 
 def _describe_invalid_request(error: RequestValidationError) -> Problem:

@@ -20,11 +20,11 @@ def annotate_body(contract: type[Contract]) -> Any:
     field would otherwise have no effect, and its sender would not notice.
     """
 
-    def read(value: object) -> object:
+    def parse_body(value: object) -> object:
         # FastAPI validates Python values; the contracts read times from JSON only.
         if isinstance(value, contract):
             return value
-        body = _encode(value)
+        body = _encode_json(value)
         try:
             return contract.parse_strict(body)
         except InvalidBody as error:
@@ -34,7 +34,7 @@ def annotate_body(contract: type[Contract]) -> Any:
 
     is_optional = not any(field.is_required() for field in contract.model_fields.values())
     body = Body(default_factory=contract) if is_optional else Body()
-    return Annotated[contract, BeforeValidator(read), body]
+    return Annotated[contract, BeforeValidator(parse_body), body]
 
 
 def _restore_integers(value: Any) -> Any:
@@ -49,7 +49,7 @@ def _restore_integers(value: Any) -> Any:
     return value
 
 
-def _encode(value: object) -> bytes:
+def _encode_json(value: object) -> bytes:
     if isinstance(value, bytes):  # curl sends no JSON content type unless told to
         return value
     try:

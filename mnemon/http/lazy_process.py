@@ -23,7 +23,7 @@ _PAUSE: Final = 5.0
 
 
 class LazyProcess(NamedTuple):
-    """A process `python -m MODULE SOCKET`.
+    """A process `python -m MODULE DESCRIPTOR`, which inherits the file descriptor of the listening socket.
 
     Attributes:
         module: the module; its process ends with exit code 0 when it is no longer needed.
@@ -39,7 +39,7 @@ class LazyProcess(NamedTuple):
 @asynccontextmanager
 async def start_on_demand(process: LazyProcess, listening: socket.socket) -> AsyncIterator[None]:
     """Serve a socket for the duration of the block; the process starts when a client connects."""
-    keeper = asyncio.create_task(_supervise(process, listening), name=process.module)
+    keeper = asyncio.create_task(_supervise_process(process, listening), name=process.module)
     try:
         yield
     finally:
@@ -48,7 +48,7 @@ async def start_on_demand(process: LazyProcess, listening: socket.socket) -> Asy
             await keeper
 
 
-async def _supervise(process: LazyProcess, listening: socket.socket) -> None:
+async def _supervise_process(process: LazyProcess, listening: socket.socket) -> None:
     while True:
         await _wait_for_connection(listening)
         try:
@@ -75,12 +75,12 @@ async def _wait_for_connection(listening: socket.socket) -> None:
 
 async def _run_process(launched: LazyProcess, listening: socket.socket) -> int:
     """Start the process and wait for its end; return its exit code."""
-    number = listening.fileno()
+    descriptor = listening.fileno()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", launched.module, str(number)),
+        *(sys.executable, "-m", launched.module, str(descriptor)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        pass_fds=(number,),
+        pass_fds=(descriptor,),
         # A Ctrl-C in the terminal reaches only this process, which ends the new process.
         start_new_session=True,
     )

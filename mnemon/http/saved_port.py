@@ -28,16 +28,16 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
     """
     if port:
         try:
-            return _save(path, open_listening_socket(_HOST, port))
+            return _save_port(path, open_listening_socket(_HOST, port))
         except OSError as error:
             raise PortTaken(f"port {port} cannot be opened: {error.strerror}") from error
     with suppress(OSError, ValueError):
         return open_listening_socket(_HOST, int(path.read_text("ascii")))
     with suppress(OSError):
-        return _save(path, open_listening_socket(_HOST, usual))
-    return _save(path, open_listening_socket(_HOST, 0))
+        return _save_port(path, open_listening_socket(_HOST, usual))
+    return _save_port(path, open_listening_socket(_HOST, 0))
 
 
-def _save(path: Path, listening: socket.socket) -> socket.socket:
+def _save_port(path: Path, listening: socket.socket) -> socket.socket:
     replace_file(path, str(listening.getsockname()[1]))
     return listening

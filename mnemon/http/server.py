@@ -72,7 +72,7 @@ class SlowClientProtocol(H11Protocol):
             self._unused = self.loop.call_later(IDLE_SECONDS, self._watch_use)
 
     def _end_idle_connection(self, answered: RequestResponseCycle | None, waiting: int) -> None:
-        """End the connection if it has had no request since `answered`; else look later.
+        """End the connection if it has had no request since `answered`; else check again later.
 
         A complete answer may still be in the buffer: the connection is in use while its client reads
         `MIN_READ_BYTES` of the bytes that were `waiting`, or the rest of them.

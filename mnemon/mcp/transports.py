@@ -60,7 +60,7 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
 
 
 class _TokenGuard:
-    """Accepts requests with the token only.
+    """Accepts only requests with the token.
 
     After several wrong tokens, an address has to wait before any further request.
     """

@@ -121,7 +121,7 @@ async def test_recall_finds_the_evidence_of_a_small_conversation(
     file.write_bytes(conversation_with_questions())
     stack = locate_vectors(deployment, tmp_path / "vectors")
 
-    measured = await recall.run(stack, recall.load_data(file))
+    measured = await recall.run(stack, recall.load_conversations(file))
 
     assert measured["turns"] == 3
     assert measured["recall@5"] == measured["methods"]["full"]["recall@10"] == 1.0

@@ -13,8 +13,8 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
 
-async def write(deployment: Deployment, proposed: int) -> None:
-    """Write every proposal unless a similar one is stored, then print the seconds as JSON."""
+async def measure_decisions(deployment: Deployment, proposed: int) -> None:
+    """Store every proposal unless a similar one is stored, then print the seconds that this took, as JSON."""
     async with open_index(deployment, Embedding()) as vector_index:
         assert vector_index.embedder is not None
         begun = time.perf_counter()
@@ -33,4 +33,4 @@ async def write(deployment: Deployment, proposed: int) -> None:
 
 if __name__ == "__main__":
     deployment, proposed = sys.argv[1:]
-    asyncio.run(write(Deployment.from_json(deployment), int(proposed)))
+    asyncio.run(measure_decisions(Deployment.from_json(deployment), int(proposed)))

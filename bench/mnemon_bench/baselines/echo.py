@@ -13,7 +13,7 @@ SUBJECT = "mnemon_bench.baselines.echo"
 _REPLY = b"x" * 2000
 
 
-async def serve(nats_url: str) -> None:
+async def serve_echo(nats_url: str) -> None:
     """Answer every request with 2,000 bytes, about the size of a `history` reply, until killed."""
     connection = await nats.connect(nats_url)
 
@@ -27,4 +27,4 @@ async def serve(nats_url: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve_echo(sys.argv[1]))

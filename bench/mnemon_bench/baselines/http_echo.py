@@ -21,7 +21,7 @@ def create_application() -> FastAPI:
     return application
 
 
-async def serve(descriptor: int) -> None:
+async def serve_socket(descriptor: int) -> None:
     """Serve the socket until killed, with the gateway's settings for lifespan, logs and headers."""
     config = uvicorn.Config(
         create_application(),
@@ -36,4 +36,4 @@ async def serve(descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve_socket(int(sys.argv[1])))

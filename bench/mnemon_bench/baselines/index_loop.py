@@ -8,7 +8,7 @@ import json
 import sys
 import time
 
-from mnemon_bench.throughput.searchable import TENANT, make_text, user_name
+from mnemon_bench.throughput.searchable import TENANT, make_text, name_user
 from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -18,8 +18,8 @@ from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open
 AT_ONCE = 500
 
 
-async def write(deployment: Deployment, numbers: range) -> None:
-    """Embed and upsert messages, then print the seconds as JSON."""
+async def measure_indexing(deployment: Deployment, numbers: range) -> None:
+    """Embed and upsert messages, then print the seconds that this took, as JSON."""
     async with open_index(deployment, Embedding()) as vector_index:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):
@@ -30,7 +30,7 @@ async def write(deployment: Deployment, numbers: range) -> None:
 
 
 def _make_item(number: int) -> SearchableItem:
-    owner = TENANT, user_name(number)
+    owner = TENANT, name_user(number)
     return SearchableItem(
         derive_point_id(*owner, str(number)), owner, {"seq": number}, make_text(number), make_text(number)
     )
@@ -38,4 +38,4 @@ def _make_item(number: int) -> SearchableItem:
 
 if __name__ == "__main__":
     deployment, first, end = sys.argv[1:]
-    asyncio.run(write(Deployment.from_json(deployment), range(int(first), int(end))))
+    asyncio.run(measure_indexing(Deployment.from_json(deployment), range(int(first), int(end))))

@@ -22,7 +22,9 @@ _INSERT = """
 """
 
 
-async def drain(nats_url: str, database_url: str, schema: str, durable: str, messages: int) -> None:
+async def measure_persisting(
+    nats_url: str, database_url: str, schema: str, durable: str, messages: int
+) -> None:
     """Write messages of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     subscription = await connection.jetstream().pull_subscribe_bind(durable, "LOG")
@@ -62,4 +64,4 @@ async def drain(nats_url: str, database_url: str, schema: str, durable: str, mes
 
 if __name__ == "__main__":
     nats_url, database_url, schema, durable, messages = sys.argv[1:]
-    asyncio.run(drain(nats_url, database_url, schema, durable, int(messages)))
+    asyncio.run(measure_persisting(nats_url, database_url, schema, durable, int(messages)))

@@ -25,7 +25,7 @@ _INSERT = """
 """
 
 
-async def replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
+async def measure_replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
     """Write events of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
@@ -68,4 +68,4 @@ def read_columns(page: list[Msg]) -> tuple[list[object], ...]:
 
 if __name__ == "__main__":
     nats_url, database_url, schema, events = sys.argv[1:]
-    asyncio.run(replay(nats_url, database_url, schema, int(events)))
+    asyncio.run(measure_replay(nats_url, database_url, schema, int(events)))

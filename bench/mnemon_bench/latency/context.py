@@ -13,7 +13,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.retrieve.context.contents import SECTIONS
@@ -89,7 +89,9 @@ async def run(
         await _load_users(connection)
         report("loaded")
         for number in range(rounds):
-            times["echo"].append(percentiles([await _measure_echo(connection) for _ in range(requests)]))
+            times["echo"].append(
+                compute_percentiles([await _measure_echo(connection) for _ in range(requests)])
+            )
             taken: dict[str, list[float]] = {str(length): [] for length in LENGTHS}
             chance = random.Random(number)
             for query in (make_question(chance.randrange(max(LENGTHS))) for _ in range(requests)):
@@ -98,9 +100,9 @@ async def run(
                     taken[str(length)].append(milliseconds)
                     tokens[str(length)] = max(tokens.get(str(length), 0), reply.tokens or 0)
             for name, each in taken.items():
-                times[name].append(percentiles(each))
+                times[name].append(compute_percentiles(each))
             report(f"round {number + 1} of {rounds}: " + ", ".join(f"{n} {t[-1]}" for n, t in times.items()))
-    milliseconds_of = median_percentiles(times)
+    milliseconds_of = compute_median_percentiles(times)
     few, many, echo = (milliseconds_of[name]["p50"] for name in ("10", "10000", "echo"))
     return {
         "ratios": {
@@ -135,16 +137,16 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
             if number % 4 > 1
             else MessageV1(role="user", content=make_question(number))
         )
-        subject = build_chat_subject(TENANT, _user_name(length), TALK, "message")
+        subject = build_chat_subject(TENANT, _name_user(length), TALK, "message")
         yield LogEvent(subject, message.encode_body(), uuid4().hex)
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
     """Yield facts, the profile, and summaries that cover all but the newest messages."""
 
-    def memory(name: str, event: Event) -> LogEvent:
+    def build_event(name: str, event: Event) -> LogEvent:
         return LogEvent(
-            build_memory_subject(TENANT, _user_name(length), name), event.encode_body(), uuid4().hex
+            build_memory_subject(TENANT, _name_user(length), name), event.encode_body(), uuid4().hex
         )
 
     for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
@@ -152,7 +154,7 @@ def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
         saved = FactSavedV1(
             fact_id=f"{name}_{number + 1:03}", fact=kept, decision=Decision(proposal_id=uuid4().hex)
         )
-        yield memory("fact.saved", saved)
+        yield build_event("fact.saved", saved)
     covered = max(1, (length - UNCOVERED) // SUMMARIES)
     for number in range(SUMMARIES):
         first, last = positions[number * covered], positions[(number + 1) * covered - 1]
@@ -160,12 +162,12 @@ def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
         summary = SummaryWrittenV1(
             summary_id=f"s-{number}", conversation=TALK, from_seq=first, to_seq=last, text=text
         )
-        yield memory("summary.written", summary)
+        yield build_event("summary.written", summary)
     data = ProfileSetV1(fields={"name": "Анна", "city": "Kazan", "likes": ["tea", "trains"]})
-    yield memory("profile.set", data)
+    yield build_event("profile.set", data)
 
 
-def _user_name(length: int) -> str:
+def _name_user(length: int) -> str:
     return f"u{length}"
 
 
@@ -177,7 +179,7 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     Raises:
         RuntimeError: none of `TRIES` contexts is whole.
     """
-    subject = build_ask_subject(TENANT, _user_name(length), "context")
+    subject = build_ask_subject(TENANT, _name_user(length), "context")
     for _ in range(TRIES):
         begun = time.perf_counter()
         message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)

@@ -10,14 +10,14 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.latency.foreground import measure_contexts, wait_for_projections
-from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.measures.percentiles import compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     generate_conversations,
+    name_user,
     open_connection,
     publish_events,
-    user_name,
 )
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.app import CONSUMERS, FOREGROUND
@@ -89,11 +89,11 @@ async def run(
         saved_alone = await _wait_for_decisions(
             connection, QUIET, await _propose_facts(connection, QUIET, 1, first=1)
         )
-        report(f"alone: p50 and p99 {percentiles(alone)} ms, kept after {saved_alone:.2f} s")
+        report(f"alone: p50 and p99 {compute_percentiles(alone)} ms, kept after {saved_alone:.2f} s")
         document = await _add_document(connection, FLOOD)
         reading = await measure_contexts(connection, QUIET, requests)
-        report(f"while a document is read: p50 and p99 {percentiles(reading)} ms")
-        await wait_for_projections(connection, {user_name(FLOOD): document})
+        report(f"while a document is read: p50 and p99 {compute_percentiles(reading)} ms")
+        await wait_for_projections(connection, {name_user(FLOOD): document})
         last = await publish_events(connection, generate_conversations([FLOOD], messages, first=SAID_BEFORE))
         flood = await _propose_facts(connection, FLOOD, proposals)
         async with _flood_requests(connection):
@@ -103,10 +103,10 @@ async def run(
             flooded = await measure_contexts(connection, QUIET, requests)
             saved_flooded = await saving
         flood_over = await watching
-        report(f"flooded: p50 and p99 {percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
+        report(f"flooded: p50 and p99 {compute_percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
         await wait_for_projections(connection, last)
-    (p50, p99), (p50_flooded, p99_flooded) = percentiles(alone), percentiles(flooded)
-    p50_reading, p99_reading = percentiles(reading)
+    (p50, p99), (p50_flooded, p99_flooded) = compute_percentiles(alone), compute_percentiles(flooded)
+    p50_reading, p99_reading = compute_percentiles(reading)
     return {
         "ratios": {
             "p99_flooded_to_alone": round(p99_flooded / p99, 2),
@@ -131,16 +131,16 @@ async def run(
 
 async def _propose_facts(connection: Client, speaker: int, number: int, first: int = 0) -> float:
     """Propose facts of a user at once; return the time before the publish, in seconds of `perf_counter`."""
-    subject = build_memory_subject(TENANT, user_name(speaker), "fact.proposed")
+    subject = build_memory_subject(TENANT, name_user(speaker), "fact.proposed")
     bodies = [
-        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").encode_body()
+        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {name_user(speaker)}").encode_body()
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()
     await append_events(
         connection,
         [
-            LogEvent(subject, body, f"{user_name(speaker)}:{first + place}")
+            LogEvent(subject, body, f"{name_user(speaker)}:{first + place}")
             for place, body in enumerate(bodies)
         ],
     )
@@ -151,8 +151,8 @@ async def _add_document(connection: Client, speaker: int) -> int:
     """Add a document of about 1 MB, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
     body = DocumentAddedV1(document_id="long", text=text).encode_body()
-    subject = build_memory_subject(TENANT, user_name(speaker), "document.added")
-    return (await append_events(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[
+    subject = build_memory_subject(TENANT, name_user(speaker), "document.added")
+    return (await append_events(connection, [LogEvent(subject, body, f"{name_user(speaker)}:document")]))[
         -1
     ].seq
 
@@ -163,7 +163,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
     position = 0
     while True:
         async for page in read_event_pages(
-            connection, build_thing_filter(TENANT, user_name(speaker), "fact"), position
+            connection, build_thing_filter(TENANT, name_user(speaker), "fact"), position
         ):
             for delivery in page:
                 position = delivery.sequence
@@ -181,7 +181,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
     """Request contexts of the flooding user for the duration of the block; pause only after a refusal."""
-    subject = build_ask_subject(TENANT, user_name(FLOOD), "context")
+    subject = build_ask_subject(TENANT, name_user(FLOOD), "context")
 
     async def ask(caller: int) -> None:
         body = json.dumps({"query": make_question(caller)}).encode()

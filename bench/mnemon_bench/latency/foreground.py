@@ -9,16 +9,16 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.measures.percentiles import compute_percentiles
 from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     count_windows,
     generate_conversations,
+    name_user,
     open_connection,
     publish_events,
-    user_name,
     wait_for_windows,
 )
 from mnemon_bench.workloads.sentences import make_question
@@ -108,9 +108,13 @@ async def run(
                     )
                 await wait_for_windows(connection, last)
                 await _set_extraction(connection, enabled=False)
-                report(f"round {number + 1} of {rounds}: idle {percentiles(idle)}, busy {percentiles(busy)}")
+                report(
+                    f"round {number + 1} of {rounds}: idle {compute_percentiles(idle)}, "
+                    f"busy {compute_percentiles(busy)}"
+                )
     milliseconds = {
-        name: dict(zip(("p50", "p99"), percentiles(each), strict=True)) for name, each in taken.items()
+        name: dict(zip(("p50", "p99"), compute_percentiles(each), strict=True))
+        for name, each in taken.items()
     }
     return {
         "ratios": {
@@ -144,7 +148,7 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
     Raises:
         RuntimeError: a context fails.
     """
-    subject = build_ask_subject(TENANT, user_name(speaker), "context")
+    subject = build_ask_subject(TENANT, name_user(speaker), "context")
     taken = []
     for number in range(requests):
         body = json.dumps({"query": make_question(number)}).encode()
@@ -154,6 +158,6 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
         reply = ContextReplyV1.parse(message.data)
         if reply.error or reply.degraded:
             raise RuntimeError(
-                f"context of {user_name(speaker)} has an error or lacks parts: {message.data.decode()}"
+                f"context of {name_user(speaker)} has an error or lacks parts: {message.data.decode()}"
             )
     return taken

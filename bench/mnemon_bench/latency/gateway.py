@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon_bench.baselines.http_echo import PATH
-from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.workers.http_client import HttpConnection
 from mnemon_bench.workers.processes import spawn_consumers
@@ -98,7 +98,7 @@ async def run(
                     measured = await _measure_callers(
                         connection, gateway, route, issued.text, callers, rounds, requests
                     )
-                    times |= median_percentiles({name: each[1] for name, each in measured.items()})
+                    times |= compute_median_percentiles({name: each[1] for name, each in measured.items()})
                     rates |= {name: round(median(each[0]), 1) for name, each in measured.items()}
                     report(f"{callers} callers: done")
                 first = await _measure_chats(gateway, urlsplit(provider).port or 0, issued.text, chats)
@@ -117,7 +117,12 @@ async def run(
 
 @asynccontextmanager
 async def _spawn_http(module: str, options: str = "") -> AsyncIterator[int]:
-    """Run `python -m MODULE SOCKET`, which serves the socket; yield its port."""
+    """Run a module that serves a listening socket, whose file descriptor is its argument; yield the port.
+
+    Args:
+        module: the module, which serves until it is terminated.
+        options: the first line of its standard input.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         number = listening.fileno()
         process = await asyncio.create_subprocess_exec(
@@ -138,14 +143,14 @@ async def _measure_callers(
 ) -> dict[str, tuple[list[float], list[tuple[float, float]]]]:
     """Return rates and percentiles of each kind of request, by `<request>_<way>_<callers>`."""
     async with AsyncExitStack() as stack:
-        to_gateway = [_open(stack, gateway) for _ in range(callers)]
-        to_route = [_open(stack, route) for _ in range(callers)]
+        to_gateway = [_open_connection(stack, gateway) for _ in range(callers)]
+        to_route = [_open_connection(stack, route) for _ in range(callers)]
         stream = connection.jetstream()
 
         async def publish_http(caller: int, number: int) -> None:
             path = f"/v1/users/u{number % USERS}/events/message"
-            answer = await to_gateway[caller].post(path, _message(number), key)
-            _require(answer.status == 201, answer.body)
+            answer = await to_gateway[caller].post(path, _make_message(number), key)
+            _require_success(answer.status == 201, answer.body)
 
         async def publish_nats(caller: int, number: int) -> None:
             subject = build_chat_subject(_TENANT, f"u{number % USERS}", None, "message")
@@ -153,60 +158,60 @@ async def _measure_callers(
             await stream.publish(subject, make_body(number), stream="LOG", headers=headers)
 
         async def publish_route(caller: int, number: int) -> None:
-            await to_route[caller].post(PATH, _message(number))
+            await to_route[caller].post(PATH, _make_message(number))
 
-        async def history_http(caller: int, number: int) -> None:
+        async def read_history_http(caller: int, number: int) -> None:
             answer = await to_gateway[caller].post(f"/v1/users/u{number % USERS}/history", {}, key)
-            _require(answer.status == 200, answer.body)
+            _require_success(answer.status == 200, answer.body)
 
-        async def history_nats(caller: int, number: int) -> None:
+        async def read_history_nats(caller: int, number: int) -> None:
             subject = build_ask_subject(_TENANT, f"u{number % USERS}", "history")
             reply = await connection.request(subject, b"{}", timeout=30)
-            _require(b'"error"' not in reply.data[:100], reply.data)
+            _require_success(b'"error"' not in reply.data[:100], reply.data)
 
-        async def history_route(caller: int, number: int) -> None:
+        async def read_history_route(caller: int, number: int) -> None:
             await to_route[caller].post(PATH, {})
 
         sending: dict[str, Send] = {
             "publish_http": publish_http,
             "publish_nats": publish_nats,
             "publish_route": publish_route,
-            "history_http": history_http,
-            "history_nats": history_nats,
-            "history_route": history_route,
+            "history_http": read_history_http,
+            "history_nats": read_history_nats,
+            "history_route": read_history_route,
         }
         measured: dict[str, tuple[list[float], list[tuple[float, float]]]] = {
             f"{name}_{callers}": ([], []) for name in sending
         }
         for round_ in range(rounds + 1):
             for name, send in sending.items():
-                rate, taken = await _measure(send, callers, requests)
+                rate, taken = await _measure_requests(send, callers, requests)
                 if round_:  # the first round starts processes and opens connections
                     measured[f"{name}_{callers}"][0].append(rate)
                     measured[f"{name}_{callers}"][1].append(taken)
         return measured
 
 
-def _open(stack: AsyncExitStack, port: int) -> HttpConnection:
+def _open_connection(stack: AsyncExitStack, port: int) -> HttpConnection:
     opened = HttpConnection(port)
     stack.push_async_callback(opened.close)
     return opened
 
 
-async def _measure(send: Send, callers: int, requests: int) -> tuple[float, tuple[float, float]]:
+async def _measure_requests(send: Send, callers: int, requests: int) -> tuple[float, tuple[float, float]]:
     """Return the requests per second, and the median and the 99th percentile of their times in ms."""
     taken: list[float] = []
     waiting = iter(range(requests))
 
-    async def call(caller: int) -> None:
+    async def send_requests(caller: int) -> None:
         for number in waiting:
             begun = time.perf_counter()
             await send(caller, number)
             taken.append((time.perf_counter() - begun) * 1000)
 
     begun = time.perf_counter()
-    await asyncio.gather(*(call(caller) for caller in range(callers)))
-    return requests / (time.perf_counter() - begun), percentiles(taken)
+    await asyncio.gather(*(send_requests(caller) for caller in range(callers)))
+    return requests / (time.perf_counter() - begun), compute_percentiles(taken)
 
 
 async def _measure_chats(gateway: int, provider: int, key: str, chats: int) -> dict[str, dict[str, float]]:
@@ -214,7 +219,7 @@ async def _measure_chats(gateway: int, provider: int, key: str, chats: int) -> d
     ways = {"proxy": (gateway, "/openai/v1/chat/completions"), "provider": (provider, "/v1/chat/completions")}
     taken: dict[str, list[float]] = {name: [] for name in ways}
     async with AsyncExitStack() as stack:
-        connections = {name: _open(stack, port) for name, (port, _) in ways.items()}
+        connections = {name: _open_connection(stack, port) for name, (port, _) in ways.items()}
         messages: Sequence[dict[str, str]] = ()
         for number in range(chats + 5):
             question = {"role": "user", "content": f"{number}: what did I say about the weather?"}
@@ -222,12 +227,12 @@ async def _measure_chats(gateway: int, provider: int, key: str, chats: int) -> d
             body = {"model": _MODEL, "messages": messages, "stream": True, "user": "u1"}
             for name, (_, path) in ways.items():
                 answer = await connections[name].post(path, body, key)
-                _require(answer.status == 200, answer.body)
+                _require_success(answer.status == 200, answer.body)
                 if number >= 5:
                     taken[name].append(answer.first)
             messages = [*messages, {"role": "assistant", "content": _read_text(answer.body)}]
             await asyncio.sleep(PAUSE)
-    return median_percentiles({name: [percentiles(each)] for name, each in taken.items()})
+    return compute_median_percentiles({name: [compute_percentiles(each)] for name, each in taken.items()})
 
 
 def _read_text(stream: bytes) -> str:
@@ -235,11 +240,11 @@ def _read_text(stream: bytes) -> str:
     return "".join(json.loads(event)["choices"][0]["delta"].get("content") or "" for event in events)
 
 
-def _message(number: int) -> Any:
+def _make_message(number: int) -> Any:
     return json.loads(make_body(number))
 
 
-def _require(holds: bool, answer: bytes) -> None:
+def _require_success(holds: bool, answer: bytes) -> None:
     if not holds:
         raise RuntimeError(f"the request failed: {answer[:300].decode()}")
 

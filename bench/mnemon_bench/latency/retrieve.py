@@ -8,7 +8,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.messages import USERS, fill_log
 from mnemon_consumers.app import run_consumers
@@ -58,8 +58,10 @@ async def run(
             for way, users in (("read", 1), ("cached", 10 * USERS)):
                 cached = deployment.model_copy(update={"cached_users": users, "vectors_folder": None})
                 async with spawn_consumers(["retrieve"], cached) as process:
-                    await _measure(connection, "history", 1, USERS)  # fills the cache, if it has room
-                    await _measure(connection, "context", 1, USERS)
+                    await _measure_requests(
+                        connection, "history", 1, USERS
+                    )  # fills the cache, if it has room
+                    await _measure_requests(connection, "context", 1, USERS)
                     for callers in CALLERS:
                         times |= await _measure_rounds(connection, way, callers, rounds, requests)
                         report(f"{way}, {callers} callers: done")
@@ -67,7 +69,7 @@ async def run(
     finally:
         await connection.close()
     return {
-        "ratios": dict(_ratios(times)),
+        "ratios": dict(_compute_ratios(times)),
         "targets": {"at_most": TARGETS},
         "milliseconds": times,
         "retrieve_resident_bytes": memory,
@@ -80,11 +82,13 @@ async def _measure_rounds(
     measured: dict[str, list[tuple[float, float]]] = {"echo": [], "history": [], "context": []}
     for _ in range(rounds):
         for verb, each in measured.items():
-            each.append(await _measure(connection, verb, callers, requests))
-    return median_percentiles({f"{verb}_{way}_{callers}": each for verb, each in measured.items()})
+            each.append(await _measure_requests(connection, verb, callers, requests))
+    return compute_median_percentiles({f"{verb}_{way}_{callers}": each for verb, each in measured.items()})
 
 
-async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
+async def _measure_requests(
+    connection: Client, verb: str, callers: int, requests: int
+) -> tuple[float, float]:
     """Return the median and the 99th percentile of the round trip, in ms.
 
     Raises:
@@ -93,7 +97,7 @@ async def _measure(connection: Client, verb: str, callers: int, requests: int) -
     taken: list[float] = []
     waiting = iter(range(requests))
 
-    async def caller() -> None:
+    async def send_requests() -> None:
         for number in waiting:
             subject = SUBJECT if verb == "echo" else build_ask_subject("bench", f"u{number % USERS}", verb)
             begun = time.perf_counter()
@@ -102,11 +106,11 @@ async def _measure(connection: Client, verb: str, callers: int, requests: int) -
             if b'"error"' in reply.data[:100]:
                 raise RuntimeError(f"request on {subject} failed: {reply.data.decode()}")
 
-    await asyncio.gather(*(caller() for _ in range(callers)))
-    return percentiles(taken)
+    await asyncio.gather(*(send_requests() for _ in range(callers)))
+    return compute_percentiles(taken)
 
 
-def _ratios(times: dict[str, dict[str, float]]) -> Iterator[tuple[str, float]]:
+def _compute_ratios(times: dict[str, dict[str, float]]) -> Iterator[tuple[str, float]]:
     for name, each in times.items():
         verb, _, place = name.partition("_")
         if verb != "echo":

@@ -12,7 +12,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
@@ -131,11 +131,11 @@ async def _measure_rounds(
 ) -> dict[str, dict[str, float]]:
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *(m.name for m in stage))}
     for number in range(rounds):
-        measured["echo"].append(await _measure(connection, [(SUBJECT, b"{}")] * requests))
+        measured["echo"].append(await _measure_requests(connection, [(SUBJECT, b"{}")] * requests))
         for memories in stage:
             asked = list(_make_requests(memories, requests, random.Random(number)))
-            measured[memories.name].append(await _measure(connection, asked))
-    return median_percentiles(measured)
+            measured[memories.name].append(await _measure_requests(connection, asked))
+    return compute_median_percentiles(measured)
 
 
 def _make_requests(memories: Memories, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
@@ -145,7 +145,7 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
         yield build_ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
 
 
-async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
+async def _measure_requests(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
     """Return the median and the 99th percentile of the round trip, in ms.
 
     Raises:
@@ -158,7 +158,7 @@ async def _measure(connection: Client, requests: Sequence[tuple[str, bytes]]) ->
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
             raise RuntimeError(f"{body.decode()} on {subject} failed or has no hits: {reply.data.decode()}")
-    return percentiles(taken)
+    return compute_percentiles(taken)
 
 
 def _has_hits(reply: dict[str, Any]) -> bool:

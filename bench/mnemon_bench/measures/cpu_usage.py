@@ -9,7 +9,7 @@ import psutil
 
 
 @contextmanager
-def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]:
+def count_busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]:
     """Count busy cores for the duration of the block; the yielded dict is filled when the block ends.
 
     Args:
@@ -37,12 +37,12 @@ def _measure_seconds(names: dict[int, str]) -> dict[str, float]:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            name = names.get(process.pid) or _process_name(process)
+            name = names.get(process.pid) or _name_process(process)
             used[name] += times.user + times.system + times.children_user + times.children_system
     return used
 
 
-def _process_name(process: psutil.Process) -> str:
+def _name_process(process: psutil.Process) -> str:
     """Return the name of the program, or of the module if it runs as `python -m`."""
     command = process.cmdline()
     return command[command.index("-m") + 1] if "-m" in command else process.name()

@@ -4,20 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 
-def percentiles(taken: Iterable[float]) -> tuple[float, float]:
+def compute_percentiles(taken: Iterable[float]) -> tuple[float, float]:
     """Return the median and the 99th percentile of one or more values, rounded to three decimal places."""
     ordered = sorted(taken)
     return round(ordered[len(ordered) // 2], 3), round(ordered[len(ordered) * 99 // 100], 3)
 
 
-def median_percentiles(rounds: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, dict[str, float]]:
-    """Return `p50` and `p99` of each name: the medians over the `percentiles` of all rounds."""
+def compute_median_percentiles(
+    rounds: Mapping[str, Sequence[tuple[float, float]]],
+) -> dict[str, dict[str, float]]:
+    """Return `p50` and `p99` of each name: the medians over the `compute_percentiles` of all rounds."""
     return {
         name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
         for name, each in rounds.items()
     }
 
 
-def median_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
+def compute_median_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
     """Return the median of the ratios of both rates in each round; other load affects both rates alike."""
     return median(rate / other for rate, other in zip(rates, others, strict=True))

@@ -38,14 +38,14 @@ class ReceivedRequest(NamedTuple):
     most_tokens: int | None = None
 
 
-class Liked(NamedTuple):
+class LikedFact(NamedTuple):
     """A fact in a text, with the number of its line, or else of the last numbered line before it, or None."""
 
     number: int | None
     text: str
 
 
-def find_liked(text: str) -> Iterator[Liked]:
+def find_liked_facts(text: str) -> Iterator[LikedFact]:
     """Yield a fact for each `I like ...` and each `Я люблю ...` in a text."""
     number: int | None = None
     for line in text.splitlines():
@@ -57,7 +57,7 @@ def find_liked(text: str) -> Iterator[Liked]:
                 if found["en"]
                 else f"Пользователь любит {found['ru'].strip()}"
             )
-            yield Liked(number, fact)
+            yield LikedFact(number, fact)
 
 
 class ShownPair(NamedTuple):
@@ -91,8 +91,8 @@ def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] =
     """
     wanted = question.schema or (build_schema() if "JSON" in question.instructions else None)
     if wanted is None:
-        return _sentence(question.text)
-    filled = _filled(wanted, question)
+        return _write_sentence(question.text)
+    filled = _fill_schema(wanted, question)
     if "pairs" in wanted.get("properties", {}):
         filled["pairs"] = [
             {"newer": pair.newer, "older": pair.older, "relation": relate(pair)}
@@ -101,7 +101,7 @@ def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] =
     return json.dumps(filled, ensure_ascii=False)
 
 
-def _sentence(text: str) -> str:
+def _write_sentence(text: str) -> str:
     words = list(dict.fromkeys(_WORD.findall(text)))
     step = max(1, len(words) // _NAMED_WORDS)
     named = ", ".join(words[::step][:_NAMED_WORDS])
@@ -109,33 +109,35 @@ def _sentence(text: str) -> str:
     return f"Говорили о том, что есть: {named}." if is_russian else f"They spoke of what there is: {named}."
 
 
-def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
+def _fill_schema(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
     """Return a value of the schema whose list of objects has one object for each fact of the request."""
     definitions = wanted.get("$defs", {})
 
-    def resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    def resolve(part: Mapping[str, Any]) -> Mapping[str, Any]:
         if "$ref" in part:
             named: Mapping[str, Any] = definitions[str(part["$ref"]).rpartition("/")[2]]
             return named
         return part
 
-    def value(part: Mapping[str, Any], name: str, fact: Liked | None) -> Any:
-        part = resolved(part)
-        options = [resolved(option) for option in part.get("anyOf", ())]
+    def build_value(part: Mapping[str, Any], name: str, fact: LikedFact | None) -> Any:
+        part = resolve(part)
+        options = [resolve(option) for option in part.get("anyOf", ())]
         kinds = part.get("type", ())
         if any(option.get("type") == "null" for option in options) or "null" in kinds:
             return None
         if options:
-            return value(options[0], name, fact)
+            return build_value(options[0], name, fact)
         if "const" in part or "enum" in part:
             return part.get("const", part.get("enum", [None])[0])
         match part.get("type"):
             case "object":
-                return {key: value(inner, key, fact) for key, inner in part.get("properties", {}).items()}
-            case "array" if fact is None and resolved(part.get("items", {})).get("type") == "object":
-                return [value(part["items"], name, found) for found in find_liked(question.text)]
+                return {
+                    key: build_value(inner, key, fact) for key, inner in part.get("properties", {}).items()
+                }
+            case "array" if fact is None and resolve(part.get("items", {})).get("type") == "object":
+                return [build_value(part["items"], name, found) for found in find_liked_facts(question.text)]
             case "array":
-                inner = resolved(part.get("items", {})).get("type")
+                inner = resolve(part.get("items", {})).get("type")
                 if fact is None or fact.number is None or inner not in ("integer", "string"):
                     return []
                 return [fact.number if inner == "integer" else str(fact.number)]
@@ -148,4 +150,4 @@ def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
             case _:
                 return None
 
-    return value(wanted, "", None)
+    return build_value(wanted, "", None)

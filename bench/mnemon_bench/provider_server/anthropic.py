@@ -9,8 +9,14 @@ from uuid import uuid4
 
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
-from mnemon_bench.provider_server.state import BatchLine, Done, GeneratedAnswer, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_results_file
+from mnemon_bench.provider_server.state import (
+    AnsweredLine,
+    BatchLine,
+    GeneratedAnswer,
+    ProviderBatch,
+    ProviderState,
+)
+from mnemon_bench.provider_server.wire import HttpRequest, HttpResponse, Route, build_results_file
 
 FORMAT = "anthropic"
 BATCHES = "/v1/messages/batches"
@@ -41,21 +47,23 @@ _ERRORS = {
 }
 
 
-def _build_refusal(status: int, message: str) -> Response:
-    return Response({**_error(_ERRORS.get(status, "api_error"), message), "request_id": "req_1"}, status)
+def _build_refusal(status: int, message: str) -> HttpResponse:
+    return HttpResponse(
+        {**_build_error(_ERRORS.get(status, "api_error"), message), "request_id": "req_1"}, status
+    )
 
 
-def _error(kind: str, message: str) -> dict[str, Any]:
+def _build_error(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def _create_message(state: ProviderState, request: HttpRequest) -> Response:
-    body = _body(request)
+def _create_message(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    body = _read_body(request)
     question = _parse_request(body)
-    return Response(_message(question, state.ask(question), _is_thinking(body)))
+    return HttpResponse(_build_message(question, state.ask(question), _is_thinking(body)))
 
 
-def _body(request: HttpRequest) -> dict[str, Any]:
+def _read_body(request: HttpRequest) -> dict[str, Any]:
     if "anthropic-version" not in request.headers:
         raise ValueError("anthropic-version: header is required")
     return request.json()
@@ -69,13 +77,13 @@ def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
     """
     if unknown := body.keys() - _TAKEN:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
-    if _thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
-        raise ValueError(f'"thinking.type.{_thinking(body)}" is not supported for this model')
+    if _get_thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
+        raise ValueError(f'"thinking.type.{_get_thinking(body)}" is not supported for this model')
     if body["max_tokens"] < 1 or body["messages"][-1]["role"] != "user":
         raise ValueError("max_tokens must be at least 1, and the last message must have the role user")
     form = body.get("output_config", {}).get("format")
     if form is not None:
-        _check(form["schema"])
+        _check_schema(form["schema"])
     system = body.get("system", [])
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
     marked = [number for number, block in enumerate(blocks, 1) if _is_marked(block)]
@@ -89,12 +97,12 @@ def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
     )
 
 
-def _thinking(body: Mapping[str, Any]) -> str:
+def _get_thinking(body: Mapping[str, Any]) -> str:
     return str(body.get("thinking", {"type": "adaptive"})["type"])
 
 
 def _is_thinking(body: Mapping[str, Any]) -> bool:
-    return _thinking(body) == "adaptive"
+    return _get_thinking(body) == "adaptive"
 
 
 def _is_marked(block: Mapping[str, Any]) -> bool:
@@ -106,21 +114,21 @@ def _is_marked(block: Mapping[str, Any]) -> bool:
     return True
 
 
-def _check(schema: object) -> None:
+def _check_schema(schema: object) -> None:
     """Raise ValueError for a keyword that the API does not accept, and for an object with open fields."""
     if isinstance(schema, list):
         for part in schema:
-            _check(part)
+            _check_schema(part)
     if isinstance(schema, dict):
         if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
             raise ValueError("output_config.format.schema: 'additionalProperties' must be false")
         if unsupported := _UNSUPPORTED & schema.keys():
             raise ValueError(f"output_config.format.schema: {min(unsupported)} is not supported")
         for part in schema.values():
-            _check(part)
+            _check_schema(part)
 
 
-def _message(question: ReceivedRequest, answered: GeneratedAnswer, thinks: bool) -> dict[str, Any]:
+def _build_message(question: ReceivedRequest, answered: GeneratedAnswer, thinks: bool) -> dict[str, Any]:
     tokens = answered.tokens
     has_room = not thinks or (question.most_tokens or 0) > THOUGHTS
     reason = "end_turn" if has_room and not answered.is_cut else "max_tokens"
@@ -144,20 +152,20 @@ def _message(question: ReceivedRequest, answered: GeneratedAnswer, thinks: bool)
     }
 
 
-def _model(state: ProviderState, request: HttpRequest) -> Response:
+def _show_model(state: ProviderState, request: HttpRequest) -> HttpResponse:
     name = request.names["id"]
 
-    def can(supported: bool) -> dict[str, bool]:
+    def build_support(supported: bool) -> dict[str, bool]:
         return {"supported": supported}
 
     types = {
-        "adaptive": can(True),
-        "between_tools": can(False),
-        "disabled": can(THINKER not in name),
-        "enabled": can(False),
+        "adaptive": build_support(True),
+        "between_tools": build_support(False),
+        "disabled": build_support(THINKER not in name),
+        "enabled": build_support(False),
     }
-    efforts = {level: can(True) for level in ("low", "medium", "high", "xhigh", "max")}
-    return Response(
+    efforts = {level: build_support(True) for level in ("low", "medium", "high", "xhigh", "max")}
+    return HttpResponse(
         {
             "id": name,
             "type": "model",
@@ -167,17 +175,17 @@ def _model(state: ProviderState, request: HttpRequest) -> Response:
             "max_input_tokens": 1_000_000,
             "max_tokens": 128_000,
             "capabilities": {
-                "batch": can(state.has_batches),
-                "effort": {**can(True), **efforts},
-                "structured_outputs": can("json_schema" in state.formats),
-                "thinking": {**can(True), "types": types},
+                "batch": build_support(state.has_batches),
+                "effort": {**build_support(True), **efforts},
+                "structured_outputs": build_support("json_schema" in state.formats),
+                "thinking": {**build_support(True), "types": types},
             },
         }
     )
 
 
-def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
-    requests = _body(request)["requests"]
+def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    requests = _read_body(request)["requests"]
     ids = Counter(each["custom_id"] for each in requests)
     if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
         raise ValueError("requests: must contain 1 to 100,000 requests with different custom_ids")
@@ -185,11 +193,13 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
         raise ValueError("custom_id: must be 1 to 64 letters, digits, - or _")
     lines = [BatchLine(each["custom_id"], _parse_request(each["params"])) for each in requests]
     thinking = {each["custom_id"] for each in requests if _is_thinking(each["params"])}
-    return Response(_show_batch(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
+    return HttpResponse(
+        _show_batch(state, state.create_batch(FORMAT, lines, {"thinking": thinking}), request)
+    )
 
 
-def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
-    batches = state.batches(FORMAT)
+def _list_batches(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batches = state.list_batches(FORMAT)
     ids = [batch.id for batch in batches]
     start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
     limit = int(request.query.get("limit", PAGE))
@@ -197,8 +207,8 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
         raise ValueError(f"limit: must be 1 to {LARGEST_PAGE}")
     page = batches[start : start + limit]
     for batch in page:
-        state.poll(batch)
-    return Response(
+        state.poll_batch(batch)
+    return HttpResponse(
         {
             "data": [_show_batch(state, batch, request) for batch in page],
             "has_more": start + limit < len(batches),
@@ -208,20 +218,20 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
     )
 
 
-def _retrieve_batch(state: ProviderState, request: HttpRequest) -> Response:
-    if (batch := state.batch(request.names["id"], FORMAT)) is None:
+def _retrieve_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    if (batch := state.find_batch(request.names["id"], FORMAT)) is None:
         return _build_refusal(404, "no such batch")
-    state.poll(batch)
-    return Response(_show_batch(state, batch, request))
+    state.poll_batch(batch)
+    return HttpResponse(_show_batch(state, batch, request))
 
 
-def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
-    if (batch := state.batch(request.names["id"], FORMAT)) is None:
+def _cancel_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    if (batch := state.find_batch(request.names["id"], FORMAT)) is None:
         return _build_refusal(404, "no such batch")
     if batch.state != "running":
         raise ValueError("a batch that has ended cannot be canceled")
-    state.cancel(batch)
-    return Response(_show_batch(state, batch, request))
+    state.cancel_batch(batch)
+    return HttpResponse(_show_batch(state, batch, request))
 
 
 def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
@@ -237,7 +247,7 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
         "id": batch.id,
         "type": "message_batch",
         "processing_status": "ended" if has_ended else "in_progress",
-        "request_counts": _counts(state, batch),
+        "request_counts": _count_results(state, batch),
         "created_at": created_at.isoformat(),
         "expires_at": (created_at + timedelta(days=1)).isoformat(),
         "ended_at": ended_at,
@@ -247,9 +257,9 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
     }
 
 
-def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
+def _count_results(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
     """Count lines by result. A line that is left out, or is in a failed batch, counts as `processing`."""
-    done = state.results(batch) if batch.state not in ("running", "failed") else ()
+    done = state.list_results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done
     canceled, expired = (undone if batch.state == state_ else 0 for state_ in ("cancelled", "expired"))
@@ -262,34 +272,36 @@ def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
     }
 
 
-def _results(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _download_results(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None or batch.state in ("running", "failed"):
         return _build_refusal(404, "no results")
-    return build_results_file(state, _lines(state, batch))
+    return build_results_file(state, _generate_lines(state, batch))
 
 
-def _lines(state: ProviderState, batch: ProviderBatch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+def _generate_lines(
+    state: ProviderState, batch: ProviderBatch
+) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
     questions = {asked.line_id: asked.question for asked in batch.lines}
-    for done in state.results(batch):
-        result = _result(state, batch, done, questions[done.line_id])
+    for done in state.list_results(batch):
+        result = _build_result(state, batch, done, questions[done.line_id])
         yield {"custom_id": done.line_id, "result": result}, done.damage
     ending = {"type": "canceled" if batch.state == "cancelled" else "expired"}
     for asked in batch.lines[batch.done :]:
         yield {"custom_id": asked.line_id, "result": ending}, None
 
 
-def _result(
-    state: ProviderState, batch: ProviderBatch, done: Done, question: ReceivedRequest
+def _build_result(
+    state: ProviderState, batch: ProviderBatch, done: AnsweredLine, question: ReceivedRequest
 ) -> dict[str, Any]:
     if done.damage == "hollow":
         return {"type": "succeeded", "message": {}}
     if done.damage == "failed":
         is_long = state.longest is not None and len(question.text) > state.longest
         kind = "invalid_request_error" if is_long else "api_error"
-        return {"type": "errored", "error": {**_error(kind, question.text), "request_id": "req_1"}}
+        return {"type": "errored", "error": {**_build_error(kind, question.text), "request_id": "req_1"}}
     thinks = done.line_id in batch.given.get("thinking", ())
-    return {"type": "succeeded", "message": _message(question, done.answered, thinks)}
+    return {"type": "succeeded", "message": _build_message(question, done.answered, thinks)}
 
 
 _ONE = f"{BATCHES}/(?P<id>[^/]+)"
@@ -302,7 +314,7 @@ ROUTES = [
         ("GET", BATCHES, _list_batches, True),
         ("GET", _ONE, _retrieve_batch, True),
         ("POST", f"{_ONE}/cancel", _cancel_batch, True),
-        ("GET", f"{_ONE}/results", _results, True),
-        ("GET", "/v1/models/(?P<id>[^/]+)", _model, False),
+        ("GET", f"{_ONE}/results", _download_results, True),
+        ("GET", "/v1/models/(?P<id>[^/]+)", _show_model, False),
     )
 ]

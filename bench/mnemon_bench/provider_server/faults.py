@@ -78,7 +78,7 @@ class ProviderFaults:
     ending: Literal["ended", "expired", "failed"] = "ended"
     done_share: float = 0.5
 
-    def take(self, path: str) -> HttpFault | None:
+    def take_fault(self, path: str) -> HttpFault | None:
         """Remove and return the first fault that applies to a method and path; None if there is none."""
         for fault in self.requests:
             if fault.path in path:

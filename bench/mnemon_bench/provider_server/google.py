@@ -10,7 +10,7 @@ from uuid import uuid4
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
 from mnemon_bench.provider_server.state import BatchLine, GeneratedAnswer, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_results_file
+from mnemon_bench.provider_server.wire import HttpRequest, HttpResponse, Route, build_results_file
 
 FORMAT, PAGE = "google", 50
 
@@ -35,7 +35,7 @@ SMALLEST_CACHED = 1024
 """Minimum length of the instructions in a cached content, in characters."""
 
 
-def build_refusal(status: int, message: str) -> Response:
+def build_refusal(status: int, message: str) -> HttpResponse:
     """Return an error in Google's format, in which an invalid key has the status 400 in place of 401."""
     details = []
     if status == 401:
@@ -47,14 +47,14 @@ def build_refusal(status: int, message: str) -> Response:
         "status": STATUSES.get(status, "UNKNOWN"),
         "details": details,
     }
-    return Response({"error": error}, status)
+    return HttpResponse({"error": error}, status)
 
 
-def _generate(state: ProviderState, request: HttpRequest) -> Response:
+def _generate_content(state: ProviderState, request: HttpRequest) -> HttpResponse:
     model, body = request.names["model"], request.json()
     name = body.get("cachedContent")
     if name is None:
-        return Response(_response(state.ask(_parse_request(model, body)), model))
+        return HttpResponse(_build_response(state.ask(_parse_request(model, body)), model))
     cached = _find_cache(state, name)
     if cached is None or cached["model"] != f"models/{model}":
         return build_refusal(403, "CachedContent not found (or permission denied)")
@@ -62,28 +62,28 @@ def _generate(state: ProviderState, request: HttpRequest) -> Response:
         return build_refusal(
             400, "CachedContent can not be used with GenerateContent request setting system_instruction"
         )
-    return Response(_response(state.ask(_parse_request(model, cached | body)), model))
+    return HttpResponse(_build_response(state.ask(_parse_request(model, cached | body)), model))
 
 
 def _parse_request(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
     """Return the request in a body; its instructions may be cached even if the client does not ask for it."""
-    instructions = _text(body.get("systemInstruction", {}))
+    instructions = _join_text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
     return ReceivedRequest(
         model,
         instructions,
-        "\n".join(_text(content) for content in body["contents"]),
+        "\n".join(_join_text(content) for content in body["contents"]),
         generation.get("responseJsonSchema"),
         beginning=instructions,
         most_tokens=generation.get("maxOutputTokens"),
     )
 
 
-def _text(content: Mapping[str, Any]) -> str:
+def _join_text(content: Mapping[str, Any]) -> str:
     return "".join(part["text"] for part in content.get("parts", ()))
 
 
-def _response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
+def _build_response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
     tokens = answered.tokens
     usage = {
         "promptTokenCount": tokens.input,
@@ -100,9 +100,9 @@ def _response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
     }
 
 
-def _create_cache(state: ProviderState, request: HttpRequest) -> Response:
+def _create_cache(state: ProviderState, request: HttpRequest) -> HttpResponse:
     body = request.json()
-    size = len(_text(body["systemInstruction"]))
+    size = len(_join_text(body["systemInstruction"]))
     if size < SMALLEST_CACHED:
         return build_refusal(
             400,
@@ -111,12 +111,12 @@ def _create_cache(state: ProviderState, request: HttpRequest) -> Response:
     return _keep_cache(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
 
 
-def _keep_cache(state: ProviderState, content: dict[str, Any], ttl: str) -> Response:
+def _keep_cache(state: ProviderState, content: dict[str, Any], ttl: str) -> HttpResponse:
     now = datetime.now(UTC)
     expires = now + timedelta(seconds=float(ttl.removesuffix("s")))
-    content |= {"updateTime": _time(now), "expireTime": _time(expires)}
+    content |= {"updateTime": _format_time(now), "expireTime": _format_time(expires)}
     state.files[content["name"]] = json.dumps(content).encode()
-    return Response(_show_cache(content))
+    return HttpResponse(_show_cache(content))
 
 
 def _show_cache(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,13 +129,13 @@ def _find_cache(state: ProviderState, name: str) -> dict[str, Any] | None:
     return content if content and datetime.fromisoformat(content["expireTime"]) > datetime.now(UTC) else None
 
 
-def _list_caches(state: ProviderState, request: HttpRequest) -> Response:
+def _list_caches(state: ProviderState, request: HttpRequest) -> HttpResponse:
     names = [name for name in list(state.files) if name.startswith("cachedContents/")]
     contents = [content for name in names if (content := _find_cache(state, name)) is not None]
-    return Response({"cachedContents": [_show_cache(content) for content in contents]})
+    return HttpResponse({"cachedContents": [_show_cache(content) for content in contents]})
 
 
-def _serve_cache(state: ProviderState, request: HttpRequest) -> Response:
+def _serve_cache(state: ProviderState, request: HttpRequest) -> HttpResponse:
     content = _find_cache(state, f"cachedContents/{request.names['id']}")
     if content is None:
         return build_refusal(403, "CachedContent not found (or permission denied)")
@@ -144,21 +144,21 @@ def _serve_cache(state: ProviderState, request: HttpRequest) -> Response:
             return _keep_cache(state, content, request.json()["ttl"])
         case "DELETE":
             del state.files[content["name"]]
-            return Response({})
+            return HttpResponse({})
         case _:
-            return Response(_show_cache(content))
+            return HttpResponse(_show_cache(content))
 
 
-def _start_upload(state: ProviderState, request: HttpRequest) -> Response:
+def _start_upload(state: ProviderState, request: HttpRequest) -> HttpResponse:
     file_id = uuid4().hex
     headers = {
         "X-Goog-Upload-Status": "active",
         "X-Goog-Upload-URL": f"{request.url}/upload/v1beta/files/{file_id}?upload_id={file_id}",
     }
-    return Response({}, headers=headers)
+    return HttpResponse({}, headers=headers)
 
 
-def _upload(state: ProviderState, request: HttpRequest) -> Response:
+def _receive_upload(state: ProviderState, request: HttpRequest) -> HttpResponse:
     name = f"files/{request.names['id']}"
     there = state.files.get(name, b"")
     if int(request.headers["x-goog-upload-offset"]) != len(there):
@@ -167,19 +167,19 @@ def _upload(state: ProviderState, request: HttpRequest) -> Response:
     is_all = "finalize" in request.headers["x-goog-upload-command"]
     file = {"name": name, "sizeBytes": str(len(state.files[name])), "state": "ACTIVE"}
     headers = {"X-Goog-Upload-Status": "final" if is_all else "active"}
-    return Response({"file": file} if is_all else {}, headers=headers)
+    return HttpResponse({"file": file} if is_all else {}, headers=headers)
 
 
-def _delete_file(state: ProviderState, request: HttpRequest) -> Response:
+def _delete_file(state: ProviderState, request: HttpRequest) -> HttpResponse:
     there = state.files.pop(f"files/{request.names['id']}", None)
     return (
-        Response({})
+        HttpResponse({})
         if there is not None
         else build_refusal(403, "You do not have permission to access the File")
     )
 
 
-def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
+def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
     model, body = request.names["model"], request.json()["batch"]
     source = body["inputConfig"]["fileName"]
     if source not in state.files:
@@ -189,12 +189,12 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
         for line in map(json.loads, state.files[source].splitlines())
     ]
     given = {"displayName": body["displayName"], "model": f"models/{model}", "source": source}
-    return Response(_operation(state, state.create(FORMAT, asked, given)))
+    return HttpResponse(_build_operation(state, state.create_batch(FORMAT, asked, given)))
 
 
-def _operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
+def _build_operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     """Return a batch as the API does: its counts are strings, and the output file is named twice."""
-    failed = sum(done.damage == "failed" for done in state.results(batch)) if _has_results(batch) else 0
+    failed = sum(done.damage == "failed" for done in state.list_results(batch)) if _has_results(batch) else 0
     counts = {
         "requestCount": len(batch.lines),
         "successfulRequestCount": batch.done - failed,
@@ -203,73 +203,78 @@ def _operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     }
     about = {
         "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
-        "name": _name(batch),
+        "name": _name_batch(batch),
         "displayName": batch.given["displayName"],
         "model": batch.given["model"],
         "inputConfig": {"fileName": batch.given["source"]},
-        "createTime": _time(datetime.fromtimestamp(batch.created_at, UTC)),
+        "createTime": _format_time(datetime.fromtimestamp(batch.created_at, UTC)),
         "batchStats": {name: str(count) for name, count in counts.items() if count},
         "state": STATES[batch.state],
     }
     if batch.state == "running":
-        return {"name": _name(batch), "metadata": about}
+        return {"name": _name_batch(batch), "metadata": about}
     if not _has_results(batch):
         error = {"code": 13, "message": "no"}
-        return {"name": _name(batch), "metadata": about, "done": True, "error": error}
+        return {"name": _name_batch(batch), "metadata": about, "done": True, "error": error}
     output = {"responsesFile": f"files/batch-{batch.id}"}
-    return {"name": _name(batch), "metadata": about | {"output": output}, "done": True, "response": output}
+    return {
+        "name": _name_batch(batch),
+        "metadata": about | {"output": output},
+        "done": True,
+        "response": output,
+    }
 
 
 def _has_results(batch: ProviderBatch) -> bool:
     return batch.state in ("ended", "cancelled", "expired")
 
 
-def _name(batch: ProviderBatch) -> str:
+def _name_batch(batch: ProviderBatch) -> str:
     return f"batches/{batch.id}"
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
 
 
-def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
-    batches = state.batches(FORMAT)
+def _list_batches(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batches = state.list_batches(FORMAT)
     first, size = int(request.query.get("pageToken", 0)), int(request.query.get("pageSize", PAGE))
-    there = {"operations": [_operation(state, batch) for batch in batches[first : first + size]]}
+    there = {"operations": [_build_operation(state, batch) for batch in batches[first : first + size]]}
     is_more = len(batches) > first + size
-    return Response(there | ({"nextPageToken": str(first + size)} if is_more else {}))
+    return HttpResponse(there | ({"nextPageToken": str(first + size)} if is_more else {}))
 
 
-def _retrieve_batch(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _retrieve_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None:
         return build_refusal(404, "Requested entity was not found.")
-    state.poll(batch)
-    return Response(_operation(state, batch))
+    state.poll_batch(batch)
+    return HttpResponse(_build_operation(state, batch))
 
 
-def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _cancel_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None:
         return build_refusal(404, "Requested entity was not found.")
     if batch.state != "running":
         return build_refusal(400, "The batch has ended.")
-    state.cancel(batch)
-    return Response({})
+    state.cancel_batch(batch)
+    return HttpResponse({})
 
 
-def _download_results(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _download_results(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None or not _has_results(batch):
         return build_refusal(404, "Requested entity was not found.")
-    return build_results_file(state, _result_lines(state, batch))
+    return build_results_file(state, _generate_lines(state, batch))
 
 
-def _result_lines(
+def _generate_lines(
     state: ProviderState, batch: ProviderBatch
 ) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
     questions = {asked.line_id: asked.question for asked in batch.lines}
-    for line_id, answered, damage in state.results(batch):
+    for line_id, answered, damage in state.list_results(batch):
         match damage:
             case "failed":
                 is_long = state.longest is not None and len(questions[line_id].text) > state.longest
@@ -278,27 +283,27 @@ def _result_lines(
             case "hollow":
                 yield {"key": line_id, "response": {}}, damage
             case _:
-                yield {"key": line_id, "response": _response(answered, batch.given["model"])}, damage
+                yield {"key": line_id, "response": _build_response(answered, batch.given["model"])}, damage
 
 
-def _route(method: str, path: str, answer: Any, *, of_batches: bool = False) -> Route:
+def _create_route(method: str, path: str, answer: Any, *, of_batches: bool = False) -> Route:
     pattern = path.replace("{model}", r"(?P<model>[^/:]+)").replace("{id}", r"(?P<id>[^/:]+)")
     return Route(method, re.compile(pattern), answer, of_batches, build_refusal)
 
 
 ROUTES: Sequence[Route] = (
-    _route("POST", "/v1beta/models/{model}:generateContent", _generate),
-    _route("POST", "/v1beta/cachedContents", _create_cache),
-    _route("GET", "/v1beta/cachedContents", _list_caches),
-    _route("GET", "/v1beta/cachedContents/{id}", _serve_cache),
-    _route("PATCH", "/v1beta/cachedContents/{id}", _serve_cache),
-    _route("DELETE", "/v1beta/cachedContents/{id}", _serve_cache),
-    _route("POST", "/upload/v1beta/files", _start_upload, of_batches=True),
-    _route("POST", "/upload/v1beta/files/{id}", _upload, of_batches=True),
-    _route("DELETE", "/v1beta/files/{id}", _delete_file, of_batches=True),
-    _route("POST", "/v1beta/models/{model}:batchGenerateContent", _create_batch, of_batches=True),
-    _route("GET", "/v1beta/batches", _list_batches, of_batches=True),
-    _route("GET", "/v1beta/batches/{id}", _retrieve_batch, of_batches=True),
-    _route("POST", "/v1beta/batches/{id}:cancel", _cancel_batch, of_batches=True),
-    _route("GET", "/v1beta/files/batch-{id}:download", _download_results, of_batches=True),
+    _create_route("POST", "/v1beta/models/{model}:generateContent", _generate_content),
+    _create_route("POST", "/v1beta/cachedContents", _create_cache),
+    _create_route("GET", "/v1beta/cachedContents", _list_caches),
+    _create_route("GET", "/v1beta/cachedContents/{id}", _serve_cache),
+    _create_route("PATCH", "/v1beta/cachedContents/{id}", _serve_cache),
+    _create_route("DELETE", "/v1beta/cachedContents/{id}", _serve_cache),
+    _create_route("POST", "/upload/v1beta/files", _start_upload, of_batches=True),
+    _create_route("POST", "/upload/v1beta/files/{id}", _receive_upload, of_batches=True),
+    _create_route("DELETE", "/v1beta/files/{id}", _delete_file, of_batches=True),
+    _create_route("POST", "/v1beta/models/{model}:batchGenerateContent", _create_batch, of_batches=True),
+    _create_route("GET", "/v1beta/batches", _list_batches, of_batches=True),
+    _create_route("GET", "/v1beta/batches/{id}", _retrieve_batch, of_batches=True),
+    _create_route("POST", "/v1beta/batches/{id}:cancel", _cancel_batch, of_batches=True),
+    _create_route("GET", "/v1beta/files/batch-{id}:download", _download_results, of_batches=True),
 )

@@ -7,31 +7,35 @@ from mnemon_bench.provider_server.openai_bodies import (
     COMPLETIONS,
     UnsupportedParameter,
     build_completion,
+    build_parameter_error,
     parse_request,
-    refuse_parameter,
     stream_completion,
 )
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
+from mnemon_bench.provider_server.wire import HttpRequest, HttpResponse, Route
 
 
-def _complete(state: ProviderState, request: HttpRequest) -> Response:
+def _complete_chat(state: ProviderState, request: HttpRequest) -> HttpResponse:
     try:
         question = parse_request(request.json(), state)
     except UnsupportedParameter as error:
-        return Response(refuse_parameter(error), 400)
+        return HttpResponse(build_parameter_error(error), 400)
     answered = state.ask(question)
     if request.json().get("stream"):
-        return Response(stream_completion(question, answered), headers={"Content-Type": "text/event-stream"})
-    return Response(state.faults.rewrite(question.text, build_completion(question, answered)))
+        return HttpResponse(
+            stream_completion(question, answered), headers={"Content-Type": "text/event-stream"}
+        )
+    return HttpResponse(state.faults.rewrite(question.text, build_completion(question, answered)))
 
 
-def _models(state: ProviderState, request: HttpRequest) -> Response:
-    return Response({"object": "list", "data": [{"id": "a-model", "object": "model", "owned_by": "nobody"}]})
+def _list_models(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    return HttpResponse(
+        {"object": "list", "data": [{"id": "a-model", "object": "model", "owned_by": "nobody"}]}
+    )
 
 
 ROUTES = (
-    Route("POST", re.compile(COMPLETIONS), _complete),
-    Route("GET", re.compile("/v1/models"), _models),
+    Route("POST", re.compile(COMPLETIONS), _complete_chat),
+    Route("GET", re.compile("/v1/models"), _list_models),
     *BATCH_ROUTES,
 )

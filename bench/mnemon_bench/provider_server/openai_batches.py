@@ -14,11 +14,17 @@ from mnemon_bench.provider_server.openai_bodies import (
     COMPLETIONS,
     UnsupportedParameter,
     build_completion,
+    build_parameter_error,
     parse_request,
-    refuse_parameter,
 )
 from mnemon_bench.provider_server.state import BatchLine, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_refusal, build_results_file
+from mnemon_bench.provider_server.wire import (
+    HttpRequest,
+    HttpResponse,
+    Route,
+    build_refusal,
+    build_results_file,
+)
 
 FORMAT = "openai"
 
@@ -28,7 +34,7 @@ PAGE = 20
 _ENDED = {"ended": "completed", "expired": "expired", "failed": "failed", "cancelled": "cancelled"}
 
 
-def _upload(state: ProviderState, request: HttpRequest) -> Response:
+def _upload_file(state: ProviderState, request: HttpRequest) -> HttpResponse:
     head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
     parts = {
         str(part.get_param("name", header="content-disposition")): part
@@ -49,10 +55,10 @@ def _upload(state: ProviderState, request: HttpRequest) -> Response:
     }
     with state.lock:
         state.files[str(file["id"])] = content
-    return Response(file)
+    return HttpResponse(file)
 
 
-def _create(state: ProviderState, request: HttpRequest) -> Response:
+def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
     body = request.json()
     metadata = body.get("metadata") or {}
     if body["endpoint"] != COMPLETIONS or body["completion_window"] != "24h":
@@ -75,15 +81,15 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
     if len({line.line_id for line in lines}) < len(lines):
         raise ValueError("custom_id: two lines have the same custom_id")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
-    return Response(_show_batch(state, state.create(FORMAT, lines, given)))
+    return HttpResponse(_show_batch(state, state.create_batch(FORMAT, lines, given)))
 
 
-def _list(state: ProviderState, request: HttpRequest) -> Response:
-    batches = state.batches(FORMAT)
+def _list_batches(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batches = state.list_batches(FORMAT)
     ids = [batch.id for batch in batches]
     first = ids.index(request.query["after"]) + 1 if "after" in request.query else 0
     page = batches[first : first + int(request.query.get("limit", PAGE))]
-    return Response(
+    return HttpResponse(
         {
             "object": "list",
             "data": [_show_batch(state, batch) for batch in page],
@@ -94,38 +100,40 @@ def _list(state: ProviderState, request: HttpRequest) -> Response:
     )
 
 
-def _retrieve(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _retrieve_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None:
         return build_refusal(404, "no such batch")
-    state.poll(batch)
-    return Response(_show_batch(state, batch))
+    state.poll_batch(batch)
+    return HttpResponse(_show_batch(state, batch))
 
 
-def _cancel(state: ProviderState, request: HttpRequest) -> Response:
-    batch = state.batch(request.names["id"], FORMAT)
+def _cancel_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
+    batch = state.find_batch(request.names["id"], FORMAT)
     if batch is None:
         return build_refusal(404, "no such batch")
     if batch.state != "running":
         return build_refusal(409, f"Cannot cancel a batch with status {_ENDED[batch.state]}")
-    state.cancel(batch)
-    return Response({**_show_batch(state, batch), "status": "cancelling"})
+    state.cancel_batch(batch)
+    return HttpResponse({**_show_batch(state, batch), "status": "cancelling"})
 
 
-def _content(state: ProviderState, request: HttpRequest) -> Response:
+def _download_results(state: ProviderState, request: HttpRequest) -> HttpResponse:
     kind, _, batch_id = request.names["id"].partition("-of-")
-    batch = state.batch(batch_id, FORMAT)
+    batch = state.find_batch(batch_id, FORMAT)
     if batch is None or batch.state in ("running", "failed"):
         return build_refusal(404, "no such file")
-    return build_results_file(state, _answers(state, batch) if kind == "output" else _errors(state, batch))
+    return build_results_file(
+        state, _generate_answers(state, batch) if kind == "output" else _generate_errors(state, batch)
+    )
 
 
 ResultLines = Iterator[tuple[Mapping[str, Any], Damage | None]]
 
 
-def _answers(state: ProviderState, batch: ProviderBatch) -> ResultLines:
+def _generate_answers(state: ProviderState, batch: ProviderBatch) -> ResultLines:
     questions = {line.line_id: line.question for line in batch.lines}
-    for done in state.results(batch):
+    for done in state.list_results(batch):
         if done.damage == "failed" or done.line_id in batch.given["refused"]:
             continue
         question = questions[done.line_id]
@@ -134,27 +142,30 @@ def _answers(state: ProviderState, batch: ProviderBatch) -> ResultLines:
         completed = state.faults.rewrite(question.text, build_completion(question, done.answered))
         body = {} if done.damage == "hollow" else completed
         for _ in range(2 if done.damage == "twice" else 1):
-            yield _result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}), done.damage
+            yield (
+                _build_result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}),
+                done.damage,
+            )
 
 
-def _errors(state: ProviderState, batch: ProviderBatch) -> ResultLines:
+def _generate_errors(state: ProviderState, batch: ProviderBatch) -> ResultLines:
     questions = {line.line_id: line.question for line in batch.lines}
-    for done in state.results(batch):
+    for done in state.list_results(batch):
         if error := batch.given["refused"].get(done.line_id):
-            body: object = refuse_parameter(error)
-            yield _result(done.line_id, {"status_code": 400, "request_id": "r", "body": body}), None
+            body: object = build_parameter_error(error)
+            yield _build_result(done.line_id, {"status_code": 400, "request_id": "r", "body": body}), None
         elif refused := state.faults.refused(questions[done.line_id].text):
             status, body = refused
-            yield _result(done.line_id, {"status_code": status, "request_id": "r", "body": body}), None
+            yield _build_result(done.line_id, {"status_code": status, "request_id": "r", "body": body}), None
         elif done.damage == "failed":
             body = build_refusal(500, "The server had an error while processing your request.").body
-            yield _result(done.line_id, {"status_code": 500, "request_id": "r", "body": body}), None
+            yield _build_result(done.line_id, {"status_code": 500, "request_id": "r", "body": body}), None
     if batch.state == "expired":
         for line in batch.lines[batch.done :]:
-            yield _result(line.line_id, None, {"code": "batch_expired", "message": "too late"}), None
+            yield _build_result(line.line_id, None, {"code": "batch_expired", "message": "too late"}), None
 
 
-def _result(line_id: str, response: object, error: object = None) -> dict[str, Any]:
+def _build_result(line_id: str, response: object, error: object = None) -> dict[str, Any]:
     return {
         "id": f"batch_req_{uuid4().hex}",
         "custom_id": line_id,
@@ -168,8 +179,8 @@ def _show_batch(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     failed = len(batch.lines) - batch.done if batch.state == "expired" else 0
     is_running = {0: "finalizing", state.polls: "validating"}.get(batch.polls, "in_progress")
     errors = [{"code": "token_limit_exceeded", "message": f"Enqueued token limit reached. {state.key}"}]
-    answered = next(_answers(state, batch), None) if has_files else None
-    refused = next(_errors(state, batch), None) if has_files else None
+    answered = next(_generate_answers(state, batch), None) if has_files else None
+    refused = next(_generate_errors(state, batch), None) if has_files else None
     return {
         "id": batch.id,
         "object": "batch",
@@ -189,10 +200,10 @@ def _show_batch(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
 _BATCH = "/v1/batches/(?P<id>[^/]+)"
 
 ROUTES = (
-    Route("POST", re.compile("/v1/files"), _upload, of_batches=True),
-    Route("GET", re.compile("/v1/files/(?P<id>[^/]+)/content"), _content, of_batches=True),
-    Route("POST", re.compile("/v1/batches"), _create, of_batches=True),
-    Route("GET", re.compile("/v1/batches"), _list, of_batches=True),
-    Route("GET", re.compile(_BATCH), _retrieve, of_batches=True),
-    Route("POST", re.compile(f"{_BATCH}/cancel"), _cancel, of_batches=True),
+    Route("POST", re.compile("/v1/files"), _upload_file, of_batches=True),
+    Route("GET", re.compile("/v1/files/(?P<id>[^/]+)/content"), _download_results, of_batches=True),
+    Route("POST", re.compile("/v1/batches"), _create_batch, of_batches=True),
+    Route("GET", re.compile("/v1/batches"), _list_batches, of_batches=True),
+    Route("GET", re.compile(_BATCH), _retrieve_batch, of_batches=True),
+    Route("POST", re.compile(f"{_BATCH}/cancel"), _cancel_batch, of_batches=True),
 )

@@ -49,6 +49,7 @@ def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequ
 
 
 def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
+    """Return the body of OpenAI's response with an answer, which is not streamed."""
     tokens = answered.tokens
     return {
         "id": f"chatcmpl-{uuid4().hex}",
@@ -88,7 +89,7 @@ def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> b
     return "".join([*events, "data: [DONE]\n\n"]).encode()
 
 
-def refuse_parameter(error: UnsupportedParameter) -> dict[str, Any]:
+def build_parameter_error(error: UnsupportedParameter) -> dict[str, Any]:
     """Return the body of OpenAI's error for an unsupported parameter."""
     return {
         "error": {

@@ -2,11 +2,11 @@
 
 A wire format is a module of this package with `ROUTES: Sequence[Route]`, which is added to `ROUTES` below.
 A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,
-and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create`,
-`state.batches`, `state.cancel`, `state.poll` (for each request for the status of a batch, which ends at the
-poll after `state.polls` polls) and `state.results`, which orders the lines, leaves lines out and names their
-damage. The wire format applies the damage `hollow` and `failed`, and that of OpenAI also `twice`;
-`wire.build_results_file` applies `cut` and `nameless`.
+and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create_batch`,
+`state.list_batches`, `state.cancel_batch`, `state.poll_batch` (for each request for the status of a batch,
+which ends at the poll after `state.polls` polls) and `state.list_results`, which orders the lines, leaves
+lines out and names their damage. The wire format applies the damage `hollow` and `failed`, and that of OpenAI
+also `twice`; `wire.build_results_file` applies `cut` and `nameless`.
 
 This module does what is the same for all wire formats: it checks the key against `state.key`, applies the
 fault of a request, and answers 404 to an unknown path and 400 to a body for which the route raises
@@ -23,40 +23,40 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mnemon_bench.provider_server import anthropic, google, openai
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_refusal
+from mnemon_bench.provider_server.wire import HttpRequest, HttpResponse, Route, build_refusal
 
 ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
-def answer_request(state: ProviderState, request: HttpRequest) -> Response:
+def answer_request(state: ProviderState, request: HttpRequest) -> HttpResponse:
     """Return the response to a request, with the fault that applies to the request, if any."""
-    route, request = _route(state, request)
+    route, request = _find_route(state, request)
     if route is None:
         return build_refusal(404, f"no {request.method} {request.path}")
     if state.key is not None and state.key not in _read_key(request):
         return route.refusal(401, f"Incorrect API key provided: {_read_key(request)}")
     with state.lock:
         state.requests.append(f"{request.method} {request.path}")
-        fault = state.faults.take(f"{request.method} {request.path}")
+        fault = state.faults.take_fault(f"{request.method} {request.path}")
     if fault is not None and fault.status != 200:
         refused = route.refusal(fault.status, f"no: {_read_key(request)}")
         late = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
         body = refused.body if fault.body is None else fault.body
-        return Response(body, refused.status, {**refused.headers, **late})
+        return HttpResponse(body, refused.status, {**refused.headers, **late})
     try:
         response = route.answer(state, request)
     except (ValueError, KeyError, TypeError) as error:
         response = route.refusal(400, f"no request of that kind: {error!r}")
     if fault is not None:
         state.closing.wait(fault.seconds)
-        body = _body(response) if fault.body is None else fault.body
+        body = _encode_body(response) if fault.body is None else fault.body
         if fault.is_half:
-            body = _body(response)[: len(_body(response)) // 2]
-        response = Response(body, response.status, response.headers, fault.is_dropped)
+            body = _encode_body(response)[: len(_encode_body(response)) // 2]
+        response = HttpResponse(body, response.status, response.headers, fault.is_dropped)
     return response
 
 
-def _route(state: ProviderState, request: HttpRequest) -> tuple[Route | None, HttpRequest]:
+def _find_route(state: ProviderState, request: HttpRequest) -> tuple[Route | None, HttpRequest]:
     for route in ROUTES:
         matched = route.pattern.fullmatch(request.path)
         if matched and route.method == request.method and (state.has_batches or not route.of_batches):
@@ -70,7 +70,7 @@ def _read_key(request: HttpRequest) -> str:
     return key or request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def _body(response: Response) -> bytes:
+def _encode_body(response: HttpResponse) -> bytes:
     return response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
 
 
@@ -81,21 +81,21 @@ class _ProviderHandler(BaseHTTPRequestHandler):
     server: "_ProviderHttpServer"
 
     def do_GET(self) -> None:
-        self._serve()
+        self._serve_request()
 
     def do_POST(self) -> None:
-        self._serve()
+        self._serve_request()
 
     def do_PATCH(self) -> None:
-        self._serve()
+        self._serve_request()
 
     def do_DELETE(self) -> None:
-        self._serve()
+        self._serve_request()
 
     def log_request(self, *_: object) -> None:
         pass
 
-    def _serve(self) -> None:
+    def _serve_request(self) -> None:
         address = urlsplit(self.path)
         request = HttpRequest(
             self.command,
@@ -103,14 +103,14 @@ class _ProviderHandler(BaseHTTPRequestHandler):
             {},
             dict(parse_qsl(address.query, keep_blank_values=True)),
             {name.lower(): value for name, value in self.headers.items()},
-            self._received(),
+            self._read_body(),
             self.server.url,
         )
         if self.server.state.closing.is_set():  # the connection was open before the server closed
             self.close_connection = True
             return
         response = answer_request(self.server.state, request)
-        body = _body(response)
+        body = _encode_body(response)
         self.send_response(response.status)
         for name, value in {"Content-Type": "application/json", **response.headers}.items():
             self.send_header(name, value)
@@ -122,7 +122,7 @@ class _ProviderHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.wfile.flush()
 
-    def _received(self) -> bytes:
+    def _read_body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", ""):
             chunks = []
             while size := int(self.rfile.readline().split(b";")[0], 16):

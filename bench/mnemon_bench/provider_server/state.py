@@ -32,7 +32,7 @@ class GeneratedAnswer(NamedTuple):
     is_cut: bool
 
 
-class Done(NamedTuple):
+class AnsweredLine(NamedTuple):
     """A line of a batch with its answer, and with the damage to it in the results (None: no damage)."""
 
     line_id: str
@@ -68,7 +68,7 @@ class ProviderBatch:
     polls: int
     state: Literal["running", "ended", "expired", "failed", "cancelled"] = "running"
     done: int = 0
-    results: Sequence[Done] | None = None
+    results: Sequence[AnsweredLine] | None = None
 
 
 @dataclass
@@ -153,9 +153,9 @@ class ProviderState:
         with self.lock:
             self.in_flight.remove(question)
             self.asked[question.text] += 1
-            return self._answered(question)
+            return self._answer_question(question)
 
-    def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
+    def create_batch(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
         """Create a running batch in a wire format; `given` has the format's own fields."""
         with self.lock:
             batch = ProviderBatch(
@@ -165,18 +165,18 @@ class ProviderState:
             self._batches[batch.id] = batch
             return batch
 
-    def batch(self, batch_id: str, wire: str) -> ProviderBatch | None:
+    def find_batch(self, batch_id: str, wire: str) -> ProviderBatch | None:
         """Return a batch of a wire format by its id; None if there is none."""
         with self.lock:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == wire else None
 
-    def batches(self, wire: str | None = None) -> list[ProviderBatch]:
+    def list_batches(self, wire: str | None = None) -> list[ProviderBatch]:
         """Return the batches of a wire format, or of all wire formats, newest first."""
         with self.lock:
             return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 
-    def poll(self, batch: ProviderBatch) -> None:
+    def poll_batch(self, batch: ProviderBatch) -> None:
         """Count a poll of a running batch; end the batch if it has no polls left."""
         with self.lock:
             if batch.state != "running":
@@ -184,48 +184,50 @@ class ProviderState:
             if batch.polls > 0:
                 batch.polls -= 1
                 return
-            self._end(batch, self.faults.ending)
+            self._end_batch(batch, self.faults.ending)
 
-    def cancel(self, batch: ProviderBatch) -> None:
+    def cancel_batch(self, batch: ProviderBatch) -> None:
         """Cancel a running batch; `faults.done_share` of its lines have an answer."""
         with self.lock:
             if batch.state == "running":
-                self._end(batch, "cancelled")
+                self._end_batch(batch, "cancelled")
 
-    def results(self, batch: ProviderBatch) -> Sequence[Done]:
+    def list_results(self, batch: ProviderBatch) -> Sequence[AnsweredLine]:
         """Return the lines with an answer except lines that are left out; every call returns the same."""
         with self.lock:
             if batch.results is None:
                 done = [
-                    Done(line_id, self._answered(question), self._damage(question))
+                    AnsweredLine(line_id, self._answer_question(question), self._choose_damage(question))
                     for line_id, question in batch.lines[: batch.done]
                 ]
                 there = [line for line in done if line.damage != "left out"]
                 batch.results = order_items(there, self.faults.order)
             return batch.results
 
-    def _damage(self, question: ReceivedRequest) -> Damage | None:
+    def _choose_damage(self, question: ReceivedRequest) -> Damage | None:
         return "failed" if self._is_too_long(question) else self.faults.damage(question.text)
 
     def _is_too_long(self, question: ReceivedRequest) -> bool:
         return self.longest is not None and len(question.text) > self.longest
 
-    def _end(self, batch: ProviderBatch, state: Literal["ended", "expired", "failed", "cancelled"]) -> None:
+    def _end_batch(
+        self, batch: ProviderBatch, state: Literal["ended", "expired", "failed", "cancelled"]
+    ) -> None:
         shares = {"ended": 1.0, "failed": 0.0}
         batch.state = state
         batch.done = int(len(batch.lines) * shares.get(state, self.faults.done_share))
         self.asked.subtract(line.question.text for line in batch.lines[batch.done :])
 
-    def _answered(self, question: ReceivedRequest) -> GeneratedAnswer:
+    def _answer_question(self, question: ReceivedRequest) -> GeneratedAnswer:
         text = self.answering(question)
         is_cut = self.faults.is_cut(question.text)
         text = text[: len(text) // 2] if is_cut else text
-        tokens = self._counted(question, text)
+        tokens = self._count_tokens(question, text)
         self.questions.append(question)
         self.used = CountedTokens(*(sum(pair) for pair in zip(self.used, tokens, strict=True)))
         return GeneratedAnswer(text, tokens, is_cut)
 
-    def _counted(self, question: ReceivedRequest, text: str) -> CountedTokens:
+    def _count_tokens(self, question: ReceivedRequest, text: str) -> CountedTokens:
         """Return the tokens of a request and its answer, one per word."""
         cached = written = 0
         if len(question.beginning) >= CACHED_FROM:

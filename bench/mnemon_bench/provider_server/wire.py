@@ -41,7 +41,7 @@ class HttpRequest(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpResponse:
     """A response to a client. A body that is not bytes is sent as JSON.
 
     Attributes:
@@ -54,15 +54,15 @@ class Response:
     is_dropped: bool = False
 
 
-def build_refusal(status: int, message: str) -> Response:
+def build_refusal(status: int, message: str) -> HttpResponse:
     """Return an error in which clients of OpenAI, Anthropic and Google each find their own fields."""
     error = {"message": message, "type": "error", "code": status, "status": "ERROR"}
-    return Response({"type": "error", "error": error}, status)
+    return HttpResponse({"type": "error", "error": error}, status)
 
 
 def build_results_file(
     state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]
-) -> Response:
+) -> HttpResponse:
     """Return a file of results, one JSON object per line, with the faults of its lines and of the file."""
     body = "".join(
         damage_line(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
@@ -70,7 +70,7 @@ def build_results_file(
     if state.faults.results == "half":
         body = body[: len(body) // 2]
     headers = {"Content-Type": "application/octet-stream"}
-    return Response(body, headers=headers, is_dropped=state.faults.results == "dropped")
+    return HttpResponse(body, headers=headers, is_dropped=state.faults.results == "dropped")
 
 
 class Route(NamedTuple):
@@ -84,6 +84,6 @@ class Route(NamedTuple):
 
     method: str
     pattern: re.Pattern[str]
-    answer: Callable[[ProviderState, HttpRequest], Response]
+    answer: Callable[[ProviderState, HttpRequest], HttpResponse]
     of_batches: bool = False
-    refusal: Callable[[int, str], Response] = build_refusal
+    refusal: Callable[[int, str], HttpResponse] = build_refusal

@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemon_bench.quality.in_process_search import InProcessSearch
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, recall, turn_id
+from mnemon_bench.quality.recall import (
+    ADVERSARIAL,
+    LabelledConversations,
+    LabelledQuestion,
+    compute_recall,
+    load_conversations,
+    parse_turn_id,
+)
 from mnemon_consumers.retrieve.search.candidates import choose_breadth
 from mnemon_consumers.retrieve.search.messages import answerability
 from mnemon_consumers.retrieve.search.messages.answerability import (
@@ -33,7 +40,6 @@ from mnemon_consumers.retrieve.search.messages.answerability import (
     extract_answerability_features,
     load_answerability_weights,
 )
-from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages
 from mnemon_infra.models.wordllama import THRESHOLDS
 
 Kind = Literal["answered", "other_conversation", "adversarial"]
@@ -70,7 +76,7 @@ LEASTS: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
 Vector = NDArray[np.float64]
 
 
-class Judged(NamedTuple):
+class JudgedQuestion(NamedTuple):
     """A question with the features that tell whether the messages of a conversation answer it.
 
     Attributes:
@@ -92,7 +98,7 @@ class Judged(NamedTuple):
     features: AnswerabilityFeatures | None
 
 
-def judge_questions(name: str, data: Data) -> Iterator[Judged]:
+def judge_questions(name: str, data: LabelledConversations) -> Iterator[JudgedQuestion]:
     """Yield each question for its own conversation and, unless adversarial, for the next two."""
     search = InProcessSearch(data)
     users = list(search.conversations)
@@ -108,16 +114,16 @@ def judge_questions(name: str, data: Data) -> Iterator[Judged]:
 
 def _judge_question(
     name: str, search: InProcessSearch, question: LabelledQuestion, user: str, kind: Kind
-) -> Judged:
+) -> JudgedQuestion:
     intent = search.build_intent(user, question.text)
     scored = search.score_messages(user, intent, choose_breadth(DEPTH), THRESHOLDS)
-    turns = [turn_id(each.message.event_id) for each in list_best_messages(scored, DEPTH)]
-    found = recall(question.evidence, turns) if kind == "answered" else 0.0
+    turns = [parse_turn_id(each.message.event_id) for each in list_best_messages(scored, DEPTH)]
+    found = compute_recall(question.evidence, turns) if kind == "answered" else 0.0
     features = extract_answerability_features(scored, intent, search.statistics)
-    return Judged(name, question.user, kind, found, bool(scored), features)
+    return JudgedQuestion(name, question.user, kind, found, bool(scored), features)
 
 
-def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
+def fit_weights(questions: Sequence[JudgedQuestion]) -> AnswerabilityWeights:
     """Return the weights of the regressions by topic and by speaker."""
     topic = _fit_regression(
         [(each, each.features.topic) for each in questions if each.features and each.kind != "adversarial"]
@@ -135,7 +141,7 @@ def fit_weights(questions: Sequence[Judged]) -> AnswerabilityWeights:
     )
 
 
-def _fit_regression(rows: Sequence[tuple[Judged, Sequence[float]]]) -> list[float]:
+def _fit_regression(rows: Sequence[tuple[JudgedQuestion, Sequence[float]]]) -> list[float]:
     """Return the weights of a logistic regression, with the constant last."""
     importance = [UNANSWERED_WEIGHT + each.recall if each.kind == "answered" else 1.0 for each, _ in rows]
     totals: dict[tuple[str, Kind], float] = defaultdict(float)
@@ -159,16 +165,16 @@ def _fit_regression(rows: Sequence[tuple[Judged, Sequence[float]]]) -> list[floa
     return [float(each) for each in weights]
 
 
-def judge_answer(question: Judged, weights: AnswerabilityWeights) -> float:
+def judge_answer(question: JudgedQuestion, weights: AnswerabilityWeights) -> float:
     """Return the probability that the hits have the answer: 0 without hits, 1 without features."""
     if not question.has_hits:
         return 0.0
     return compute_answerability(question.features, weights) if question.features else 1.0
 
 
-def cross_validate(questions: Sequence[Judged]) -> list[tuple[Judged, float]]:
+def cross_validate(questions: Sequence[JudgedQuestion]) -> list[tuple[JudgedQuestion, float]]:
     """Return each question with its probability, by weights that were fitted without its conversation."""
-    judged: list[tuple[Judged, float]] = []
+    judged: list[tuple[JudgedQuestion, float]] = []
     for data_set, owner in sorted({(each.data_set, each.owner) for each in questions}):
         weights = fit_weights(
             [each for each in questions if (each.data_set, each.owner) != (data_set, owner)]
@@ -181,7 +187,7 @@ def cross_validate(questions: Sequence[Judged]) -> list[tuple[Judged, float]]:
     return judged
 
 
-def summarise(judged: Sequence[tuple[Judged, float]], least: float) -> Iterator[str]:
+def summarise_data_sets(judged: Sequence[tuple[JudgedQuestion, float]], least: float) -> Iterator[str]:
     """Yield a line for each data set: the effect of leaving out hits below the probability `least`.
 
     A line has the recall before and after, and the share of unanswerable questions that still have hits.
@@ -234,7 +240,9 @@ def main() -> None:
         help=f"Write the fitted weights to {answerability.WEIGHTS_FILE}. Default: only print them.",
     )
     arguments = parser.parse_args()
-    questions = [each for path in arguments.data for each in judge_questions(path.name, load_data(path))]
+    questions = [
+        each for path in arguments.data for each in judge_questions(path.name, load_conversations(path))
+    ]
     weights, present = fit_weights(questions), load_answerability_weights()
     figures = {
         "present": [(each, judge_answer(each, present)) for each in questions],
@@ -243,7 +251,7 @@ def main() -> None:
     }
     for title, judged in figures.items():
         for least in LEASTS:
-            for line in summarise(judged, least):
+            for line in summarise_data_sets(judged, least):
                 sys.stdout.write(f"{title:16} {least:.2f}  {line}\n")
     sys.stdout.write("\n".join([*_list_weights(weights), ""]))
     if arguments.write:

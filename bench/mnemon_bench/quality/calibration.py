@@ -67,7 +67,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     return pairs
 
 
-async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
+async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
     """Measure an embedder on the pairs that alignment leaves to similarity.
 
     Returns:
@@ -84,26 +84,26 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
     languages = {
-        language: _measure(similarities[rows], [pairs[row] for row in rows])
-        for language, rows in _by_language(pairs)
+        language: _measure_language(similarities[rows], [pairs[row] for row in rows])
+        for language, rows in _group_by_language(pairs)
     }
     return {
         "model": model.model,
         "pairs": len(pairs),
         "precision": PRECISION,
-        "recommended": _recommend(similarities, pairs),
+        "recommended": _recommend_thresholds(similarities, pairs),
         "languages": languages,
     }
 
 
-def _by_language(pairs: Sequence[LabelledPair]) -> Iterator[tuple[str, list[int]]]:
+def _group_by_language(pairs: Sequence[LabelledPair]) -> Iterator[tuple[str, list[int]]]:
     yield "all", list(range(len(pairs)))
     for language in sorted({pair.language for pair in pairs}):
         yield language, [row for row, pair in enumerate(pairs) if pair.language == language]
 
 
-def _measure(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
-    curve = _curve(similarities, np.array([pair.label != "different" for pair in pairs]))
+def _measure_language(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
+    curve = _compute_curve(similarities, np.array([pair.label != "different" for pair in pairs]))
     precise = _find_precise(curve)
     return {
         "pairs": len(pairs),
@@ -113,7 +113,7 @@ def _measure(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -
     }
 
 
-def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[ThresholdPoint]:
+def _compute_curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[ThresholdPoint]:
     """Return one point per threshold, up to the highest threshold that any pair exceeds."""
     points: list[ThresholdPoint] = []
     for threshold in THRESHOLDS:
@@ -142,21 +142,23 @@ def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
     return lowest
 
 
-def _recommend(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
+def _recommend_thresholds(
+    similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]
+) -> dict[str, float]:
     """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
     `duplicate` is not below `update`. If no threshold of a language is precise enough, the threshold is one
     that no pair exceeds.
     """
     update, duplicate = 0.0, 0.0
-    for _, rows in _by_language(pairs):
+    for _, rows in _group_by_language(pairs):
         some = similarities[rows]
         labels = np.array([pairs[row].label for row in rows])
-        update = max(update, _lowest_precise(some, labels != "different"))
-        duplicate = max(duplicate, _lowest_precise(some, labels == "same"))
+        update = max(update, _find_lowest_precise(some, labels != "different"))
+        duplicate = max(duplicate, _find_lowest_precise(some, labels == "same"))
     return {"update": update, "duplicate": max(update, duplicate)}
 
 
-def _lowest_precise(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
-    point = _find_precise(_curve(similarities, alike)) if alike.any() else None
+def _find_lowest_precise(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
+    point = _find_precise(_compute_curve(similarities, alike)) if alike.any() else None
     return point.threshold if point else min(1.0, float(np.ceil(similarities.max() * 100) / 100))

@@ -90,10 +90,12 @@ async def run(
     vectors = await embedder.embed(texts)
     likeness = Likeness(embedder.model, embedder.thresholds, load_word_similarity())
     judged = [
-        _judge(pair, likeness, vectors[2 * place], vectors[2 * place + 1]) for place, pair in enumerate(pairs)
+        _judge_pair(pair, likeness, vectors[2 * place], vectors[2 * place + 1])
+        for place, pair in enumerate(pairs)
     ]
     languages = {
-        language: _confusion_table(judged, language) for language in sorted({pair.language for pair in pairs})
+        language: _build_confusion_table(judged, language)
+        for language in sorted({pair.language for pair in pairs})
     }
     figures = [figure for language in languages for figure in _measure_shares(judged, language)]
     return {
@@ -111,13 +113,13 @@ async def run(
     }
 
 
-def _judge(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
+def _judge_pair(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
     known, settings = UserFacts(), SettingsV1()
-    (first,) = _propose(known, "p1", pair.a, [], likeness, settings)
+    (first,) = _propose_fact(known, "p1", pair.a, [], likeness, settings)
     if not isinstance(first[1], FactSavedV1):
-        return _refused(pair, "the older fact is refused")
+        return _build_refused_pair(pair, "the older fact is refused")
     nearest = [NearestFact(first[1].fact_id, float(older @ newer))]
-    *_, (_, event) = _propose(known, "p2", pair.b, nearest, likeness, settings)
+    *_, (_, event) = _propose_fact(known, "p2", pair.b, nearest, likeness, settings)
     match event:
         case FactConfirmedV1() | FactUpdatedV1() if event.decision and event.decision.relation:
             says_newer = isinstance(event, FactUpdatedV1)
@@ -131,14 +133,14 @@ def _judge(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Dense) -
             return JudgedPair(
                 pair, "different", says_newer=False, is_merged=False, evidence=decision.evidence
             )
-    return _refused(pair, "the newer fact is refused")
+    return _build_refused_pair(pair, "the newer fact is refused")
 
 
-def _refused(pair: LabelledPair, evidence: str) -> JudgedPair:
+def _build_refused_pair(pair: LabelledPair, evidence: str) -> JudgedPair:
     return JudgedPair(pair, "refused", says_newer=False, is_merged=False, evidence=evidence)
 
 
-def _propose(
+def _propose_fact(
     known: UserFacts,
     proposal_id: str,
     text: str,
@@ -176,7 +178,7 @@ def _ask_model(
     return not isinstance(merged, IgnoredComparison)
 
 
-def _confusion_table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
+def _build_confusion_table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
     """Return the number of a language's pairs by label, then by outcome."""
     counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
     return {
@@ -202,21 +204,24 @@ def _measure_shares(judged: Sequence[JudgedPair], language: str) -> Iterator[Mea
     asked = [each for each in (*same, *updates) if each.outcome == "undecided"]
     is_decided = [each.outcome in ("same", "update") for each in same]
     yield MeasuredShare(
-        f"different_merged_{language}", _share([each.is_merged for each in different]), DIFFERENT_MERGED, True
+        f"different_merged_{language}",
+        _compute_share([each.is_merged for each in different]),
+        DIFFERENT_MERGED,
+        True,
     )
     if same:
         yield MeasuredShare(
-            f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0)
+            f"paraphrases_recognised_{language}", _compute_share(is_decided), PARAPHRASES.get(language, 0.0)
         )
     if updates:
         yield MeasuredShare(
-            f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES
+            f"updates_recognised_{language}", _compute_share([each.says_newer for each in updates]), UPDATES
         )
     if asked:
         yield MeasuredShare(
-            f"undecided_answered_{language}", _share([each.is_merged for each in asked]), ANSWERED
+            f"undecided_answered_{language}", _compute_share([each.is_merged for each in asked]), ANSWERED
         )
 
 
-def _share(outcomes: Sequence[bool]) -> float:
+def _compute_share(outcomes: Sequence[bool]) -> float:
     return round(sum(outcomes) / len(outcomes), 4)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemon_bench.quality.in_process_search import InProcessSearch, average_recall
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, load_data, load_dialogue
+from mnemon_bench.quality.recall import ADVERSARIAL, LabelledConversations, load_conversations, load_dialogue
 
 FOLLOW_UPS: Final = Path(__file__).with_name("follow_ups.json")
 
@@ -40,7 +40,7 @@ def load_follow_ups() -> list[FollowUp]:
     ]
 
 
-def list_unrelated_questions(data: Data, seed: int = 0) -> list[FollowUp]:
+def list_unrelated_questions(data: LabelledConversations, seed: int = 0) -> list[FollowUp]:
     """Return the answerable questions, each after an unrelated question about the same conversation."""
     chance = random.Random(seed)
     questions = [each for each in data.questions if each.category != ADVERSARIAL]
@@ -77,7 +77,7 @@ def main() -> None:
     )
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]
     for path in parser.parse_args().data:
-        data = load_data(path)
+        data = load_conversations(path)
         sets.append((f"unrelated, {path.name}", data, list_unrelated_questions(data)))
     for name, data, asked in sets:
         search = InProcessSearch(data)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemon_bench.quality.recall import Data, recall, turn_id
+from mnemon_bench.quality.recall import LabelledConversations, compute_recall, parse_turn_id
 from mnemon_consumers.index.texts import build_message_texts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
@@ -86,7 +86,7 @@ class Conversation:
         matches = asyncio.run(load_wordllama().match_tokens(query, texts, tokens))
         return dict(zip(seqs, matches.tolist(), strict=True))
 
-    def surround(self, found: Sequence[str], anchors: int) -> Surroundings:
+    def find_surroundings(self, found: Sequence[str], anchors: int) -> Surroundings:
         """Return the found messages, and the messages around the first `anchors` of them."""
         place_of = {each.event_id: place for place, each in enumerate(self.messages)}
         around = Surroundings({}, {})
@@ -117,7 +117,7 @@ class InProcessSearch:
         statistics: rarity of the words of all messages, for the ranking.
     """
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: LabelledConversations) -> None:
         """Compute the vectors, term weights and statistics of all conversations."""
         said = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
         texts = [
@@ -173,7 +173,7 @@ class InProcessSearch:
     def find_turns(self, user: str, query: str, preceding: Sequence[str] = ()) -> list[str]:
         """Return the ids of the ten best turns for a query, best first."""
         ranked = self.rank_messages(user, self.build_intent(user, query, preceding), max(DEPTHS))
-        return [turn_id(each.message.event_id) for each in ranked]
+        return [parse_turn_id(each.message.event_id) for each in ranked]
 
     def _find_messages(
         self, user: str, intent: QueryIntent, breadth: Breadth, thresholds: Thresholds | None = None
@@ -182,7 +182,7 @@ class InProcessSearch:
         fused = self.find_candidates(user, intent, breadth)
         fused = select_relevant(fused, intent.resolved_text, thresholds)[: breadth.reranked]
         found = {str(each.payload["event_id"]): each for each in fused}
-        around = conversation.surround(tuple(found), breadth.anchors)
+        around = conversation.find_surroundings(tuple(found), breadth.anchors)
         return FoundMessages(
             found,
             around,
@@ -214,6 +214,6 @@ def average_recall(answers: Collection[tuple[frozenset[str], Sequence[str]]]) ->
             first.
     """
     return {
-        f"recall@{depth}": fmean(recall(evidence, turns[:depth]) for evidence, turns in answers)
+        f"recall@{depth}": fmean(compute_recall(evidence, turns[:depth]) for evidence, turns in answers)
         for depth in DEPTHS
     }

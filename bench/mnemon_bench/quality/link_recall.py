@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, LabelledQuestion, load_data, turn_id
+from mnemon_bench.quality.recall import (
+    ADVERSARIAL,
+    LabelledConversations,
+    LabelledQuestion,
+    load_conversations,
+    parse_turn_id,
+)
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
@@ -35,7 +41,7 @@ class LinkedQuestion(NamedTuple):
     with_links: Sequence[str]
 
 
-def rank_questions(data: Data) -> Iterator[LinkedQuestion]:
+def rank_questions(data: LabelledConversations) -> Iterator[LinkedQuestion]:
     """Yield each question that has an answer, with the turns found without and with links."""
     search, breadth = InProcessSearch(data), choose_breadth(max(DEPTHS))
     facts = {
@@ -67,7 +73,7 @@ def _rank_turns(
 
 
 def _list_turns(ranked: Sequence[RankedFact]) -> list[str]:
-    return [turn_id(each.fact.id) for each in ranked]
+    return [parse_turn_id(each.fact.id) for each in ranked]
 
 
 def _convert_message(message: VisibleMessage) -> FactRecord:
@@ -90,7 +96,7 @@ def main() -> None:
     )
     for path in parser.parse_args().data:
         groups: dict[str, list[LinkedQuestion]] = defaultdict(list)
-        for each in rank_questions(load_data(path)):
+        for each in rank_questions(load_conversations(path)):
             groups["all"].append(each)
             groups[f"category {each.question.category}"].append(each)
         for name, questions in sorted(groups.items()):

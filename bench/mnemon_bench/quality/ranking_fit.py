@@ -22,7 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
-from mnemon_bench.quality.recall import ADVERSARIAL, Data, load_data, recall, turn_id
+from mnemon_bench.quality.recall import (
+    ADVERSARIAL,
+    LabelledConversations,
+    compute_recall,
+    load_conversations,
+    parse_turn_id,
+)
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
 from mnemon_consumers.retrieve.search.messages import rerank
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
@@ -40,7 +46,7 @@ LEAST_GAIN: Final = 1e-6
 Vector = NDArray[np.float64]
 
 
-class Labelled(NamedTuple):
+class LabelledCandidates(NamedTuple):
     """A question with the features of its candidates.
 
     Attributes:
@@ -65,15 +71,15 @@ class Labelled(NamedTuple):
         return self.data_set, self.user
 
 
-def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelled]:
+def label_questions(name: str, data: LabelledConversations, breadth: Breadth) -> Iterator[LabelledCandidates]:
     """Yield the questions of a data set that have an answer, with the features of their candidates."""
     search = InProcessSearch(data)
     for question in data.questions:
         if question.category != ADVERSARIAL:
             intent = search.build_intent(question.user, question.text)
             rows = search.gather_features(question.user, intent, breadth, THRESHOLDS)
-            turns = [turn_id(message.event_id) for message, _ in rows]
-            yield Labelled(
+            turns = [parse_turn_id(message.event_id) for message, _ in rows]
+            yield LabelledCandidates(
                 name,
                 question.user,
                 np.array([features for _, features in rows], dtype=np.float64),
@@ -83,7 +89,7 @@ def label_questions(name: str, data: Data, breadth: Breadth) -> Iterator[Labelle
             )
 
 
-def fit_weights(questions: Sequence[Labelled], penalty: float = PENALTY) -> Vector:
+def fit_weights(questions: Sequence[LabelledCandidates], penalty: float = PENALTY) -> Vector:
     """Return the weights with the highest likelihood, by Newton's method; the loss is convex.
 
     Questions without a candidate that contains the answer are left out.
@@ -121,7 +127,7 @@ def _compute_chances(logits: Vector) -> Vector:
     return chances
 
 
-def _compute_surprise(question: Labelled, weights: Vector) -> float:
+def _compute_surprise(question: LabelledCandidates, weights: Vector) -> float:
     """Return the mean negative log probability of the messages that hold the answer."""
     logits = question.features @ weights
     highest = logits.max()
@@ -129,7 +135,7 @@ def _compute_surprise(question: Labelled, weights: Vector) -> float:
     return float(total - logits[question.is_evidence].mean())
 
 
-def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, dict[str, float]]:
+def measure_recall(questions: Iterable[tuple[LabelledCandidates, Vector]]) -> dict[str, dict[str, float]]:
     """Return the mean recall of each data set at each depth, and of all candidates as `in reach`."""
     answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
@@ -137,14 +143,16 @@ def measure_recall(questions: Iterable[tuple[Labelled, Vector]]) -> dict[str, di
         order = np.lexsort((-np.arange(len(each.features)), -(each.features @ weights)))
         answers[each.data_set].append((each.evidence, [each.turns[place] for place in order]))
     return {
-        name: average_recall(ranked) | {"in reach": fmean(recall(*each) for each in ranked)}
+        name: average_recall(ranked) | {"in reach": fmean(compute_recall(*each) for each in ranked)}
         for name, ranked in answers.items()
     }
 
 
-def cross_validate(questions: Sequence[Labelled], penalty: float = PENALTY) -> dict[str, dict[str, float]]:
+def cross_validate(
+    questions: Sequence[LabelledCandidates], penalty: float = PENALTY
+) -> dict[str, dict[str, float]]:
     """Return the recall with weights that were fitted without the question's conversation."""
-    judged: list[tuple[Labelled, Vector]] = []
+    judged: list[tuple[LabelledCandidates, Vector]] = []
     for left_out in sorted({each.conversation for each in questions}):
         weights = fit_weights([each for each in questions if each.conversation != left_out], penalty)
         judged += [(each, weights) for each in questions if each.conversation == left_out]
@@ -182,7 +190,9 @@ def main() -> None:
     arguments = parser.parse_args()
     breadth = choose_breadth(max(DEPTHS))
     questions = [
-        each for path in arguments.data for each in label_questions(path.name, load_data(path), breadth)
+        each
+        for path in arguments.data
+        for each in label_questions(path.name, load_conversations(path), breadth)
     ]
     weights = fit_weights(questions)
     present = np.array(rerank.load_weights())

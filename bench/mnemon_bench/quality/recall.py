@@ -91,7 +91,7 @@ Method = Callable[[LabelledQuestion], Awaitable[list[str]]]
 """Function that returns the ids of the turns found for a question, best first."""
 
 
-class Data(NamedTuple):
+class LabelledConversations(NamedTuple):
     """Conversations, and the questions about them whose evidence names turns of the conversations.
 
     Attributes:
@@ -108,7 +108,7 @@ class Data(NamedTuple):
 
 
 async def run(
-    deployment: Deployment, data: Data, *, report: Callable[[str], None] = lambda line: None
+    deployment: Deployment, data: LabelledConversations, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Import the conversations, ask every question, and compare the hits with the evidence.
 
@@ -135,19 +135,19 @@ async def run(
             report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
             by_default, unfiltered = _make_search(connection), _make_search(connection, threshold=0)
             # The first search of a tenant starts a count of its words, for which no search waits.
-            await _warm_up(questions, by_default)
+            await _warm_up_search(questions, by_default)
             answered = {
-                "full": await _ask_all(questions, by_default),
-                "threshold_0": await _ask_all(questions, unfiltered),
+                "full": await _ask_questions(questions, by_default),
+                "threshold_0": await _ask_questions(questions, unfiltered),
             }
             others = reassign_questions(data)
-            reassigned = await _ask_all(others, by_default)
-            reassigned_unfiltered = await _ask_all(others, unfiltered)
+            reassigned = await _ask_questions(others, by_default)
+            reassigned_unfiltered = await _ask_questions(others, unfiltered)
         finally:
             await connection.close()
     report(f"{len(questions) + len(others):,} questions asked")
     answered |= await _ask_candidates(deployment, questions)
-    methods = {name: summarise(each, data.languages) for name, each in answered.items()}
+    methods = {name: summarise_method(each, data.languages) for name, each in answered.items()}
     full = methods["full"]
     return {
         "ratios": {
@@ -169,12 +169,12 @@ async def run(
     }
 
 
-def load_dialogue() -> Data:
+def load_dialogue() -> LabelledConversations:
     """Load the Russian conversation that mnemon ships, with targets for each language of its questions."""
-    return load_data(DIALOGUE)._replace(languages=DIALOGUE_LANGUAGES, targets=DIALOGUE_TARGETS)
+    return load_conversations(DIALOGUE)._replace(languages=DIALOGUE_LANGUAGES, targets=DIALOGUE_TARGETS)
 
 
-def load_data(path: Path) -> Data:
+def load_conversations(path: Path) -> LabelledConversations:
     """Load a file, or all `*.json` files of a folder.
 
     Raises:
@@ -192,7 +192,7 @@ def load_data(path: Path) -> Data:
             questions += _read_questions(each)
     if not questions:
         raise NotLocomo("there are no questions with evidence")
-    return Data(conversations, questions)
+    return LabelledConversations(conversations, questions)
 
 
 def _read_questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
@@ -215,7 +215,7 @@ async def _import_conversations(connection: Client, conversations: Iterable[Loco
             await asyncio.sleep(0.05)
 
 
-async def _warm_up(questions: Sequence[LabelledQuestion], method: Method) -> None:
+async def _warm_up_search(questions: Sequence[LabelledQuestion], method: Method) -> None:
     begun = time.perf_counter()
     for question in itertools.cycle(questions):
         await method(question)
@@ -223,7 +223,7 @@ async def _warm_up(questions: Sequence[LabelledQuestion], method: Method) -> Non
             return
 
 
-async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> list[RankedTurns]:
+async def _ask_questions(questions: Sequence[LabelledQuestion], method: Method) -> list[RankedTurns]:
     answered = []
     for question in questions:
         begun = time.perf_counter()
@@ -232,7 +232,7 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
     return answered
 
 
-def reassign_questions(data: Data) -> list[LabelledQuestion]:
+def reassign_questions(data: LabelledConversations) -> list[LabelledQuestion]:
     """Return at most `REASSIGNED` questions, each with the user of another conversation without the answer.
 
     The result is empty if the data has only one conversation.
@@ -260,7 +260,7 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
             raise RuntimeError(f"search for {question.text!r} failed: {answer.data.decode()}")
-        return [turn_id(hit.id) for hit in reply.hits]
+        return [parse_turn_id(hit.id) for hit in reply.hits]
 
     return search
 
@@ -282,33 +282,33 @@ async def _ask_candidates(
                 Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).candidates
             )
 
-        async def by_words(question: LabelledQuestion) -> list[str]:
+        async def find_by_words(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, concepts.weigh_query(question.text))
-            return _turn_ids(hits)
+            return _list_turn_ids(hits)
 
-        async def by_meaning(question: LabelledQuestion) -> list[str]:
+        async def find_by_meaning(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, await embedder.embed_query(question.text, statistics))
-            return _turn_ids(hits)
+            return _list_turn_ids(hits)
 
-        async def by_both(question: LabelledQuestion) -> list[str]:
+        async def find_by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
             by_words, by_meaning = await find(question, concepts.weigh_query(question.text), meaning)
-            return _turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).candidates))
+            return _list_turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).candidates))
 
-        methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
-        return {name: await _ask_all(questions, method) for name, method in methods.items()}
-
-
-def _turn_ids(hits: Iterable[Any]) -> list[str]:
-    return [turn_id(str(each.payload["event_id"])) for each in hits][: max(DEPTHS)]
+        methods = {"bm25": find_by_words, "dense": find_by_meaning, "fused": find_by_both}
+        return {name: await _ask_questions(questions, method) for name, method in methods.items()}
 
 
-def turn_id(event_id: str) -> str:
+def _list_turn_ids(hits: Iterable[Any]) -> list[str]:
+    return [parse_turn_id(str(each.payload["event_id"])) for each in hits][: max(DEPTHS)]
+
+
+def parse_turn_id(event_id: str) -> str:
     """Return the id of a turn from the end of its event's id: `D1:3` from `locomo:...:D1:3`."""
     return ":".join(event_id.rsplit(":", 2)[1:])
 
 
-def summarise(
+def summarise_method(
     answered: Sequence[RankedTurns], languages: Mapping[str, frozenset[int]] | None = None
 ) -> dict[str, Any]:
     """Return recall, hit rate, reciprocal rank and times (in ms) of a method.
@@ -355,12 +355,12 @@ def compute_hit_rates(
 
 def _summarise_recall(answered: Sequence[RankedTurns]) -> dict[str, float]:
     recalls = {
-        f"recall@{depth}": [recall(each.question.evidence, each.turns[:depth]) for each in answered]
+        f"recall@{depth}": [compute_recall(each.question.evidence, each.turns[:depth]) for each in answered]
         for depth in DEPTHS
     }
     means = {name: round(fmean(each), 4) if each else 0.0 for name, each in recalls.items()}
     hits = [bool(each.question.evidence.intersection(each.turns[:10])) for each in answered]
-    ranks = [reciprocal_rank(each.question.evidence, each.turns) for each in answered]
+    ranks = [compute_reciprocal_rank(each.question.evidence, each.turns) for each in answered]
     return means | {
         "hit@10": round(fmean(hits), 4) if hits else 0.0,
         "mrr": round(fmean(ranks), 4) if ranks else 0.0,
@@ -368,11 +368,11 @@ def _summarise_recall(answered: Sequence[RankedTurns]) -> dict[str, float]:
     }
 
 
-def recall(evidence: frozenset[str], turns: Sequence[str]) -> float:
+def compute_recall(evidence: frozenset[str], turns: Sequence[str]) -> float:
     """Return the share of the evidence that is among the turns."""
     return len(evidence.intersection(turns)) / len(evidence)
 
 
-def reciprocal_rank(evidence: frozenset[str], turns: Sequence[str]) -> float:
+def compute_reciprocal_rank(evidence: frozenset[str], turns: Sequence[str]) -> float:
     """Return one over the rank of the first turn that is evidence; 0 if there is none."""
     return next((1 / place for place, turn in enumerate(turns, 1) if turn in evidence), 0.0)

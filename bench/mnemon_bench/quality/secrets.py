@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.measures.percentiles import compute_percentiles
 from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.policy.secrets.detection import find_secret
 from mnemon_contracts.settings.groups import Policy
@@ -73,8 +73,10 @@ def run(
         begun = time.perf_counter()
         answers.append(find_secret(sentence.text, policy))
         taken.append((time.perf_counter() - begun) * 1000)
-    languages = {language: _count(sentences, answers, language) for language in _list_languages(sentences)}
-    ratios = dict(_ratios(languages))
+    languages = {
+        language: _count_refusals(sentences, answers, language) for language in _list_languages(sentences)
+    }
+    ratios = dict(_compute_ratios(languages))
     checked = list(zip(sentences, answers, strict=True))
     return {
         "ratios": ratios,
@@ -82,7 +84,7 @@ def run(
         "languages": languages,
         "missed": [one.text for one, what in checked if one.label == "secret" and what is None],
         "refused": {one.text: what for one, what in checked if one.label == "harmless" and what is not None},
-        "milliseconds": dict(zip(("p50", "p99"), percentiles(taken), strict=True)),
+        "milliseconds": dict(zip(("p50", "p99"), compute_percentiles(taken), strict=True)),
     }
 
 
@@ -90,7 +92,7 @@ def _list_languages(sentences: Sequence[LabelledSentence]) -> list[str]:
     return sorted({sentence.language for sentence in sentences})
 
 
-def _count(
+def _count_refusals(
     sentences: Sequence[LabelledSentence], answers: Sequence[str | None], language: str
 ) -> dict[str, int]:
     checked = [
@@ -106,7 +108,7 @@ def _count(
     }
 
 
-def _ratios(languages: dict[str, dict[str, int]]) -> Iterator[tuple[str, float]]:
+def _compute_ratios(languages: dict[str, dict[str, int]]) -> Iterator[tuple[str, float]]:
     for language, counts in languages.items():
         refused = counts["secrets_refused"] + counts["harmless_refused"]
         yield f"recall_{language}", round(counts["secrets_refused"] / counts["secrets"], 4)

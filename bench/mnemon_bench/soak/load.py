@@ -67,16 +67,16 @@ class SoakLoad:
         self._random = random.Random(seed)
         self._sentences = iter(lambda: self._random.randrange(DIFFERENT), None)
         self._operations: Mapping[str, tuple[int, Operation]] = {
-            "exchange": (50, self._exchange),
-            "context": (18, self._context),
-            "search": (8, self._search),
-            "save": (8, self._save),
-            "forget": (3, self._forget),
+            "exchange": (50, self._exchange_messages),
+            "context": (18, self._request_context),
+            "search": (8, self._search_memory),
+            "save": (8, self._save_fact),
+            "forget": (3, self._forget_fact),
             "profile": (2, self._set_profile),
-            "task": (3, self._task),
-            "document": (3, self._document),
-            "start": (3, self._start),
-            "clear": (1, self._clear),
+            "task": (3, self._change_tasks),
+            "document": (3, self._add_document),
+            "start": (3, self._start_conversation),
+            "clear": (1, self._clear_conversation),
             "unreadable": (1, self._publish_unreadable),
         }
 
@@ -108,13 +108,13 @@ class SoakLoad:
         while True:
             (name,) = self._random.choices(names, weights)
             tenant, user = self._random.choice(self._owners)
-            group.create_task(self._perform(name, self._operations[name][1], tenant, user))
+            group.create_task(self._perform_operation(name, self._operations[name][1], tenant, user))
             number += 1
             if number % SETTINGS_EVERY == 0:
                 await self.configure(self._has_models)
             await asyncio.sleep(1 / self._rate)
 
-    async def _perform(self, name: str, operation: Operation, tenant: str, user: str) -> None:
+    async def _perform_operation(self, name: str, operation: Operation, tenant: str, user: str) -> None:
         try:
             await operation(self._clients[tenant], user)
         except (AskFailed, PublishFailed):
@@ -126,30 +126,32 @@ class SoakLoad:
         while True:
             for tenant, user in self._owners:
                 await asyncio.sleep(self._lifetime / len(self._owners))
-                await self._perform("erase", lambda memory, whose: memory.erase(whose), tenant, user)
+                await self._perform_operation(
+                    "erase", lambda memory, whose: memory.erase(whose), tenant, user
+                )
 
     async def _trigger_retention(self) -> None:
         while True:
             await asyncio.sleep(RETENTION_EVERY)
             await self._connection.jetstream().publish(RETENTION, b"", stream=WORK)
 
-    async def _exchange(self, memory: MemoryClient, user: str) -> None:
+    async def _exchange_messages(self, memory: MemoryClient, user: str) -> None:
         number = next(self._sentences)
         await memory.publish(user, "user", f"{make_fact(number)}. I like tea number {number}")
         await memory.publish(user, "assistant", make_question(number))
 
-    async def _context(self, memory: MemoryClient, user: str) -> None:
+    async def _request_context(self, memory: MemoryClient, user: str) -> None:
         reply = await memory.context(user, query=make_question(next(self._sentences)))
         if reply.error:
             raise AskFailed(reply.error)
 
-    async def _search(self, memory: MemoryClient, user: str) -> None:
+    async def _search_memory(self, memory: MemoryClient, user: str) -> None:
         await memory.search(user, make_question(next(self._sentences)))
 
-    async def _save(self, memory: MemoryClient, user: str) -> None:
+    async def _save_fact(self, memory: MemoryClient, user: str) -> None:
         await memory.save(user, make_fact(next(self._sentences)))
 
-    async def _forget(self, memory: MemoryClient, user: str) -> None:
+    async def _forget_fact(self, memory: MemoryClient, user: str) -> None:
         known = await memory.read(user, limit=1)
         for fact in known.facts:
             await memory.forget(user, fact.id)
@@ -157,19 +159,19 @@ class SoakLoad:
     async def _set_profile(self, memory: MemoryClient, user: str) -> None:
         await memory.set_profile(user, {"city": str(next(self._sentences))})
 
-    async def _task(self, memory: MemoryClient, user: str) -> None:
+    async def _change_tasks(self, memory: MemoryClient, user: str) -> None:
         added = await memory.add_task(user, make_fact(next(self._sentences)))
         if added.task_id:
             await memory.remove_task(user, added.task_id)
 
-    async def _document(self, memory: MemoryClient, user: str) -> None:
+    async def _add_document(self, memory: MemoryClient, user: str) -> None:
         text = "\n".join(make_fact(next(self._sentences)) for _ in range(20))
         await memory.add_document(user, text, document_id=f"d{self._random.randrange(DOCUMENTS)}")
 
-    async def _start(self, memory: MemoryClient, user: str) -> None:
+    async def _start_conversation(self, memory: MemoryClient, user: str) -> None:
         await memory.start(user, discard_previous=self._random.random() < 0.3)
 
-    async def _clear(self, memory: MemoryClient, user: str) -> None:
+    async def _clear_conversation(self, memory: MemoryClient, user: str) -> None:
         await memory.clear(user)
 
     async def _publish_unreadable(self, memory: MemoryClient, user: str) -> None:

@@ -58,9 +58,10 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `growing_series`, the number of series that grow beyond their bound. `trends`: level, growth
-        and bound of each series. `operations`: numbers of completed operations, by name. `failed`: numbers of
-        operations that failed or were refused, by name.
+        `ratios`: `growing_series`, the number of series that grow beyond their bound, with its maximum in
+        `targets`. `growing`: the names of these series. `trends`: level, growth and bound of each series.
+        `operations`: numbers of completed operations, by name. `failed`: numbers of operations that failed or
+        were refused, by name.
 
     Raises:
         ValueError: the run is too short for a trend.
@@ -102,7 +103,7 @@ async def run(
 
 
 def make_figures(trends: Sequence[Trend]) -> dict[str, Any]:
-    """Return the figures of a soak in the form of all benchmarks, with `ratios` and `targets`."""
+    """Return the number of growing series with its target, the names of these series, and all trends."""
     return {
         "ratios": {"growing_series": sum(trend.is_growing for trend in trends)},
         "targets": {"at_most": {"growing_series": 0}},

@@ -90,7 +90,7 @@ async def run(
             said += await publish_messages(connection, _generate_messages(first, min(step, messages - first)))
             await wait_for_summaries(connection, said[-1])
             summaries = [each async for each in _read_summaries(connection)]
-            live = _select_live(summaries)
+            live = _select_live_summaries(summaries)
             covered = max((each.to_seq for each in live), default=0)
             tokens = await _measure_tokens(connection, said[-1])
             stages.append(Stage(len(said), tokens, len(live), sum(seq > covered for seq in said)))
@@ -98,7 +98,7 @@ async def run(
     written = sorted(
         (each for each in summaries if isinstance(each, SummaryWrittenV1)), key=lambda each: each.from_seq
     )
-    between = [_count_between(said, one.to_seq, other.from_seq) for one, other in pairwise(written)]
+    between = [_count_messages_between(said, one.to_seq, other.from_seq) for one, other in pairwise(written)]
     return {
         "ratios": {
             "last_to_first_grown": round(
@@ -139,12 +139,12 @@ async def _read_summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
         yield event
 
 
-def _select_live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
+def _select_live_summaries(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
     merged = {name for each in summaries if isinstance(each, SummaryMergedV1) for name in each.merged}
     return [each for each in summaries if each.summary_id not in merged]
 
 
-def _count_between(positions: list[int], end: int, start: int) -> int:
+def _count_messages_between(positions: list[int], end: int, start: int) -> int:
     """Return the number of messages between two summaries; -1 if they overlap."""
     return -1 if start <= end else sum(end < seq < start for seq in positions)
 

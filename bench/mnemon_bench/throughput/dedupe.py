@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.measures.percentiles import compute_median_ratio
 from mnemon_bench.workers.processes import drain_log, open_empty_vectors, run_module
 from mnemon_bench.workloads.sentences import TOPICS, make_fact
 from mnemon_contracts.events.memory import FactProposedV1
@@ -54,7 +54,7 @@ async def run(
     connection = await connect_deployment(deployment, name="bench")
     try:
         for place in range(1, rounds + 1):
-            rates["bare"].append(number / await _measure_bare(deployment, number))
+            rates["bare"].append(number / await _measure_bare_loop(deployment, number))
             for name, workers in WORKERS.items():
                 tenant = f"{name}{place}"
                 rates[name].append(
@@ -69,9 +69,9 @@ async def run(
         raise RuntimeError(f"the same proposals led to different decisions: {outcomes}")
     return {
         "ratios": {
-            "one_to_bare": median_ratio(rates["one"], rates["bare"]),
-            "four_to_bare": median_ratio(rates["four"], rates["bare"]),
-            "four_to_one": median_ratio(rates["four"], rates["one"]),
+            "one_to_bare": compute_median_ratio(rates["one"], rates["bare"]),
+            "four_to_bare": compute_median_ratio(rates["four"], rates["bare"]),
+            "four_to_one": compute_median_ratio(rates["four"], rates["one"]),
         },
         "targets": {},
         "decisions_per_second": {name: round(median(each)) for name, each in rates.items()},
@@ -106,7 +106,7 @@ async def _measure_mnemon(
         return (await drain_log(own, "dedupe", last_seq, workers))["seconds"]
 
 
-async def _measure_bare(deployment: Deployment, number: int) -> float:
+async def _measure_bare_loop(deployment: Deployment, number: int) -> float:
     async with open_empty_vectors(deployment) as own:
         arguments = own.to_json(), str(number)
         return (await run_module("mnemon_bench.baselines.dedupe_loop", *arguments))["seconds"]

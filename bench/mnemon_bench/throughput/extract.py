@@ -15,9 +15,9 @@ from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     make_message,
+    name_user,
     open_connection,
     publish_events,
-    user_name,
     wait_for_windows,
 )
 from mnemon_consumers.extract.answers.parser import parse_answer as read_answer
@@ -69,10 +69,10 @@ async def run(
             async with open_connection(asking) as connection, _run_extraction(connection, asking):
                 for number in range(rounds):
                     speakers = range(number * users, (number + 1) * users)
-                    rates[name]["bare"].append(users * WINDOW / await _measure_bare(asking, speakers))
+                    rates[name]["bare"].append(users * WINDOW / await _measure_bare_loop(asking, speakers))
                     others = [offset + speaker for speaker in speakers]
                     begun = time.perf_counter()
-                    last = await publish_events(connection, _generate_in_order(others))
+                    last = await publish_events(connection, _generate_messages(others))
                     await wait_for_windows(connection, last)
                     rates[name]["mnemon"].append(users * WINDOW / (time.perf_counter() - begun))
                     now = ", ".join(f"{which} {each[-1]:,.0f}/s" for which, each in rates[name].items())
@@ -90,10 +90,10 @@ async def run(
     }
 
 
-def _generate_in_order(speakers: list[int]) -> Iterator[ChatEvent]:
+def _generate_messages(speakers: list[int]) -> Iterator[ChatEvent]:
     for speaker in speakers:
         for number in range(WINDOW):
-            yield ChatEvent(user_name(speaker), make_message(speaker, number))
+            yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIt
         yield
 
 
-async def _measure_bare(deployment: Deployment, speakers: range) -> float:
+async def _measure_bare_loop(deployment: Deployment, speakers: range) -> float:
     """Return the seconds to send one request for each conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
     async with open_language_models(deployment) as models:

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from mnemon_bench.measures.percentiles import median_ratio
-from mnemon_bench.workers.processes import create_schema, drain_log, libpq_url, run_module
+from mnemon_bench.measures.percentiles import compute_median_ratio
+from mnemon_bench.workers.processes import create_schema, drain_log, format_libpq_url, run_module
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.provisioning.topology import build_consumer_config
@@ -45,7 +45,7 @@ async def run(
         await fill_log(connection, messages)
         plain, ours = [], []
         for number in range(1, rounds + 1):
-            plain.append(messages / (await _measure_plain(deployment, messages))["seconds"])
+            plain.append(messages / (await _measure_plain_loop(deployment, messages))["seconds"])
             ours.append(messages / (await _measure_mnemon(deployment, messages))["seconds"])
             report(f"round {number} of {rounds}: plain {plain[-1]:,.0f}/s, persist {ours[-1]:,.0f}/s")
         small = (await _measure_mnemon(deployment, large // 10))["resident_bytes"]
@@ -56,7 +56,7 @@ async def run(
         await connection.close()
     return {
         "ratios": {
-            "ingest": median_ratio(ours, plain),
+            "ingest": compute_median_ratio(ours, plain),
             "memory": whole / small,
         },
         "targets": {"at_least": {"ingest": TARGET}, "at_most": {"memory": FLAT}},
@@ -67,13 +67,19 @@ async def run(
     }
 
 
-async def _measure_plain(deployment: Deployment, messages: int) -> dict[str, float]:
+async def _measure_plain_loop(deployment: Deployment, messages: int) -> dict[str, float]:
     durable = f"plain-{uuid4().hex[:8]}"
     connection = await connect_deployment(deployment, name="bench")
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     await connection.jetstream().add_consumer("LOG", consumer)
     located = await create_schema(deployment)
-    arguments = str(located.nats_url), libpq_url(located), located.database_schema, durable, str(messages)
+    arguments = (
+        str(located.nats_url),
+        format_libpq_url(located),
+        located.database_schema,
+        durable,
+        str(messages),
+    )
     try:
         return await run_module("mnemon_bench.baselines.persist_loop", *arguments)
     finally:

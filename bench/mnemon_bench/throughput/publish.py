@@ -12,7 +12,7 @@ import nats
 import psutil
 from nats.aio.client import Client
 
-from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.measures.percentiles import compute_median_ratio
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
@@ -45,15 +45,15 @@ async def run(nats_url: str) -> dict[str, Any]:
     try:
         await provision(connection)
         memory = await _measure_memory(connection)
-        batched = await _measure_rates(_batched_ways(connection), BATCHED)
-        single = await _measure_rates(_single_ways(connection), SINGLE)
+        batched = await _measure_rates(_build_batched_methods(connection), BATCHED)
+        single = await _measure_rates(_build_single_methods(connection), SINGLE)
     finally:
         await connection.close()
     return {
         "ratios": {
-            "publish_many": _ratio(batched, "publish_many", "atomic_batches"),
-            "publish_many_same_headers": _ratio(batched, "publish_many", "atomic_batches_with_ids"),
-            "publish": _ratio(single, "publish", "publish_async"),
+            "publish_many": _compute_ratio(batched, "publish_many", "atomic_batches"),
+            "publish_many_same_headers": _compute_ratio(batched, "publish_many", "atomic_batches_with_ids"),
+            "publish": _compute_ratio(single, "publish", "publish_async"),
             "memory": memory["100000"] / memory["10000"],
         },
         "targets": {"at_least": {"publish_many": 0.9}, "at_most": {"memory": 1.2}},
@@ -62,30 +62,30 @@ async def run(nats_url: str) -> dict[str, Any]:
     }
 
 
-def _ratio(rates: MeasuredRates, way: str, beside: str) -> float:
-    return median_ratio(rates[way], rates[beside])
+def _compute_ratio(rates: MeasuredRates, way: str, beside: str) -> float:
+    return compute_median_ratio(rates[way], rates[beside])
 
 
-def _batched_ways(connection: Client) -> dict[str, PublishMethod]:
+def _build_batched_methods(connection: Client) -> dict[str, PublishMethod]:
     client = MemoryClient(connection, tenant="bench")
 
     async def publish_many(rows: list[PublishedRow]) -> Published:
         return await client.publish_many(_make_events(rows))
 
-    async def atomic_batches(rows: list[PublishedRow]) -> None:
-        await _atomic_batches(connection, rows, ids=False)
+    async def publish_atomic_batches(rows: list[PublishedRow]) -> None:
+        await _publish_atomic_batches(connection, rows, ids=False)
 
-    async def atomic_batches_with_ids(rows: list[PublishedRow]) -> None:
-        await _atomic_batches(connection, rows, ids=True)
+    async def publish_atomic_batches_with_ids(rows: list[PublishedRow]) -> None:
+        await _publish_atomic_batches(connection, rows, ids=True)
 
     return {
-        "atomic_batches": atomic_batches,
+        "atomic_batches": publish_atomic_batches,
         "publish_many": publish_many,
-        "atomic_batches_with_ids": atomic_batches_with_ids,
+        "atomic_batches_with_ids": publish_atomic_batches_with_ids,
     }
 
 
-def _single_ways(connection: Client) -> dict[str, PublishMethod]:
+def _build_single_methods(connection: Client) -> dict[str, PublishMethod]:
     client = MemoryClient(connection, tenant="bench")
     jetstream = connection.jetstream()
 
@@ -95,7 +95,7 @@ def _single_ways(connection: Client) -> dict[str, PublishMethod]:
     async def publish_async(rows: list[PublishedRow]) -> None:
         futures = [
             await jetstream.publish_async(
-                _subject(user), _body(content), headers={"Nats-Msg-Id": uuid4().hex}
+                _make_subject(user), _make_body(content), headers={"Nats-Msg-Id": uuid4().hex}
             )
             for user, content in rows
         ]
@@ -104,7 +104,7 @@ def _single_ways(connection: Client) -> dict[str, PublishMethod]:
     return {"publish_async": publish_async, "publish": publish}
 
 
-async def _atomic_batches(connection: Client, rows: list[PublishedRow], *, ids: bool) -> None:
+async def _publish_atomic_batches(connection: Client, rows: list[PublishedRow], *, ids: bool) -> None:
     jetstream = connection.jetstream()
     run_id = uuid4().hex
     for start in range(0, len(rows), BATCH_MESSAGES):
@@ -115,10 +115,10 @@ async def _atomic_batches(connection: Client, rows: list[PublishedRow], *, ids: 
             if ids:
                 headers["Nats-Msg-Id"] = f"{run_id}:{start + number}"
             if number < len(batch):
-                await connection.publish(_subject(user), _body(content), headers=headers)
+                await connection.publish(_make_subject(user), _make_body(content), headers=headers)
             else:
                 headers["Nats-Batch-Commit"] = "1"
-                await jetstream.publish(_subject(user), _body(content), stream=LOG, headers=headers)
+                await jetstream.publish(_make_subject(user), _make_body(content), stream=LOG, headers=headers)
 
 
 async def _measure_rates(ways: dict[str, PublishMethod], size: int) -> MeasuredRates:
@@ -139,10 +139,10 @@ async def _measure_memory(connection: Client) -> dict[str, float]:
     for size in (10_000, 100_000):
         samples = [0.0]
 
-        def sample(_: Published, samples: list[float] = samples) -> None:
+        def sample_memory(_: Published, samples: list[float] = samples) -> None:
             samples.append(process.memory_info().rss / 2**20)
 
-        await client.publish_many(_make_events(_generate_rows(size)), progress=sample)
+        await client.publish_many(_make_events(_generate_rows(size)), progress=sample_memory)
         highest[str(size)] = max(samples)
     return highest
 
@@ -155,9 +155,9 @@ def _make_events(rows: Iterator[PublishedRow] | list[PublishedRow]) -> Iterator[
     return (ChatEvent(user, MessageV1(role="user", content=content)) for user, content in rows)
 
 
-def _subject(user: str) -> str:
+def _make_subject(user: str) -> str:
     return f"chat.bench.{user}.-.message.v1"
 
 
-def _body(content: str) -> bytes:
+def _make_body(content: str) -> bytes:
     return json.dumps({"role": "user", "content": content}).encode()

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.measures.percentiles import compute_median_ratio
 from mnemon_bench.throughput.rebuild_verified import apply_log, verify_rebuild
-from mnemon_bench.workers.processes import create_schema, libpq_url, run_module
+from mnemon_bench.workers.processes import create_schema, format_libpq_url, run_module
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
@@ -59,7 +59,7 @@ async def run(
         await connection.close()
     bare, ours = [], []
     for number in range(1, rounds + 1):
-        bare.append(events / (await _measure_bare(deployment, events))["seconds"])
+        bare.append(events / (await _measure_bare_loop(deployment, events))["seconds"])
         measured = await _measure_mnemon(deployment)
         ours.append(events / measured["seconds"])
         report(f"round {number} of {rounds}: bare {bare[-1]:,.0f}/s, rebuild {ours[-1]:,.0f}/s")
@@ -70,7 +70,7 @@ async def run(
     points = {name: rows for name, rows in found["rows"].items() if name.startswith("vectors")}
     return {
         "ratios": {
-            "rebuild": median_ratio(ours, bare),
+            "rebuild": compute_median_ratio(ours, bare),
             "memory": measured["resident_bytes"] / small,
             "vector_memory": found["anonymous_bytes"] / small_verified["anonymous_bytes"],
         },
@@ -94,9 +94,9 @@ async def run(
     }
 
 
-async def _measure_bare(deployment: Deployment, events: int) -> dict[str, float]:
+async def _measure_bare_loop(deployment: Deployment, events: int) -> dict[str, float]:
     located = await create_schema(deployment)
-    arguments = str(located.nats_url), libpq_url(located), located.database_schema, str(events)
+    arguments = str(located.nats_url), format_libpq_url(located), located.database_schema, str(events)
     try:
         return await run_module("mnemon_bench.baselines.replay_loop", *arguments)
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from mnemon_bench.workers.processes import libpq_url, spawn_consumers
+from mnemon_bench.workers.processes import format_libpq_url, spawn_consumers
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
@@ -67,7 +67,7 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
         env={
             **os.environ,
             "MNEMON_NATS_URL": str(deployment.nats_url),
-            "DATABASE_URL": libpq_url(deployment),
+            "DATABASE_URL": format_libpq_url(deployment),
             "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
             # Empty values count as absent: the shell's server must not be used.
             "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder or ""),
@@ -77,14 +77,14 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
             "MNEMON_QDRANT_CA": str(deployment.qdrant_ca or ""),
         },
     )
-    watching = asyncio.create_task(_sample_anonymous(psutil.Process(process.pid)))
+    watching = asyncio.create_task(_sample_anonymous_memory(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
         raise RuntimeError(f"mnemon rebuild ended with exit code {process.returncode}, and printed no result")
     return json.loads(output.splitlines()[-1]), await watching
 
 
-async def _sample_anonymous(process: psutil.Process) -> int:
+async def _sample_anonymous_memory(process: psutil.Process) -> int:
     most = 0
     with suppress(psutil.NoSuchProcess):
         while process.status() != psutil.STATUS_ZOMBIE:

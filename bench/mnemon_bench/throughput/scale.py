@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.measures.percentiles import compute_median_ratio
 from mnemon_bench.workloads import scale_models, scale_persist
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
@@ -60,14 +60,14 @@ async def run(
             async with scale_models.prepare_conversations(
                 name, connection, deployment, conversations
             ) as drain:
-                measured[name] = await _alternate(name, drain, rounds, report)
+                measured[name] = await _measure_alternately(name, drain, rounds, report)
         async with scale_persist.prepare_messages(connection, deployment, messages) as drain:
-            measured["persist"] = await _alternate("persist", drain, rounds, report)
+            measured["persist"] = await _measure_alternately("persist", drain, rounds, report)
     finally:
         await connection.close()
     return {
         "ratios": {
-            f"{name}_two_to_one": round(median_ratio(taken[2].rates, taken[1].rates), 2)
+            f"{name}_two_to_one": round(compute_median_ratio(taken[2].rates, taken[1].rates), 2)
             for name, taken in measured.items()
         },
         "targets": TARGETS,
@@ -82,7 +82,7 @@ async def run(
     }
 
 
-async def _alternate(
+async def _measure_alternately(
     name: str, drain: Drain, rounds: int, report: Callable[[str], None]
 ) -> dict[int, _MeasuredRuns]:
     taken = {1: _MeasuredRuns([], {}), 2: _MeasuredRuns([], {})}

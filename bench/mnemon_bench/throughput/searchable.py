@@ -11,8 +11,8 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_bench.measures.percentiles import median_ratio
-from mnemon_bench.workers.processes import Peak, open_empty_vectors, run_module, spawn_consumers
+from mnemon_bench.measures.percentiles import compute_median_ratio
+from mnemon_bench.workers.processes import MemoryPeak, open_empty_vectors, run_module, spawn_consumers
 from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
 from mnemon_consumers.app import CONSUMERS
@@ -65,18 +65,18 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
-        peak = Peak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
-        await ends.enter_async_context(peak.watching())
+        peak = MemoryPeak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
+        await ends.enter_async_context(peak.watch_memory())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)
-            bare.append(messages / await _measure_bare(deployment, numbers))
+            bare.append(messages / await _measure_bare_loop(deployment, numbers))
             ours.append(messages / await _measure_mnemon(connection, numbers))
             peaks.append(peak.resident_bytes)
             await _check_sample(connection, numbers)
             report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {ours[-1]:,.0f}/s")
     return {
         "ratios": {
-            "searchable_to_bare": median_ratio(ours, bare),
+            "searchable_to_bare": compute_median_ratio(ours, bare),
         },
         "targets": {"at_least": {"messages_per_second": TARGET}},
         "messages_per_second": round(median(ours)),
@@ -89,29 +89,29 @@ async def run(
 
 def make_text(number: int) -> str:
     """Return a text with a unique word; the messages of one user are about different things."""
-    return f"{make_fact(number + number // USERS)}, {_word(number)}"
+    return f"{make_fact(number + number // USERS)}, {_make_word(number)}"
 
 
-def user_name(number: int) -> str:
+def name_user(number: int) -> str:
     """Return the name of the user who sends a message."""
     return f"u{number * 7919 % USERS}"
 
 
-def _word(number: int) -> str:
+def _make_word(number: int) -> str:
     return f"zq{number:06}"
 
 
 async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
     """Return the seconds from the first publish until the last message is found."""
 
-    def events() -> Iterator[ChatEvent]:
+    def generate_events() -> Iterator[ChatEvent]:
         for number in numbers:
-            yield ChatEvent(user_name(number), MessageV1(role="user", content=make_text(number)))
+            yield ChatEvent(name_user(number), MessageV1(role="user", content=make_text(number)))
 
     stream_context = connection.jetstream()
     async with asyncio.timeout(SEARCH_TIMEOUT):
         begun = time.perf_counter()
-        published = await MemoryClient(connection, tenant=TENANT).publish_many(events())
+        published = await MemoryClient(connection, tenant=TENANT).publish_many(generate_events())
         while await read_applied_position(stream_context, "index") < published.last_seq:
             await asyncio.sleep(0.01)
         while not await _is_found(connection, numbers[-1]):
@@ -123,22 +123,22 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
     for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
         if not await _is_found(connection, number):
             raise RuntimeError(
-                f"search for {_word(number)!r} does not find message {number} of {user_name(number)}"
+                f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}"
             )
 
 
 async def _is_found(connection: Client, number: int) -> bool:
-    request = json.dumps({"query": _word(number), "scope": ["messages"], "limit": MANY}).encode()
+    request = json.dumps({"query": _make_word(number), "scope": ["messages"], "limit": MANY}).encode()
     answer = await connection.request(
-        build_ask_subject(TENANT, user_name(number), "search"), request, timeout=30
+        build_ask_subject(TENANT, name_user(number), "search"), request, timeout=30
     )
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
-        raise RuntimeError(f"search for {_word(number)!r} failed: {answer.data.decode()}")
-    return any(_word(number) in hit.text for hit in reply.hits)
+        raise RuntimeError(f"search for {_make_word(number)!r} failed: {answer.data.decode()}")
+    return any(_make_word(number) in hit.text for hit in reply.hits)
 
 
-async def _measure_bare(deployment: Deployment, numbers: range) -> float:
+async def _measure_bare_loop(deployment: Deployment, numbers: range) -> float:
     async with open_empty_vectors(deployment) as own:
         arguments = own.to_json(), str(numbers.start), str(numbers.stop)
         return (await run_module("mnemon_bench.baselines.index_loop", *arguments))["seconds"]

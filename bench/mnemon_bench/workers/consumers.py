@@ -8,7 +8,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 
 
-async def serve(names: Sequence[str], deployment: Deployment) -> None:
+async def serve_consumers(names: Sequence[str], deployment: Deployment) -> None:
     """Run consumers and print `ready`; serve until killed."""
     async with run_consumers(names, deployment):
         print("ready", flush=True)
@@ -16,4 +16,4 @@ async def serve(names: Sequence[str], deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[2:], Deployment.from_json(sys.argv[1])))
+    asyncio.run(serve_consumers(sys.argv[2:], Deployment.from_json(sys.argv[1])))

@@ -15,7 +15,7 @@ from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
-async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
+async def measure_draining(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
     """Handle the log up to a position, then print seconds and resident bytes as JSON."""
     connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
@@ -34,4 +34,4 @@ async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: i
 
 if __name__ == "__main__":
     deployment, consumer, last_seq, workers = sys.argv[1:]
-    asyncio.run(drain(Deployment.from_json(deployment), consumer, int(last_seq), int(workers)))
+    asyncio.run(measure_draining(Deployment.from_json(deployment), consumer, int(last_seq), int(workers)))

@@ -116,13 +116,13 @@ async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment
             await reset_vectors(located)
 
 
-def libpq_url(deployment: Deployment) -> str:
+def format_libpq_url(deployment: Deployment) -> str:
     """Return the database's address in the form of libpq, with the password."""
     assert deployment.database_url is not None
     return deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-class Peak:
+class MemoryPeak:
     """Peak of a process's resident memory in bytes, sampled every 20 ms."""
 
     def __init__(self, process: psutil.Process) -> None:
@@ -130,9 +130,9 @@ class Peak:
         self._process = process
 
     @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
+    async def watch_memory(self) -> AsyncIterator[None]:
         """Sample the memory for the duration of the block."""
-        task = asyncio.create_task(self._watch())
+        task = asyncio.create_task(self._sample_memory())
         try:
             yield
         finally:
@@ -140,7 +140,7 @@ class Peak:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _watch(self) -> None:
+    async def _sample_memory(self) -> None:
         while True:
             self.resident_bytes = max(self.resident_bytes, self._process.memory_info().rss)
             await asyncio.sleep(0.02)

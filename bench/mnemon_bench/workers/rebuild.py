@@ -19,7 +19,7 @@ class _SilentProgress:
         """Ignore a line about the progress."""
 
 
-async def replay(deployment: Deployment) -> None:
+async def measure_replay(deployment: Deployment) -> None:
     """Replay the log into the generation `next`, then print seconds and resident bytes as JSON."""
     async with open_exclusive_site(deployment) as place:
         begun = time.perf_counter()
@@ -30,4 +30,4 @@ async def replay(deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(replay(Deployment.from_json(sys.argv[1])))
+    asyncio.run(measure_replay(Deployment.from_json(sys.argv[1])))

@@ -34,9 +34,9 @@ class _User:
 
 def generate_events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
     """Yield events without end; about 70 % are messages, and 0.4 % cannot be decoded."""
-    maker = _Maker(seed, users)
+    maker = _EventGenerator(seed, users)
     while True:
-        if event := maker.next():
+        if event := maker.generate_event():
             yield event
 
 
@@ -49,59 +49,59 @@ async def fill_log(
         await append_events(connection, page)
 
 
-class _Maker:
+class _EventGenerator:
     def __init__(self, seed: int, users: int) -> None:
         self._chance = random.Random(seed)
         self._users = [_User(f"u{number}") for number in range(users)]
         self._number = 0
         self._seed = seed
         kinds: list[tuple[int, Callable[[_User], LogEvent | None]]] = [
-            (700, self._message),
-            (10, self._started),
-            (6, self._cleared),
-            (20, self._profile),
-            (60, self._fact),
-            (25, self._changed_fact),
-            (12, self._ended_fact),
-            (15, self._task),
-            (12, self._changed_task),
-            (6, self._document),
-            (2, self._removed_document),
-            (20, self._summary),
-            (8, self._merged),
-            (40, self._batch),
-            (20, self._called),
-            (20, self._answered),
-            (4, self._unreadable),
+            (700, self._make_message),
+            (10, self._make_start),
+            (6, self._make_clearance),
+            (20, self._make_profile),
+            (60, self._make_fact),
+            (25, self._change_fact),
+            (12, self._end_fact),
+            (15, self._make_task),
+            (12, self._change_task),
+            (6, self._make_document),
+            (2, self._remove_document),
+            (20, self._make_summary),
+            (8, self._merge_summaries),
+            (40, self._make_batch_event),
+            (20, self._make_model_call),
+            (20, self._answer_window),
+            (4, self._make_unreadable_event),
         ]
         self._kinds = [make for _, make in kinds]
         self._weights = [weight for weight, _ in kinds]
 
-    def next(self) -> LogEvent | None:
+    def generate_event(self) -> LogEvent | None:
         """Return the next event; None if it would end or change an item that the user does not have."""
         self._number += 1
         (make,) = self._chance.choices(self._kinds, self._weights)
         return make(self._chance.choice(self._users))
 
-    def _text(self) -> str:
+    def _make_text(self) -> str:
         return " ".join([str(self._number), *self._chance.choices(_WORDS, k=12)])
 
-    def _event(self, subject: str, body: dict[str, Any]) -> LogEvent:
+    def _make_event(self, subject: str, body: dict[str, Any]) -> LogEvent:
         return LogEvent(
             subject, json.dumps(body, ensure_ascii=False).encode(), f"{self._seed}-{self._number}"
         )
 
-    def _chat(self, user: _User, name: str, /, **body: Any) -> LogEvent:
+    def _make_chat_event(self, user: _User, name: str, /, **body: Any) -> LogEvent:
         conversation = self._chance.choice([None, None, None, "c1", "c2"])
-        return self._event(build_chat_subject(TENANT, user.name, conversation, name), body)
+        return self._make_event(build_chat_subject(TENANT, user.name, conversation, name), body)
 
-    def _memory(self, user: _User, name: str, /, **body: Any) -> LogEvent:
-        return self._event(build_memory_subject(TENANT, user.name, name), body)
+    def _make_memory_event(self, user: _User, name: str, /, **body: Any) -> LogEvent:
+        return self._make_event(build_memory_subject(TENANT, user.name, name), body)
 
-    def _covered(self) -> dict[str, Any]:
+    def _make_coverage(self) -> dict[str, Any]:
         return {"conversation": "c1", "from_seq": max(1, self._number - 20), "to_seq": self._number}
 
-    def _message(self, user: _User) -> LogEvent:
+    def _make_message(self, user: _User) -> LogEvent:
         fields: dict[str, Any] = {}
         if self._number % 7 == 0:
             fields = {
@@ -110,45 +110,49 @@ class _Maker:
                 "task_id": f"t{self._number % 9}",
             }
         role = self._chance.choice(["user", "assistant"])
-        return self._chat(user, "message", role=role, content=self._text(), **fields)
+        return self._make_chat_event(user, "message", role=role, content=self._make_text(), **fields)
 
-    def _started(self, user: _User) -> LogEvent:
-        return self._chat(user, "started", discard_previous=self._number % 3 == 0)
+    def _make_start(self, user: _User) -> LogEvent:
+        return self._make_chat_event(user, "started", discard_previous=self._number % 3 == 0)
 
-    def _cleared(self, user: _User) -> LogEvent:
-        return self._chat(user, "cleared")
+    def _make_clearance(self, user: _User) -> LogEvent:
+        return self._make_chat_event(user, "cleared")
 
-    def _profile(self, user: _User) -> LogEvent:
-        return self._memory(
+    def _make_profile(self, user: _User) -> LogEvent:
+        return self._make_memory_event(
             user, "profile.set", fields={self._chance.choice("abc"): self._chance.choice([1, None])}
         )
 
-    def _fact(self, user: _User) -> LogEvent:
+    def _make_fact(self, user: _User) -> LogEvent:
         user.facts.append(f"f{self._number}")
-        return self._memory(
+        return self._make_memory_event(
             user,
             "fact.saved",
             fact_id=user.facts[-1],
-            fact={"text": self._text()},
+            fact={"text": self._make_text()},
             decision={"proposal_id": "p"},
         )
 
-    def _changed_fact(self, user: _User) -> LogEvent | None:
+    def _change_fact(self, user: _User) -> LogEvent | None:
         if not user.facts:
-            return self._memory(user, "fact.rejected", proposal_id="p", reason="too_short")
+            return self._make_memory_event(user, "fact.rejected", proposal_id="p", reason="too_short")
         fact = self._chance.choice(user.facts)
         if self._number % 3 == 0:
-            return self._memory(user, "fact.confirmed", fact_id=fact, decision={"proposal_id": "p"})
+            return self._make_memory_event(
+                user, "fact.confirmed", fact_id=fact, decision={"proposal_id": "p"}
+            )
         if self._number % 7 == 0:
             compared = {"version": "v", "other_id": self._chance.choice(user.facts), "other_version": "o"}
-            return self._memory(user, "fact.compared", fact_id=fact, relation="different", **compared)
-        texts = {"fact": {"text": self._text()}, "former": {"text": "as it was"}}
+            return self._make_memory_event(
+                user, "fact.compared", fact_id=fact, relation="different", **compared
+            )
+        texts = {"fact": {"text": self._make_text()}, "former": {"text": "as it was"}}
         if self._number % 5 == 0:
             merged = {"merged_id": "m", "relation": "same", "compared_id": "c"}
-            return self._memory(user, "fact.merged", fact_id=fact, **merged, **texts)
-        return self._memory(user, "fact.updated", fact_id=fact, **texts)
+            return self._make_memory_event(user, "fact.merged", fact_id=fact, **merged, **texts)
+        return self._make_memory_event(user, "fact.updated", fact_id=fact, **texts)
 
-    def _ended_fact(self, user: _User) -> LogEvent | None:
+    def _end_fact(self, user: _User) -> LogEvent | None:
         if not user.facts:
             return None
         fact = user.facts.pop(self._chance.randrange(len(user.facts)))
@@ -158,52 +162,60 @@ class _Maker:
             ("fact.evicted", {"tier": "archive", "limit": 10}),
         ]
         name, body = self._chance.choice(endings)
-        return self._memory(user, name, fact_id=fact, **body)
+        return self._make_memory_event(user, name, fact_id=fact, **body)
 
-    def _task(self, user: _User) -> LogEvent:
+    def _make_task(self, user: _User) -> LogEvent:
         user.tasks.append(f"t{self._number}")
-        return self._memory(user, "task.added", task_id=user.tasks[-1], text=self._text())
+        return self._make_memory_event(user, "task.added", task_id=user.tasks[-1], text=self._make_text())
 
-    def _changed_task(self, user: _User) -> LogEvent | None:
+    def _change_task(self, user: _User) -> LogEvent | None:
         if not user.tasks:
             return None
         if self._number % 2:
-            return self._memory(user, "task.done", task_id=user.tasks[-1])
-        return self._memory(user, "task.removed", task_id=user.tasks.pop())
+            return self._make_memory_event(user, "task.done", task_id=user.tasks[-1])
+        return self._make_memory_event(user, "task.removed", task_id=user.tasks.pop())
 
-    def _document(self, user: _User) -> LogEvent:
+    def _make_document(self, user: _User) -> LogEvent:
         user.documents.append(f"d{self._number}")
-        return self._memory(
-            user, "document.added", document_id=user.documents[-1], text=self._text() * 20, title="A title"
+        return self._make_memory_event(
+            user,
+            "document.added",
+            document_id=user.documents[-1],
+            text=self._make_text() * 20,
+            title="A title",
         )
 
-    def _removed_document(self, user: _User) -> LogEvent | None:
+    def _remove_document(self, user: _User) -> LogEvent | None:
         return (
-            self._memory(user, "document.removed", document_id=user.documents.pop())
+            self._make_memory_event(user, "document.removed", document_id=user.documents.pop())
             if user.documents
             else None
         )
 
-    def _summary(self, user: _User) -> LogEvent:
+    def _make_summary(self, user: _User) -> LogEvent:
         user.summaries.append(f"s{self._number}")
-        return self._memory(
-            user, "summary.written", summary_id=user.summaries[-1], text=self._text(), **self._covered()
+        return self._make_memory_event(
+            user,
+            "summary.written",
+            summary_id=user.summaries[-1],
+            text=self._make_text(),
+            **self._make_coverage(),
         )
 
-    def _merged(self, user: _User) -> LogEvent | None:
+    def _merge_summaries(self, user: _User) -> LogEvent | None:
         if len(user.summaries) < 2:
             return None
         merged, user.summaries = user.summaries, [f"s{self._number}"]
-        return self._memory(
+        return self._make_memory_event(
             user,
             "summary.merged",
             summary_id=user.summaries[0],
             merged=merged,
-            text=self._text(),
-            **self._covered(),
+            text=self._make_text(),
+            **self._make_coverage(),
         )
 
-    def _batch(self, user: _User) -> LogEvent:
+    def _make_batch_event(self, user: _User) -> LogEvent:
         batch, part = divmod(self._number, 4)
         name, body = (
             (
@@ -214,15 +226,15 @@ class _Maker:
             ("batch.completed", {"answered": 1}),
             ("batch.failed", {"error": "no"}),
         )[part]
-        return self._memory(user, name, batch_id=f"b{batch}", **body)
+        return self._make_memory_event(user, name, batch_id=f"b{batch}", **body)
 
-    def _called(self, user: _User) -> LogEvent:
+    def _make_model_call(self, user: _User) -> LogEvent:
         body = {"provider": "openai", "model": "m", "purpose": "extract", "tokens": {"input": 9, "output": 2}}
-        return self._memory(user, "model.called", usd=0.001 * (self._number % 5), **body)
+        return self._make_memory_event(user, "model.called", usd=0.001 * (self._number % 5), **body)
 
-    def _answered(self, user: _User) -> LogEvent:
+    def _answer_window(self, user: _User) -> LogEvent:
         outcome = self._chance.choice(["proposed", "nothing", "dead"])
-        return self._memory(user, "window.answered", outcome=outcome, **self._covered())
+        return self._make_memory_event(user, "window.answered", outcome=outcome, **self._make_coverage())
 
-    def _unreadable(self, user: _User) -> LogEvent:
-        return self._chat(user, "message", role="nobody", content=1)
+    def _make_unreadable_event(self, user: _User) -> LogEvent:
+        return self._make_chat_event(user, "message", role="nobody", content=1)

@@ -25,7 +25,7 @@ TELLING = 10
 """Distance, in messages, between two messages with a fact that the provider server's model finds."""
 
 
-def user_name(number: int) -> str:
+def name_user(number: int) -> str:
     """Return the name of a user."""
     return f"u{number}"
 
@@ -43,7 +43,7 @@ def generate_conversations(users: Sequence[int], messages: int, first: int = 0) 
     """Yield messages of all users in turn: message `first` of each user, then the next message of each."""
     for number in range(first, first + messages):
         for speaker in users:
-            yield ChatEvent(user_name(speaker), make_message(speaker, number))
+            yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
 @asynccontextmanager
@@ -81,7 +81,7 @@ async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:
     position = 0
     while any(furthest[name] < seq for name, seq in last.items()):
         await asyncio.sleep(0.02)
-        async for seq, name, event in _answered(connection, position):
+        async for seq, name, event in _read_answered_windows(connection, position):
             position = seq
             if name in furthest:
                 furthest[name] = max(furthest[name], event.to_seq)
@@ -89,10 +89,12 @@ async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:
 
 async def count_windows(connection: Client) -> int:
     """Return the number of windows that were answered."""
-    return sum([1 async for _ in _answered(connection, 0)])
+    return sum([1 async for _ in _read_answered_windows(connection, 0)])
 
 
-async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
+async def _read_answered_windows(
+    connection: Client, after: int
+) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
     """Yield each `window.answered` after a log position, as position, user and event."""
     async for delivery, address, event in read_events(
         connection, build_event_filter("window.answered"), after

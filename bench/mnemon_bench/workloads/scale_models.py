@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon_bench.measures.cpu_usage import busy_cores
+from mnemon_bench.measures.cpu_usage import count_busy_cores
 from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.workers.processes import FAR, spawn_consumers
-from mnemon_bench.workloads.conversations import make_message, publish_events, user_name
+from mnemon_bench.workloads.conversations import make_message, name_user, publish_events
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
@@ -92,7 +92,7 @@ async def prepare_conversations(
         # A trigger that is put off waits on a schedule, where the consumer does not count it.
         with suppress(TimeoutError):
             async with asyncio.timeout(LIMIT):
-                while await _count_waiting(connection, name) or handled < number:
+                while await _count_unhandled_triggers(connection, name) or handled < number:
                     await asyncio.sleep(0.01)
                     handled = await _count_events(connection, ends_with) - done
         seconds = time.perf_counter() - begun
@@ -104,7 +104,7 @@ async def prepare_conversations(
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
         await write_settings(connection, SettingsV1(compaction=compaction, extraction=extraction))
 
-        async def drain(processes: int) -> tuple[float, dict[str, float]]:
+        async def drain_conversations(processes: int) -> tuple[float, dict[str, float]]:
             async with AsyncExitStack() as ends:
                 working = [
                     await ends.enter_async_context(spawn_consumers([name], asking)) for _ in range(processes)
@@ -112,21 +112,21 @@ async def prepare_conversations(
                 await add_conversations(WARMING)
                 await wait_until_empty(WARMING)
                 await add_conversations(conversations)
-                with busy_cores(working) as cores:
+                with count_busy_cores(working) as cores:
                     seconds = await wait_until_empty(conversations)
             return conversations / seconds, cores
 
         async with spawn_consumers(["persist"], asking):
-            yield drain
+            yield drain_conversations
 
 
 def _generate_conversations(speakers: list[int], length: int) -> Iterator[ChatEvent]:
     for speaker in speakers:
         for number in range(length):
-            yield ChatEvent(user_name(speaker), make_message(speaker, number))
+            yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
-async def _count_waiting(connection: Client, name: str) -> int:
+async def _count_unhandled_triggers(connection: Client, name: str) -> int:
     info = await connection.jetstream().consumer_info(WORK, name)
     return (info.num_pending or 0) + (info.num_ack_pending or 0)
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from nats.aio.client import Client
 
-from mnemon_bench.measures.cpu_usage import busy_cores
+from mnemon_bench.measures.cpu_usage import count_busy_cores
 from mnemon_bench.workers.processes import FAR, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
@@ -28,7 +28,7 @@ async def prepare_messages(
     await stream_context.purge_stream(LOG)
     last = await fill_log(connection, messages)
 
-    async def drain(processes: int) -> tuple[float, dict[str, float]]:
+    async def drain_messages(processes: int) -> tuple[float, dict[str, float]]:
         located = await create_schema(deployment)
         await reset_consumer(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
@@ -38,7 +38,7 @@ async def prepare_messages(
                 await ends.enter_async_context(spawn_consumers(["persist"], located))
                 for _ in range(processes)
             ]
-            with busy_cores(working) as cores:
+            with count_busy_cores(working) as cores:
                 begun = time.perf_counter()
                 await stream_context.resume_consumer(LOG, "persist")
                 while await read_applied_position(stream_context) < last:
@@ -46,4 +46,4 @@ async def prepare_messages(
                 seconds = time.perf_counter() - begun
         return messages / seconds, cores
 
-    yield drain
+    yield drain_messages

@@ -11,11 +11,11 @@ class _Language(NamedTuple):
     places: Sequence[str]
 
 
-def _language(topics: Sequence[str], questions: Sequence[str], names: str, places: str) -> _Language:
+def _create_language(topics: Sequence[str], questions: Sequence[str], names: str, places: str) -> _Language:
     return _Language(topics, questions, names.split(), places.split())
 
 
-_ENGLISH = _language(
+_ENGLISH = _create_language(
     topics=(
         "My sister {name} has played the cello in {place} since {year}",
         "User's dog {name} was born in {place} in the spring of {year}",
@@ -49,7 +49,7 @@ _ENGLISH = _language(
         "Split Gdansk Leiden Tartu"
     ),
 )
-_RUSSIAN = _language(
+_RUSSIAN = _create_language(
     topics=(
         "Моя тётя по имени {name} поёт в хоре, город {place}, с {year} года",
         "Кошку пользователя зовут {name}, её нашли у вокзала, {place}, {year} год",
@@ -94,15 +94,15 @@ DIFFERENT = TOPICS * 20**3
 
 def make_fact(number: int) -> str:
     """Return a fact of about 65 characters."""
-    return _filled(number, is_question=False)
+    return _fill_sentence(number, is_question=False)
 
 
 def make_question(number: int) -> str:
     """Return a question to which the fact of the same number is an answer; some other facts fit as well."""
-    return _filled(number, is_question=True)
+    return _fill_sentence(number, is_question=True)
 
 
-def _filled(number: int, *, is_question: bool) -> str:
+def _fill_sentence(number: int, *, is_question: bool) -> str:
     language = _LANGUAGES[number % 2]
     row, topic = divmod(number // 2, len(language.topics))
     rest, name = divmod(row, 20)

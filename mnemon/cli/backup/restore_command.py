@@ -39,7 +39,8 @@ def restore(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="New folder to restore into, for `mnemon up` to run. Default: the configured servers.",
+            help="New folder to restore into, for `mnemon up` to run. Default: the servers in "
+            "MNEMON_NATS_URL and DATABASE_URL.",
         ),
     ] = None,
     register: Annotated[
@@ -89,7 +90,7 @@ def restore(
     Example: `mnemon restore s3://backups/mnemon --identity key.txt --check`
     """
     request = _RestoreRequest(source, data, register, identity, passphrase_file, logins)
-    perform_command(_check_backup(request, as_json) if check else _restore(request, as_json))
+    perform_command(_check_backup(request, as_json) if check else _restore_backup(request, as_json))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ async def _check_backup(request: _RestoreRequest, as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-async def _restore(request: _RestoreRequest, as_json: bool) -> ExitCode:
+async def _restore_backup(request: _RestoreRequest, as_json: bool) -> ExitCode:
     from mnemon.operations.restore.replay import replay_log
     from mnemon.operations.restore.run import restore_log
     from mnemon_infra.telemetry.logging import configure_logging
@@ -156,11 +157,11 @@ async def _read_erasures(backup: "Backup", register: str | None) -> "LaterErasur
     from mnemon_infra.storage.erasure_register import ErasureRegister
 
     if register is None:
-        _warn(_UNKNOWN_ERASURES)
+        _print_warning(_UNKNOWN_ERASURES)
         return find_later_erasures(backup, [])
     entries = await ErasureRegister.open(register).list_entries()
     if not entries:
-        _warn(f"the erasure register in {register} has no entries: check that it is the right place")
+        _print_warning(f"the erasure register in {register} has no entries: check that it is the right place")
     return find_later_erasures(backup, entries)
 
 
@@ -301,11 +302,11 @@ def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequ
 
 def _warn_of_interruption(backup: "Backup") -> None:
     if not backup.manifest.is_complete:
-        _warn(
+        _print_warning(
             "the last run of the backup was interrupted: it ends at log position"
             f" {backup.manifest.position:,}"
         )
 
 
-def _warn(text: str) -> None:
+def _print_warning(text: str) -> None:
     typer.secho(f"warning: {text}", fg="yellow", err=True)

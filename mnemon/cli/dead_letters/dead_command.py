@@ -181,7 +181,7 @@ def _select_letters(
     return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
 
 
-async def _connect(deployment: "Deployment") -> "Client":
+async def _connect_broker(deployment: "Deployment") -> "Client":
     from mnemon_infra.broker.connection import connect_deployment
 
     return await connect_deployment(deployment, name="mnemon-dead")
@@ -197,7 +197,7 @@ async def _list_letters(
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with await _connect(deployment) as connection:
+    async with await _connect_broker(deployment) as connection:
         async for letter in read_letters(connection, letter_filter):
             count += 1
             newest.append(summarize_letter(letter))  # without the text, which may be long
@@ -209,7 +209,7 @@ async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) 
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import find_original
 
-    async with await _connect(deployment) as connection:
+    async with await _connect_broker(deployment) as connection:
         letter = await _require_letter(connection, letter_id)
         original = await find_original(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
@@ -242,12 +242,12 @@ async def _confirm_ids(
     if isinstance(chosen, list):
         return [(await _require_letter(connection, each)).id for each in chosen]
     found = [letter.id async for letter in read_letters(connection, chosen)]
-    if len(found) > 1 and not yes and not _confirm(f"{question} {len(found):,} dead letters?"):
+    if len(found) > 1 and not yes and not _ask_confirmation(f"{question} {len(found):,} dead letters?"):
         return None
     return found
 
 
-def _confirm(question: str) -> bool:
+def _ask_confirmation(question: str) -> bool:
     import sys
 
     if not sys.stdin.isatty():
@@ -268,7 +268,7 @@ async def _redrive_letters(
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
-    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Redrive")
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
@@ -300,7 +300,7 @@ async def _drop_letters(
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import drop_letter
 
-    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return ExitCode.NEGATIVE_RESULT

@@ -43,7 +43,7 @@ def create(
 
     Example: `mnemon auth key create --tenant acme --scope read --name dashboard --data ./memory`
     """
-    perform_command(_create(tenant, scope or ["read", "write"], user, name, data, as_json))
+    perform_command(_create_key(tenant, scope or ["read", "write"], user, name, data, as_json))
 
 
 @app.command("list")
@@ -52,7 +52,7 @@ def list_(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon auth key list --data ./memory`
     """
-    perform_command(_list(data, as_json))
+    perform_command(_list_keys(data, as_json))
 
 
 @app.command("revoke")
@@ -68,10 +68,10 @@ def revoke(
 
     Example: `mnemon auth key revoke 0f3a9c21b7d4 --data ./memory`
     """
-    perform_command(_revoke(key_id, data))
+    perform_command(_revoke_key(key_id, data))
 
 
-async def _create(
+async def _create_key(
     tenant: str, scopes: list[str], user: str | None, name: str | None, data: "Path | None", as_json: bool
 ) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
@@ -84,7 +84,7 @@ async def _create(
     async with _open_keys(data) as keys:
         await keys.add(issued.stored)
     if as_json:
-        typer.echo(json.dumps({"key": issued.text, **_describe(issued.stored)}, ensure_ascii=False))
+        typer.echo(json.dumps({"key": issued.text, **_key_to_json(issued.stored)}, ensure_ascii=False))
     else:
         typer.echo(f"  key     {issued.text}")
         typer.echo(f"  id      {issued.stored.id}")
@@ -93,9 +93,9 @@ async def _create(
     return ExitCode.DONE
 
 
-async def _list(data: "Path | None", as_json: bool) -> ExitCode:
+async def _list_keys(data: "Path | None", as_json: bool) -> ExitCode:
     async with _open_keys(data) as keys:
-        found = [_describe(key) for key in await keys.list_keys()]
+        found = [_key_to_json(key) for key in await keys.list_keys()]
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return ExitCode.DONE
@@ -104,7 +104,7 @@ async def _list(data: "Path | None", as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-async def _revoke(key_id: str, data: "Path | None") -> ExitCode:
+async def _revoke_key(key_id: str, data: "Path | None") -> ExitCode:
     async with _open_keys(data) as keys:
         if not await keys.revoke(key_id):
             refuse(
@@ -129,6 +129,6 @@ def _render_cell(value: Any) -> str:
     return " ".join(value) if isinstance(value, list) else value or ""
 
 
-def _describe(key: "ApiKey") -> dict[str, Any]:
+def _key_to_json(key: "ApiKey") -> dict[str, Any]:
     shown = key.model_dump(mode="json", exclude={"digest"})
     return {name: shown[name] for name in ("id", "tenant", "scopes", "user", "name", "created_at")}

@@ -164,7 +164,7 @@ def _show_extent(audit: "Audit") -> None:
     if audit.vectors is None:
         typer.echo("vectors       none found at the configured place")
     if audit.every > 1:
-        typer.echo(f"compared      the content of about every {audit.every}th user; the rows of all users")
+        typer.echo(f"compared      the content of about one in {audit.every} users; the rows of all users")
     if audit.persist.removed:
         typer.echo(
             f"removed       the content of {format_count(audit.persist.removed, 'event')}, as expected"

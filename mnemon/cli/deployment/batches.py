@@ -53,11 +53,11 @@ def batches(
 
     if state not in STATES:
         refuse(ExitCode.USAGE_ERROR, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
-    moment = datetime.now(UTC) + timedelta(days=1) if before is None else _moment(before)
+    moment = datetime.now(UTC) + timedelta(days=1) if before is None else _parse_time(before)
     perform_command(_list_batches(require_deployment(data, "database"), state, moment, limit, data, as_json))
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

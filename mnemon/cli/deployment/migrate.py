@@ -22,13 +22,13 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
     """
-    perform_command(_migrate(require_deployment(data, "database"), as_json))
+    perform_command(_migrate_schema(require_deployment(data, "database"), as_json))
 
 
-async def _migrate(deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.database.migration import migrate_schema as migrate_schema
+async def _migrate_schema(deployment: "Deployment", as_json: bool) -> ExitCode:
+    from mnemon_infra.database.migration import migrate_schema
 
-    assert deployment.database_url, "it is needed"
+    assert deployment.database_url, "require_deployment has checked it"
     schema = deployment.database_schema
     revision = await asyncio.to_thread(migrate_schema, deployment.database_url, schema)
     if as_json:

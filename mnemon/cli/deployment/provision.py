@@ -40,10 +40,10 @@ def provision(
     Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
     """
     deployment = require_deployment(data, "broker")
-    perform_command(_check(deployment, as_json) if check else _provision(deployment, as_json))
+    perform_command(_show_drift(deployment, as_json) if check else _provision_server(deployment, as_json))
 
 
-async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
+async def _provision_server(deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import provision as provision_server
 
@@ -53,7 +53,7 @@ async def _provision(deployment: "Deployment", as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-async def _check(deployment: "Deployment", as_json: bool) -> ExitCode:
+async def _show_drift(deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import list_drift
 

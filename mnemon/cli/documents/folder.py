@@ -113,7 +113,7 @@ async def _send_changes(
 
     with show_progress(description="indexing", total=len(to_index) + len(changes.removed)) as update:
 
-        async def perform(step: Awaitable[int]) -> None:
+        async def run_step(step: Awaitable[int]) -> None:
             nonlocal last
             async with turn:
                 seq = await step
@@ -121,8 +121,8 @@ async def _send_changes(
             update(advance=1)
 
         await asyncio.gather(
-            *(perform(_index_file(memory, request, reading, path)) for path in to_index),
-            *(perform(_remove_document(memory, request, document_id)) for document_id in changes.removed),
+            *(run_step(_index_file(memory, request, reading, path)) for path in to_index),
+            *(run_step(_remove_document(memory, request, document_id)) for document_id in changes.removed),
         )
     return last
 

@@ -168,14 +168,14 @@ async def _import_records(
     columns = "importing", BarColumn(), "{task.fields[events]:,} events", TimeRemainingColumn()
     with show_progress(*columns, total=files.total if files else None, events=0) as update:
 
-        def progress(report: "ImportReport") -> None:
+        def show_counts(report: "ImportReport") -> None:
             update(completed=files.position if files else 0, events=report.events.total())
 
         if deployment is None:
-            await count_records(records, tenant, report, progress)
+            await count_records(records, tenant, report, show_counts)
         else:
             async with await connect_deployment(deployment, name="mnemon-import") as connection:
-                await RecordImporter(connection, tenant, report, progress).import_records(records)
+                await RecordImporter(connection, tenant, report, show_counts).import_records(records)
     if deployment and after:
         await after(deployment)
     _show_report(report, deployment is None, as_json)
@@ -199,11 +199,11 @@ def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
     except OSError as error:
         refuse(ExitCode.USAGE_ERROR, f"{refused} cannot be written: {error.strerror}", "Choose another file")
 
-    def keep(one: "RefusedRecord") -> None:
+    def write_refused(one: "RefusedRecord") -> None:
         file.write(format_refused(one) + "\n")
 
     with file:
-        yield ImportReport(keep)
+        yield ImportReport(write_refused)
 
 
 def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
-    from mnemon_bench.quality.recall import Data
+    from mnemon_bench.quality.recall import LabelledConversations
 
 
 SOAK_HOURS = 2.0
@@ -122,14 +122,14 @@ def _create_file(path: Path) -> Path:
     return path
 
 
-def _load_conversations(path: Path | None) -> "Data":
-    from mnemon_bench.quality.recall import load_data, load_dialogue
+def _load_conversations(path: Path | None) -> "LabelledConversations":
+    from mnemon_bench.quality.recall import load_conversations, load_dialogue
     from mnemon_producers.locomo import NotLocomo
 
     if path is None:
         return load_dialogue()
     try:
-        return load_data(path)
+        return load_conversations(path)
     except OSError as error:
         refuse(
             ExitCode.USAGE_ERROR,
@@ -202,7 +202,7 @@ def _report_figures(measured: dict[str, Any], as_json: bool) -> ExitCode:
     return ExitCode.NEGATIVE_RESULT if any(_find_missed(measured)) else ExitCode.DONE
 
 
-async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> ExitCode:
+async def _run_bench(name: BenchName, data: "LabelledConversations | None", as_json: bool) -> ExitCode:
     from mnemon_bench import cost
     from mnemon_bench.latency import context, fairness, gateway, retrieve, search
     from mnemon_bench.latency import foreground as front

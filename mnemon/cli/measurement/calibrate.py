@@ -63,7 +63,7 @@ async def _run_calibration(
     model: str | None,
     as_json: bool,
 ) -> ExitCode:
-    from mnemon_bench.quality.calibration import calibrate as measure
+    from mnemon_bench.quality.calibration import calibrate_embedder
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
 
@@ -76,7 +76,7 @@ async def _run_calibration(
                     "the settings name no embedding model",
                     "Give a provider: --provider NAME",
                 )
-            measured = await measure(embedder, pairs)
+            measured = await calibrate_embedder(embedder, pairs)
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
         refuse(ExitCode.UNAVAILABLE, str(error))
     if as_json:

@@ -42,8 +42,8 @@ def context(
         str | None,
         typer.Option(
             "--task",
-            help="Id of the bot's task, the `task_id` of its messages, whose tool results are added to the "
-            "query. Default: none.",
+            help="Id that the bot has given to messages as `task_id`; the tool results among these messages "
+            "are added to the query. Default: none.",
         ),
     ] = None,
     min_seq: MinSeqOption = None,

@@ -56,15 +56,18 @@ def erase(
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
     if text is not None and not verify:
-        refuse(ExitCode.USAGE_ERROR, "--text works only together with --verify")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--text works only together with --verify: add --verify, or leave --text out",
+        )
     require_deployment(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
     if not verify and not yes and not _confirm_erasure(f"Erase {whom} of {tenant} for good?"):
         refuse(ExitCode.NEGATIVE_RESULT, "nothing was erased", "To erase without confirmation: --yes")
     MemoryRequest(tenant, user, data, as_json).send(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
-        _show_left if verify else _show_receipt,
-        choose_ending=_end_verification if verify else _end_erasure,
+        _show_remaining if verify else _show_receipt,
+        conclude=_conclude_verification if verify else _conclude_erasure,
     )
 
 
@@ -86,7 +89,7 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
         typer.echo(_VECTORS_STAY + ", ".join(reply.generations))
 
 
-def _end_erasure(reply: "EraseReplyV1") -> ExitCode:
+def _conclude_erasure(reply: "EraseReplyV1") -> ExitCode:
     if reply.pending:
         typer.secho(
             f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
@@ -96,13 +99,13 @@ def _end_erasure(reply: "EraseReplyV1") -> ExitCode:
     return ExitCode.NEGATIVE_RESULT if reply.pending else ExitCode.DONE
 
 
-def _show_left(reply: "EraseReplyV1") -> None:
+def _show_remaining(reply: "EraseReplyV1") -> None:
     show_table(("store", "left"), (reply.left or {}).items())
     if reply.found is not None:
         show_table(("store", "with these words"), reply.found.items())
 
 
-def _end_verification(reply: "EraseReplyV1") -> ExitCode:
+def _conclude_verification(reply: "EraseReplyV1") -> ExitCode:
     left = reply.left or {}
     if "vectors" not in left:
         typer.secho("vectors could not be checked", fg="yellow", err=True)

@@ -48,7 +48,7 @@ def jsonl(
     output: OutputOption,
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
-    everybody: AllUsersOption = False,
+    all_users: AllUsersOption = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
@@ -64,7 +64,7 @@ def jsonl(
     """
     from mnemon.operations.exports.jsonl import format_header, generate_lines
 
-    _export_memory(generate_lines, format_header(), output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, format_header(), output, (tenant, user, all_users), data, as_json)
 
 
 @app.command("markdown")
@@ -80,7 +80,7 @@ def markdown(
     ],
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
-    everybody: AllUsersOption = False,
+    all_users: AllUsersOption = False,
     follow: Annotated[
         bool,
         typer.Option(
@@ -106,12 +106,12 @@ def markdown(
     Example: `mnemon export markdown --tenant acme --follow -o ./memory-files --data ./memory`
     """
     if follow:
-        _check_scope(tenant, user, everybody)
+        _check_scope(tenant, user, all_users)
         follow_memory(output, (tenant, user), data, as_json)
 
     from mnemon.operations.exports.markdown import generate_lines
 
-    _export_memory(generate_lines, None, output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, None, output, (tenant, user, all_users), data, as_json)
 
 
 def _export_memory(
@@ -127,8 +127,8 @@ def _export_memory(
     perform_command(_write_export(data, form, first, output, (tenant, user), as_json))
 
 
-def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
-    if everybody == (tenant is not None) or (user is not None and tenant is None):
+def _check_scope(tenant: str | None, user: str | None, all_users: bool) -> None:
+    if all_users == (tenant is not None) or (user is not None and tenant is None):
         refuse(ExitCode.USAGE_ERROR, "give either --all, or --tenant T with or without --user U")
     check_owner(tenant, user)
 
@@ -264,10 +264,10 @@ def follow_memory(
     """Keep a folder of Markdown files equal to memory until Ctrl-C, then end the command."""
     if folder == Path("-"):
         refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
-    perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, filters, as_json))
+    perform_command(_mirror_memory(require_deployment(data, "broker", "database"), folder, filters, as_json))
 
 
-async def _follow_into(
+async def _mirror_memory(
     deployment: "Deployment", path: Path, filters: tuple[str | None, str | None], as_json: bool
 ) -> ExitCode:
     from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope

@@ -64,11 +64,11 @@ def save(
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
-    fact: dict[str, Any] = _fact_fields(kind, tier, importance, expires)
+    fact: dict[str, Any] = _collect_fact_fields(kind, tier, importance, expires)
     request.send(
         lambda memory: memory.save(request.user, text, **fact),
         _show_decision,
-        choose_ending=_end_save,
+        conclude=_conclude_save,
     )
 
 
@@ -157,7 +157,7 @@ def search(
     request.send(
         lambda memory: memory.search(request.user, query, **wanted),
         _show_hits,
-        choose_ending=_end_search,
+        conclude=_conclude_search,
     )
 
 
@@ -171,8 +171,8 @@ def get(
     scope: Annotated[
         str | None,
         typer.Option(
-            help="Kind of the id: memories, messages, documents or summaries. Default: the first "
-            "kind that has the id."
+            help="Scope of the id: memories, messages, documents or summaries. Default: the first "
+            "scope that has the id."
         ),
     ] = None,
     offset: Annotated[
@@ -218,16 +218,16 @@ def update(
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
-    changes: dict[str, Any] = {"text": text, **_fact_fields(kind, tier, importance, expires)}
+    changes: dict[str, Any] = {"text": text, **_collect_fact_fields(kind, tier, importance, expires)}
 
-    async def question(memory: "MemoryClient") -> "UpdateReplyV2":
+    async def send_change(memory: "MemoryClient") -> "UpdateReplyV2":
         reply = await memory.update(request.user, id_, query=query, **changes)
         if reply.candidates and can_ask(request.as_json):
             chosen = choose_candidate(reply.candidates, "nothing was changed")
             reply = await memory.update(request.user, chosen, **changes)
         return reply
 
-    def ending(reply: "UpdateReplyV2") -> ExitCode:
+    def conclude_change(reply: "UpdateReplyV2") -> ExitCode:
         if reply.fact is not None:
             return ExitCode.DONE
         typer.echo("mnemon: nothing was changed: the query does not clearly mean one fact", err=True)
@@ -235,9 +235,9 @@ def update(
         return ExitCode.NEGATIVE_RESULT
 
     request.send(
-        question,
+        send_change,
         _show_change,
-        choose_ending=ending,
+        conclude=conclude_change,
         list_command="read",
     )
 
@@ -259,7 +259,7 @@ def forget(
     Example: `mnemon forget pf_001 --tenant acme --user u42`
     """
 
-    async def question(memory: "MemoryClient") -> "ForgetReplyV1":
+    async def send_removal(memory: "MemoryClient") -> "ForgetReplyV1":
         reply = await memory.forget(request.user, id_, query=query)
         if reply.candidates and can_ask(request.as_json):
             reply = await memory.forget(
@@ -267,7 +267,7 @@ def forget(
             )
         return reply
 
-    def show(reply: "ForgetReplyV1") -> None:
+    def show_removal(reply: "ForgetReplyV1") -> None:
         if reply.id is None:
             show_candidates(reply.candidates)
             return
@@ -275,7 +275,7 @@ def forget(
         if reply.restore is not None:
             typer.secho(f"  to restore it: {spell_restore_command(reply.restore, request.options)}", dim=True)
 
-    def ending(reply: "ForgetReplyV1") -> ExitCode:
+    def conclude_removal(reply: "ForgetReplyV1") -> ExitCode:
         if reply.id is not None:
             return ExitCode.DONE
         typer.echo("mnemon: nothing was forgotten: the query does not clearly mean one fact", err=True)
@@ -285,14 +285,14 @@ def forget(
         return ExitCode.NEGATIVE_RESULT
 
     request.send(
-        question,
-        show,
-        choose_ending=ending,
+        send_removal,
+        show_removal,
+        conclude=conclude_removal,
         list_command="read",
     )
 
 
-def _fact_fields(
+def _collect_fact_fields(
     kind: str | None, tier: str | None, importance: str | None, expires: object
 ) -> dict[str, Any]:
     return {"kind": kind, "tier": tier, "importance": parse_importance(importance), "expires_at": expires}
@@ -302,7 +302,7 @@ def _show_decision(reply: "SaveReplyV1") -> None:
     typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
 
-def _end_save(reply: "SaveReplyV1") -> ExitCode:
+def _conclude_save(reply: "SaveReplyV1") -> ExitCode:
     return ExitCode.NEGATIVE_RESULT if reply.decision == "rejected" else ExitCode.DONE
 
 
@@ -333,7 +333,7 @@ def _show_hits(reply: "SearchReplyV2") -> None:
         typer.echo("nothing found")
 
 
-def _end_search(reply: "SearchReplyV2") -> ExitCode:
+def _conclude_search(reply: "SearchReplyV2") -> ExitCode:
     if scopes := [part for part in reply.degraded if part not in _MISSING_MODELS]:
         typer.secho(f"could not be searched: {', '.join(scopes)}", fg="red", err=True)
     for part, effect in _MISSING_MODELS.items():
@@ -392,8 +392,8 @@ def can_ask(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty()
 
 
-def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str:
-    """Ask which fact is meant and return its id; if none is meant, print `nothing` and end the command."""
+def choose_candidate(candidates: "Sequence[FactCandidate]", message: str) -> str:
+    """Ask which fact is meant and return its id; if none is meant, print `message` and end the command."""
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
     question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none"
@@ -401,7 +401,7 @@ def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str
     while not NO_CANDIDATE <= chosen <= len(candidates):
         chosen = typer.prompt(question, default=NO_CANDIDATE, type=int, err=True)
     if chosen == NO_CANDIDATE:
-        refuse(ExitCode.NEGATIVE_RESULT, nothing)
+        refuse(ExitCode.NEGATIVE_RESULT, message)
     return candidates[chosen - 1].id
 
 

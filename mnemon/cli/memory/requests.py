@@ -112,23 +112,23 @@ class MemoryRequest:
 
     def send(
         self,
-        question: Callable[["MemoryClient"], Awaitable[CommandReply]],
+        send: Callable[["MemoryClient"], Awaitable[CommandReply]],
         show: Callable[[CommandReply], None],
         *,
-        choose_ending: Callable[[CommandReply], ExitCode] = lambda _: ExitCode.DONE,
+        conclude: Callable[[CommandReply], ExitCode] = lambda _: ExitCode.DONE,
         list_command: str = "",
     ) -> NoReturn:
         """Send a request, show the reply as text or as JSON, and end the command.
 
         Args:
-            question: function that sends the request.
+            send: function that sends the request.
             show: function that shows the reply as text.
-            choose_ending: function that returns the exit code for a reply; it may print to standard error.
+            conclude: function that returns the exit code for a reply; it may print to standard error.
             list_command: command to name if nothing is found, such as `tasks list`.
         """
         next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
         deployment = require_deployment(self.data, "broker")
-        perform_command(_send_request(deployment, self, question, show, choose_ending, next_step))
+        perform_command(_send_request(deployment, self, send, show, conclude, next_step))
 
 
 @asynccontextmanager
@@ -153,9 +153,9 @@ async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator
 async def _send_request(
     deployment: "Deployment",
     request: MemoryRequest,
-    question: Callable[["MemoryClient"], Awaitable[CommandReply]],
+    send: Callable[["MemoryClient"], Awaitable[CommandReply]],
     show: Callable[[CommandReply], None],
-    choose_ending: Callable[[CommandReply], ExitCode],
+    conclude: Callable[[CommandReply], ExitCode],
     next_step: str,
 ) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
@@ -163,7 +163,7 @@ async def _send_request(
 
     try:
         async with connect_memory(deployment, request.tenant) as memory:
-            reply = await question(memory)
+            reply = await send(memory)
     except InvalidBody as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except AskFailed as failed:
@@ -180,4 +180,4 @@ async def _send_request(
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:
         show(reply)
-    return choose_ending(reply)
+    return conclude(reply)

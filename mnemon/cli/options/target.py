@@ -1,4 +1,4 @@
-"""Servers that a command works on: the servers of a folder, or the configured servers."""
+"""Servers that a command works on: those of a folder, or those that environment variables name."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +17,8 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Folder of the stack that `mnemon up` runs. Default: the configured servers.",
+        help="Folder of the stack that `mnemon up` runs. Default: the servers in "
+        "MNEMON_NATS_URL and DATABASE_URL.",
     ),
 ]
 
@@ -34,7 +35,8 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
     """Return the deployment of a command; end the command if no stack runs or a server is not configured.
 
     Args:
-        data: the folder of a stack that `mnemon up` runs; None takes the configured servers.
+        data: the folder of a stack that `mnemon up` runs; None takes the servers that environment variables
+            name.
         needed: the servers that have to be configured. A stack has both, but its deployment names the
             database only if needed.
     """

@@ -112,7 +112,7 @@ class ReplayBar:
 
 @contextmanager
 def show_replay() -> Iterator[ReplayBar]:
-    """Show a progress bar for the duration of the block."""
+    """Show the progress bar of a replay for the duration of the block."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -143,13 +143,13 @@ class ExclusiveSite(NamedTuple):
         place: the deployment and its connections.
         is_running: whether the servers ran before this command.
         progress: shows the progress.
-        is_finished: whether an interrupted swap was completed.
+        has_completed_swap: whether an interrupted swap was completed.
     """
 
     place: "Site"
     is_running: bool
     progress: ReplayBar
-    is_finished: bool
+    has_completed_swap: bool
 
 
 @asynccontextmanager
@@ -167,10 +167,10 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
         open_exclusive_site(servers.deployment) as place,
     ):
         with show_replay() as progress:
-            is_finished = await swap_vectors(place, progress)
-            if is_finished:
+            has_completed_swap = await swap_vectors(place, progress)
+            if has_completed_swap:
                 progress.show_line("completing an interrupted swap: the vectors are exchanged now")
-            yield ExclusiveSite(place, servers.is_running, progress, is_finished)
+            yield ExclusiveSite(place, servers.is_running, progress, has_completed_swap)
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
@@ -183,9 +183,9 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_generation
 
-    async with open_exclusive_site(data) as (place, _, progress, is_finished):
-        if is_finished:
-            tell(
+    async with open_exclusive_site(data) as (place, _, progress, has_completed_swap):
+        if has_completed_swap:
+            show_result(
                 as_json,
                 {"live": place.live, "former": name_generation(place.live, "former")},
                 f"{place.live} has the rebuilt rows and vectors.",
@@ -197,7 +197,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     indexed = "It has no vectors."
     if vector_seconds is not None:
         indexed = f"Its vectors were indexed in {vector_seconds:.1f} s."
-    tell(
+    show_result(
         as_json,
         {
             "live": place.live,
@@ -230,7 +230,7 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
     rows, vectors = generation
-    tell(
+    show_result(
         as_json,
         {"live": place.live, "former": rows.schema, "position": rows.reached, "vectors": vectors is not None},
         f"{place.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
@@ -292,7 +292,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
             await generation.replay_to(up_to, progress)
             await generation.rows.apply_later_erasures()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
-    tell(
+    show_result(
         as_json,
         {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
         f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. It does"
@@ -341,7 +341,7 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCode:
-    """Remove a generation.
+    """Remove a generation that is not live.
 
     Raises:
         RebuildBlocked: another process rebuilds, no generation has this name, or the generation is live.
@@ -350,7 +350,7 @@ async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCo
 
     async with open_exclusive_site(data) as (place, _, _, _):
         schema = await remove_generation(place, name)
-    tell(as_json, {"dropped": schema}, f"{schema} is removed.")
+    show_result(as_json, {"dropped": schema}, f"{schema} is removed.")
     return ExitCode.DONE
 
 
@@ -358,6 +358,6 @@ def _format_megabytes(number: int | None) -> Figure | str:
     return "-" if number is None else Figure(f"{number / 1e6:,.1f}")
 
 
-def tell(as_json: bool, values: Mapping[str, Any], words: str) -> None:
-    """Print the result as JSON or as text."""
+def show_result(as_json: bool, values: Mapping[str, Any], words: str) -> None:
+    """Print the result of an action: `values` as JSON, otherwise `words`."""
     typer.echo(json.dumps(values) if as_json else words)

@@ -55,7 +55,8 @@ def rebuild(
     back: Annotated[
         bool,
         typer.Option(
-            "--back", help="Swap back to the former generation, after all later events were applied to it."
+            "--back",
+            help="Apply all later events to the former generation, and swap it with the live one.",
         ),
     ] = False,
     drop: Annotated[
@@ -109,29 +110,35 @@ def rebuild(
             "--reembed and --redecide",
         )
     if keep and not verify:
-        refuse(ExitCode.USAGE_ERROR, "--keep works only together with --verify")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--keep works only together with --verify: add --verify, or leave --keep out",
+        )
     if yes and reembed is None and not redecide:
-        refuse(ExitCode.USAGE_ERROR, "--yes works only together with --reembed or --redecide")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--yes works only together with --reembed or --redecide: add one of them, or leave --yes out",
+        )
     if redecide:
-        _perform(redeciding.redecide(data, redecide, yes, as_json))
+        _perform_action(redeciding.redecide(data, redecide, yes, as_json))
     if reembed is not None:
-        _perform(reembedding.reembed(data, reembed, yes, as_json))
+        _perform_action(reembedding.reembed(data, reembed, yes, as_json))
     if show:
-        _perform(actions.show_generations(data, as_json))
+        _perform_action(actions.show_generations(data, as_json))
     if drop is not None:
-        _perform(actions.drop_generation(data, drop, as_json))
+        _perform_action(actions.drop_generation(data, drop, as_json))
     if until is not None:
-        _perform(actions.make_snapshot(data, parse_moment("--until", until), as_json))
+        _perform_action(actions.make_snapshot(data, parse_moment("--until", until), as_json))
     if verify:
-        _perform(actions.verify_generation(data, keep, as_json))
-    _perform(actions.swap_back(data, as_json) if back else actions.rebuild_generation(data, as_json))
+        _perform_action(actions.verify_generation(data, keep, as_json))
+    _perform_action(actions.swap_back(data, as_json) if back else actions.rebuild_generation(data, as_json))
 
 
-def _perform(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
-    perform_command(_refuse_hindrances(work))
+def _perform_action(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
+    perform_command(_run_action(work))
 
 
-async def _refuse_hindrances(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
+async def _run_action(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
     from mnemon_infra.generation_names import NameTooLong
     from mnemon_infra.rebuild.generations import RebuildBlocked
 

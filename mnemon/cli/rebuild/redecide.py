@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mnemon.cli.options.target import open_deployment
-from mnemon.cli.rebuild.actions import tell
+from mnemon.cli.rebuild.actions import show_result
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress, show_table
@@ -86,7 +86,7 @@ async def redecide(
             outcome = await _make_corrections(redeciding)
     if not as_json:
         _show_outcome(outcome)
-    tell(
+    show_result(
         as_json,
         {**_outcome_to_json(outcome), "changed": True, "revision": revision},
         _describe_result(outcome, revision),
@@ -138,7 +138,7 @@ def _show_unchanged(outcome: "RedecideOutcome", changed_settings: Sequence[str],
         advice = f" To change the facts: mnemon rebuild {options} --yes"
     else:
         advice = ""
-    tell(as_json, {**_outcome_to_json(outcome), "changed": False}, f"Nothing was changed.{advice}")
+    show_result(as_json, {**_outcome_to_json(outcome), "changed": False}, f"Nothing was changed.{advice}")
 
 
 def _describe_result(outcome: "RedecideOutcome", revision: int | None) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.actions import open_exclusive_site, tell
+from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 from mnemon.cli.terminal.text import format_count
@@ -47,7 +47,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
             )
         await require_no_former_generation(place)
         async with open_generation(place, "next", progress, embedding=embedding) as generation:
-            assert generation.vectors, "there are some"
+            assert generation.vectors, "the live generation has vectors"
             await generation.replay_to_end(place, progress)
             rebuilt = generation.vectors.index
             former = await choose_embedding(place, place.deployment)
@@ -62,7 +62,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
         made_by = await read_model_record(place.deployment)
-    tell(
+    show_result(
         as_json,
         {**_preview_to_json(shown), "switched": True},
         f"The vectors are those of {made_by}, and the settings name it. `mnemon rebuild --back`, on a stopped"
@@ -105,7 +105,7 @@ def _confirm_swap(as_json: bool) -> bool:
 
 
 def _show_unswapped(preview: "ReembedPreview", schema: str, text: str, as_json: bool) -> None:
-    tell(
+    show_result(
         as_json,
         {**_preview_to_json(preview), "switched": False},
         f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {text} --yes"

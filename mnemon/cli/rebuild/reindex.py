@@ -20,7 +20,10 @@ def reindex(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="Folder of a stopped stack. Default: the configured servers."
+            "--data",
+            metavar="DIR",
+            help="Folder of a stopped stack. Default: the servers in MNEMON_NATS_URL and MNEMON_QDRANT_URL, "
+            "or the vectors in MNEMON_VECTORS_FOLDER.",
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -61,7 +61,11 @@ def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
 
 def run(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="Consumers to run, such as persist retrieve.")
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="Consumers to run: any of persist, index, dedupe, compact, extract, maintain and retrieve.",
+        ),
     ],
     data: DataOption = None,
     metrics_port: MetricsPort = None,

@@ -19,24 +19,25 @@ StartedDataOption = Annotated[
         "--data",
         metavar="DIR",
         help=f"Folder of a stack; a stack that does not run is started, and stopped at the end. "
-        f"Default: the configured servers, otherwise {DEFAULT_DATA}.",
+        f"Default: the server in MNEMON_NATS_URL, otherwise {DEFAULT_DATA}.",
     ),
 ]
 
 
 @asynccontextmanager
 async def open_servers(
-    data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
+    data: Path | None,
+    show_note: Callable[[str], None],
+    show_spinner: Callable[[str], AbstractContextManager[object]],
 ) -> AsyncIterator["Deployment"]:
-    """Open the configured servers or the servers of a folder; start a stack in the folder if none runs there.
+    """Open configured servers or the servers of a folder; start a stack in the folder if none runs there.
 
     End the command if the folder cannot be used, or if the stack does not start.
 
     Args:
-        data: the folder; None takes the configured servers, or `DEFAULT_DATA` without a configured NATS
-            server.
-        note: function that shows a message.
-        busy: function that shows a spinner while the stack starts.
+        data: the folder; None takes the server in MNEMON_NATS_URL, or `DEFAULT_DATA` if it is not set.
+        show_note: function that shows a message.
+        show_spinner: function that shows a spinner while the stack starts.
     """
     from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints
@@ -50,7 +51,7 @@ async def open_servers(
     if Endpoints.read(folder) is not None:
         yield require_deployment(folder, "broker")
         return
-    note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
+    show_note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
     try:
         log = open_log(folder)
     except OSError as error:
@@ -61,7 +62,7 @@ async def open_servers(
         )
     try:
         async with AsyncExitStack() as ends:
-            with busy("nats-server, PostgreSQL and the consumers"):
+            with show_spinner("nats-server, PostgreSQL and the consumers"):
                 await ends.enter_async_context(run_stack(folder, log))
             yield require_deployment(folder, "broker")
     except StackNotStarted as error:

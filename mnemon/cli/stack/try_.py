@@ -81,12 +81,12 @@ async def _run_trial(
     from mnemon_contracts.base import InvalidBody
     from mnemon_producers.errors import AskFailed
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         typer.echo(line, err=as_json)
 
     async with AsyncExitStack() as ends:
         ends.enter_context(StopSignals())
-        deployment = await ends.enter_async_context(open_servers(data, say, lambda _: nullcontext()))
+        deployment = await ends.enter_async_context(open_servers(data, print_line, lambda _: nullcontext()))
         memory = await ends.enter_async_context(connect_memory(deployment, tenant))
         try:
             steps = [await _import_file(deployment, files, tenant)] if files else []

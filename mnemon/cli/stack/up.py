@@ -50,7 +50,10 @@ def up(
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", metavar="NAMES", help="Consumers to run, comma-separated. Default: all consumers."
+            "--only",
+            metavar="NAMES",
+            help="Consumers to run, comma-separated: any of persist, index, dedupe, compact, extract, "
+            "maintain and retrieve. Default: all consumers.",
         ),
     ] = None,
     nats_port: Annotated[
@@ -171,7 +174,7 @@ async def _run_stack(
         with StopSignals() as stop:
             async with (
                 run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
-                _reset_unembedded(stack.deployment, names),
+                _drop_unused_embeddings(stack.deployment, names),
                 stack.enter_with_retries(
                     lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))
                 ),
@@ -195,7 +198,7 @@ async def _run_stack(
 
 
 @asynccontextmanager
-async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
+async def _drop_unused_embeddings(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
     """Index all events again, for search by words only, if the settings no longer name an embedding model."""
     from mnemon.operations.embedding_change import drop_embeddings
     from mnemon_consumers.app import FOREGROUND
@@ -212,17 +215,17 @@ def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManage
     """Serve the admin page as operator: the consumers' login permits neither requests nor new settings."""
     from mnemon.admin.launcher import serve_admin_page
 
-    return serve_admin_page(stack.data, _log_in(stack, "operator"), port)
+    return serve_admin_page(stack.data, _apply_login(stack, "operator"), port)
 
 
 def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[GatewayAddress]":
     """Serve the gateway with its own login, which permits less than that of the consumers."""
     from mnemon.gateway.launcher import serve_gateway
 
-    return serve_gateway(stack.data, _log_in(stack, "gateway"), _log_in(stack, "operator"), port)
+    return serve_gateway(stack.data, _apply_login(stack, "gateway"), _apply_login(stack, "operator"), port)
 
 
-def _log_in(stack: "Stack", role: "LoginRole") -> "Deployment":
+def _apply_login(stack: "Stack", role: "LoginRole") -> "Deployment":
     """Return the deployment with the login of a role; with a configured NATS server, return it unchanged."""
     from mnemon_infra.embedded.logins import FolderLogins
 
@@ -257,14 +260,14 @@ def _show_addresses(
     at = list_metrics_addresses(stack.deployment, *beside)
     lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
-    lines |= {"gateway": f"{gateway.address}  ({_tell_key(stack, gateway)})"} if gateway else {}
+    lines |= {"gateway": f"{gateway.address}  ({_describe_key(stack, gateway)})"} if gateway else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
     look = spell_command(f"mnemon status --data {stack.data}")
     typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")
 
 
-def _tell_key(stack: "Stack", gateway: "GatewayAddress") -> str:
+def _describe_key(stack: "Stack", gateway: "GatewayAddress") -> str:
     if gateway.new_key:
         return f"key {gateway.new_key} of the tenant default"
     return f"first key in {stack.data / 'gateway' / 'key'}"

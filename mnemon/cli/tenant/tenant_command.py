@@ -118,7 +118,7 @@ def move(
     Example: `mnemon tenant move acme --to nats://operator:...@b:4222 --to-database postgresql://b/mnemon`
     """
     target = _Target(to, to_database, to_schema, address)
-    perform_command(_move(tenant, target, data, as_json))
+    perform_command(_move_tenant(tenant, target, data, as_json))
 
 
 @app.command("confirm")
@@ -137,7 +137,7 @@ def confirm(
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """
-    perform_command(_confirm(tenant, _Target(to, to_database, to_schema, None), data, as_json))
+    perform_command(_confirm_move(tenant, _Target(to, to_database, to_schema, None), data, as_json))
 
 
 @app.command("revert")
@@ -156,7 +156,7 @@ def revert(
 
     Example: `mnemon tenant revert acme --to ./other --data ./memory`
     """
-    perform_command(_revert(tenant, _Target(to, to_database, to_schema, None), data, as_json))
+    perform_command(_revert_move(tenant, _Target(to, to_database, to_schema, None), data, as_json))
 
 
 @app.command("abandon")
@@ -190,7 +190,7 @@ def abandon(
             f" tenant abandon {tenant} --target-lost",
         )
     target = None if to is None else _Target(to, to_database, to_schema, None)
-    perform_command(_abandon(tenant, target, data, as_json))
+    perform_command(_abandon_move(tenant, target, data, as_json))
 
 
 @app.command("status")
@@ -289,14 +289,14 @@ async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["Te
         yield TenantSite(connection, database, tenant)
 
 
-async def _move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _move_tenant(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
         with show_positions() as progress:
             result = await TenantMove(here, there, addresses, progress).perform()
     if as_json:
-        show_json(_describe(result, addresses[1]))
+        show_json(_result_to_json(result, addresses[1]))
         return ExitCode.DONE
     if result.is_repeated:
         typer.echo(
@@ -313,7 +313,7 @@ async def _move(tenant: str, target: _Target, data: Path | None, as_json: bool) 
     return ExitCode.DONE
 
 
-async def _confirm(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _confirm_move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove, confirm_move
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -322,7 +322,7 @@ async def _confirm(tenant: str, target: _Target, data: Path | None, as_json: boo
             result = await TenantMove(here, there, addresses, progress).perform()
         await confirm_move(here, there)
     if as_json:
-        show_json(_describe(result, addresses[1]))
+        show_json(_result_to_json(result, addresses[1]))
     else:
         forwarded = format_count(result.forwarded, "late event", "was")
         typer.echo(f"The move of {tenant} is confirmed. {forwarded} forwarded.")
@@ -330,7 +330,7 @@ async def _confirm(tenant: str, target: _Target, data: Path | None, as_json: boo
     return ExitCode.DONE
 
 
-async def _revert(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _revert_move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -339,7 +339,7 @@ async def _revert(tenant: str, target: _Target, data: Path | None, as_json: bool
                 there, here, (addresses[1], addresses[0]), progress, is_returning=True
             ).perform()
     if as_json:
-        show_json(_describe(result, addresses[0]))
+        show_json(_result_to_json(result, addresses[0]))
     else:
         typer.echo(
             f"{tenant} is at {addresses[0]} again, with all events since the move. Requests were refused for"
@@ -348,7 +348,7 @@ async def _revert(tenant: str, target: _Target, data: Path | None, as_json: bool
     return ExitCode.DONE
 
 
-async def _abandon(tenant: str, target: _Target | None, data: Path | None, as_json: bool) -> ExitCode:
+async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.abandonment import abandon_move
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -424,7 +424,7 @@ def _show_withheld(result: "MoveResult") -> None:
         typer.echo(f"  {each}")
 
 
-def _describe(result: "MoveResult", address: str) -> dict[str, object]:
+def _result_to_json(result: "MoveResult", address: str) -> dict[str, object]:
     return {
         "address": address,
         "events": result.events,

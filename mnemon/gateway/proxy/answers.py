@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     id: str = ""
 
 
-class AnswerParts(Protocol):
+class AnswerBuilder(Protocol):
     """Builder of an answer from the events of a stream."""
 
     def add(self, event: dict[str, Any]) -> None:

@@ -63,12 +63,12 @@ class AnthropicFormat:
         message = _build_message("assistant", body["content"])
         return Answer(message, body.get("model") or "", _parse_usage(body.get("usage")), body.get("id") or "")
 
-    def create_parts(self) -> "MessageParts":
+    def create_answer_builder(self) -> "MessageBuilder":
         """Return a builder for the answer of a streamed message."""
-        return MessageParts()
+        return MessageBuilder()
 
 
-class MessageParts:
+class MessageBuilder:
     """Builder of an answer from the events of a streamed message."""
 
     def __init__(self) -> None:

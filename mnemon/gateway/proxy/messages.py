@@ -73,7 +73,7 @@ def identify_messages(
         seen[pair] += 1
         place = json.dumps([conversation, pair, seen[pair]])
         yield IdentifiedMessage(
-            f"proxy-{_digest(place)[:40]}", message, is_head=index == 0 and len(messages) > 1
+            f"proxy-{_digest_text(place)[:40]}", message, is_head=index == 0 and len(messages) > 1
         )
         before = content
 
@@ -81,7 +81,7 @@ def identify_messages(
 def digest_parts(parts: Iterable[Mapping[str, Any]]) -> str:
     """Return a digest of parts that are not text; an empty text if there are no parts."""
     written = [json.dumps(part, sort_keys=True) for part in parts]
-    return _digest("\n".join(written))[:16] if written else ""
+    return _digest_text("\n".join(written))[:16] if written else ""
 
 
 def build_event(identified: IdentifiedMessage, metadata: Mapping[str, Any] | None = None) -> MessageV1 | None:
@@ -149,7 +149,7 @@ def _parse_arguments(written: Any) -> Any:
 
 def _digest_content(message: ChatMessage) -> str:
     # White space at the ends does not count: clients strip it from the answers that they send back.
-    return _digest(
+    return _digest_text(
         json.dumps(
             [
                 message.role,
@@ -163,5 +163,5 @@ def _digest_content(message: ChatMessage) -> str:
     )
 
 
-def _digest(text: str) -> str:
+def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

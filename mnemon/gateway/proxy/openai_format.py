@@ -42,11 +42,11 @@ class OpenAIFormat:
         if context.found:
             asked = max((at for at, each in enumerate(messages) if each["role"] == "user"), default=None)
             if asked is not None:
-                messages[asked] = _extend(messages[asked], before=context.found)
+                messages[asked] = _extend_message(messages[asked], before=context.found)
         if context.stable:
-            leading = _count_leading(messages)
+            leading = _count_leading_prompts(messages)
             if leading:
-                messages[leading - 1] = _extend(messages[leading - 1], after=context.stable)
+                messages[leading - 1] = _extend_message(messages[leading - 1], after=context.stable)
             else:
                 messages.insert(0, {"role": "system", "content": context.stable})
         return {**body, "messages": messages}
@@ -59,12 +59,12 @@ class OpenAIFormat:
         )
         return Answer(message, body.get("model") or "", _parse_usage(body.get("usage")), body.get("id") or "")
 
-    def create_parts(self) -> "CompletionParts":
+    def create_answer_builder(self) -> "CompletionBuilder":
         """Return a builder for the answer of a streamed completion."""
-        return CompletionParts()
+        return CompletionBuilder()
 
 
-class CompletionParts:
+class CompletionBuilder:
     """Builder of an answer from the chunks of a streamed completion."""
 
     def __init__(self) -> None:
@@ -133,12 +133,12 @@ def _is_text(part: Mapping[str, Any]) -> bool:
     return part["type"] in ("text", "refusal")
 
 
-def _count_leading(messages: Sequence[Mapping[str, Any]]) -> int:
+def _count_leading_prompts(messages: Sequence[Mapping[str, Any]]) -> int:
     """Count the system prompts before the conversation."""
     return next((at for at, each in enumerate(messages) if each["role"] not in _INSTRUCTING), len(messages))
 
 
-def _extend(message: dict[str, Any], *, before: str = "", after: str = "") -> dict[str, Any]:
+def _extend_message(message: dict[str, Any], *, before: str = "", after: str = "") -> dict[str, Any]:
     content = message.get("content")
     if isinstance(content, list):
         added = {"type": "text", "text": before or after}

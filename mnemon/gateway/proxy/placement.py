@@ -45,29 +45,29 @@ def split_context(reply: ContextReplyV1, history: Iterable[str]) -> PlacedContex
     for element in _ELEMENT.finditer(reply.text or ""):
         name, content = element.groups()
         if name == "recent_messages":
-            content = _drop_sent(content, history)
+            content = _drop_sent_messages(content, history)
         elif name == "key_facts" and "facts" not in reply.sections:
             content = ""  # the sentence that there are no facts
         if content:
             (stable if name in _STABLE else found).append(f"<{name}>\n{content}\n</{name}>")
-    return PlacedContext(_frame(stable), _frame(found))
+    return PlacedContext(_frame_elements(stable), _frame_elements(found))
 
 
-def _frame(elements: Sequence[str]) -> str:
+def _frame_elements(elements: Sequence[str]) -> str:
     return "\n".join(["<memory>", _NOTE, *elements, "</memory>"]) if elements else ""
 
 
-def _drop_sent(content: str, history: Iterable[str]) -> str:
+def _drop_sent_messages(content: str, history: Iterable[str]) -> str:
     """Return the messages of a section without those that the client sends itself."""
-    sent = [_render(text) for text in history]
+    sent = [_render_text(text) for text in history]
     return "\n".join(
         message
         for message in _MESSAGE_START.split(content)
-        if not any(_is_same(message, text) for text in sent)
+        if not any(_is_same_message(message, text) for text in sent)
     )
 
 
-def _is_same(shown: str, sent: str) -> bool:
+def _is_same_message(shown: str, sent: str) -> bool:
     if not sent:
         return False
     if shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent:
@@ -77,6 +77,6 @@ def _is_same(shown: str, sent: str) -> bool:
     return before != shown and (not before or before.endswith((": ", "] ")))
 
 
-def _render(text: str) -> str:
+def _render_text(text: str) -> str:
     """Return a text as the format `xml` writes it: with entities, all lines but the first indented."""
     return "\n  ".join(text.strip().translate(_ENTITIES).splitlines())

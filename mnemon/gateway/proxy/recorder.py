@@ -25,9 +25,10 @@ REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
-"""Number of publishing tasks at which further requests are not recorded: a task may hold a whole history.
+"""Maximum number of tasks that publish messages, because a task may hold a whole history.
 
-The history of the next request has the messages that were not recorded.
+While that many run, messages of further requests are not published. The next request of the conversation has
+them again.
 """
 
 STOP_SECONDS: Final = 4.0
@@ -75,10 +76,10 @@ class ConversationRecorder:
     def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
         """Start a task that publishes the new messages; it returns False if they could not be published."""
         if len(self._tasks) >= MAX_TASKS:
-            log.warning("messages not stored", tenant=thread.tenant, messages=len(messages), reason="busy")
-            return self._start(_return_false())
+            log.warning("messages not published", tenant=thread.tenant, messages=len(messages), reason="busy")
+            return self._start_task(_return_false())
         identified = list(identify_messages(thread.conversation, messages))
-        return self._start_after(thread, self._store_new(thread, identified))
+        return self._start_in_order(thread, self._publish_new_messages(thread, identified))
 
     def record_answer(
         self,
@@ -102,19 +103,19 @@ class ConversationRecorder:
         """
         # Tokens leave half of the tasks to messages.
         if (answer.message or answer.tokens) and len(self._tasks) < MAX_TASKS // 2:
-            self._start(self._usage.record((thread.tenant, thread.user), provider, answer))
+            self._start_task(self._usage.record((thread.tenant, thread.user), provider, answer))
         if answer.message is None:
             return
         *_, identified = identify_messages(thread.conversation, [*messages, answer.message])
         metadata = {"model": answer.model, **_describe_tokens(answer)}
 
-        async def store() -> None:
-            if await asked and await self._publish(thread, [identified], metadata):
-                self._start(self._warm_cache(thread))
+        async def publish_answer() -> None:
+            if await asked and await self._publish_messages(thread, [identified], metadata):
+                self._start_task(self._warm_cache(thread))
 
-        self._start_after(thread, store())
+        self._start_in_order(thread, publish_answer())
 
-    def _start_after(self, thread: Thread, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start_in_order(self, thread: Thread, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start a task that waits for the former task of the thread, so that messages keep their order."""
         former = self._last.get(thread)
 
@@ -123,7 +124,7 @@ class ConversationRecorder:
                 await asyncio.wait({former})
             return await work
 
-        task = self._last[thread] = self._start(wait_and_work())
+        task = self._last[thread] = self._start_task(wait_and_work())
         task.add_done_callback(lambda done: self._forget_task(thread, done))
         return task
 
@@ -131,19 +132,19 @@ class ConversationRecorder:
         if self._last.get(thread) is done:
             del self._last[thread]
 
-    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _store_new(self, thread: Thread, messages: Sequence[IdentifiedMessage]) -> bool:
+    async def _publish_new_messages(self, thread: Thread, messages: Sequence[IdentifiedMessage]) -> bool:
         new = [each for each in messages if not self._is_stored(thread, each)]
         if len(new) > 1 or any(each.is_head for each in new):
-            new = await self._drop_stored(thread, new)
-        return await self._publish(thread, new)
+            new = await self._drop_stored_messages(thread, new)
+        return await self._publish_messages(thread, new)
 
-    async def _drop_stored(
+    async def _drop_stored_messages(
         self, thread: Thread, messages: list[IdentifiedMessage]
     ) -> list[IdentifiedMessage]:
         """Return the messages that the stored conversation lacks: another process may have stored some.
@@ -166,7 +167,7 @@ class ConversationRecorder:
         new = []
         for each in messages:
             if each.id in ids or (each.is_head and (each.message.role, each.message.text) in contents):
-                self._remember(thread, each)
+                self._remember_message(thread, each)
             else:
                 new.append(each)
         return new
@@ -179,7 +180,7 @@ class ConversationRecorder:
                 thread.user, "context", request, ContextReplyV1
             )
 
-    async def _publish(
+    async def _publish_messages(
         self,
         thread: Thread,
         messages: Sequence[IdentifiedMessage],
@@ -195,7 +196,7 @@ class ConversationRecorder:
                 # `publish_many` ends at an event that is too large: leave it out, and publish the others.
                 encode_event(thread.tenant, chat_event, each.id)
             except (InvalidBody, ValueError) as error:
-                log.warning("message not stored", tenant=thread.tenant, error=type(error).__name__)
+                log.warning("message ignored as invalid", tenant=thread.tenant, error=type(error).__name__)
             else:
                 events.append(chat_event)
         try:
@@ -203,14 +204,17 @@ class ConversationRecorder:
                 await self._memory.get_publisher(thread.tenant).publish_many(events)
         except (PublishFailed, InvalidBody, InvalidId, BrokerError) as error:
             log.warning(
-                "messages not stored", tenant=thread.tenant, messages=len(events), error=type(error).__name__
+                "messages not published",
+                tenant=thread.tenant,
+                messages=len(events),
+                error=type(error).__name__,
             )
             return False
         for each in messages:
-            self._remember(thread, each)
+            self._remember_message(thread, each)
         return True
 
-    def _remember(self, thread: Thread, message: IdentifiedMessage) -> None:
+    def _remember_message(self, thread: Thread, message: IdentifiedMessage) -> None:
         self._stored[thread.tenant, thread.user, message.id] = True
 
     def _is_stored(self, thread: Thread, message: IdentifiedMessage) -> bool:

@@ -34,14 +34,14 @@ class AnswerReader:
 
     def __init__(self, wire_format: WireFormat) -> None:
         self._format = wire_format
-        self._parts = wire_format.create_parts()
+        self._builder = wire_format.create_answer_builder()
         self._events = EventStream()
         self._body = bytearray()
         self._is_stream = False
         self._is_readable = False
         self._size = 0
 
-    def begin(self, response: httpx.Response) -> None:
+    def read_headers(self, response: httpx.Response) -> None:
         """Read from the headers whether the response is a stream, and whether it can be read."""
         self._is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         encoding = response.headers.get("content-encoding", "identity")
@@ -58,7 +58,7 @@ class AnswerReader:
             return
         try:
             for event in self._events.feed(data):
-                self._parts.add(event)
+                self._builder.add(event)
         except UNREADABLE:
             self._is_readable = False
 
@@ -68,7 +68,7 @@ class AnswerReader:
             return Answer()
         try:
             if self._is_stream:
-                return self._parts.build_answer()
+                return self._builder.build_answer()
             return self._format.parse_answer(json.loads(self._body))
         except UNREADABLE:
             return Answer()
@@ -127,15 +127,19 @@ class Relay(Response):
         try:
             response = await self._client.send(self._request, stream=True)
         except httpx.TimeoutException:
-            await _refuse(HTTPStatus.GATEWAY_TIMEOUT, "timeout").to_response()(scope, receive, send)
+            await _build_unanswered_problem(HTTPStatus.GATEWAY_TIMEOUT, "timeout").to_response()(
+                scope, receive, send
+            )
             return
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the address of a redirect may be invalid
             log.warning("provider not reached", host=self._request.url.host, error=type(error).__name__)
-            await _refuse(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(scope, receive, send)
+            await _build_unanswered_problem(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(
+                scope, receive, send
+            )
             return
         try:
             if self._reader:
-                self._reader.begin(response)
+                self._reader.read_headers(response)
             await send(
                 {
                     "type": "http.response.start",
@@ -163,7 +167,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-def _refuse(status: HTTPStatus, code: str) -> Problem:
+def _build_unanswered_problem(status: HTTPStatus, code: str) -> Problem:
     return Problem(
         status, code, "the provider of the model does not answer; repeat the request later", retryable=True
     )

@@ -86,7 +86,7 @@ class Proxy:
         async with self.client, self.recorder.run():
             yield
 
-    async def identify(self, request: Request, keys: ClientKeys) -> Caller | None:
+    async def identify_caller(self, request: Request, keys: ClientKeys) -> Caller | None:
         """Return the caller; None if the key cannot be checked and the client has the provider's key.
 
         Raises:
@@ -179,30 +179,30 @@ def create_proxy_routes() -> APIRouter:
     router.add_api_route("/openai/v1/models", _list_openai_models, methods=["GET"])
     router.add_api_route("/openai/v1/models/{model:path}", _list_openai_models, methods=["GET"])
     router.add_api_route("/anthropic/v1/messages", _complete_anthropic, methods=["POST"])
-    router.add_api_route("/anthropic/v1/messages/count_tokens", _pass_anthropic, methods=["POST"])
-    router.add_api_route("/anthropic/v1/models", _pass_anthropic, methods=["GET"])
-    router.add_api_route("/anthropic/v1/models/{model:path}", _pass_anthropic, methods=["GET"])
+    router.add_api_route("/anthropic/v1/messages/count_tokens", _pass_anthropic_request, methods=["POST"])
+    router.add_api_route("/anthropic/v1/models", _pass_anthropic_request, methods=["GET"])
+    router.add_api_route("/anthropic/v1/models/{model:path}", _pass_anthropic_request, methods=["GET"])
     return router
 
 
 async def _complete_openai(request: Request) -> Response:
     proxy = _get_proxy(request)
-    return await _complete(proxy, request, proxy.upstreams.openai, "/openai/v1", OpenAIFormat())
+    return await _complete_chat(proxy, request, proxy.upstreams.openai, "/openai/v1", OpenAIFormat())
 
 
 async def _complete_anthropic(request: Request) -> Response:
     proxy = _get_proxy(request)
-    return await _complete(proxy, request, proxy.upstreams.anthropic, "/anthropic", AnthropicFormat())
+    return await _complete_chat(proxy, request, proxy.upstreams.anthropic, "/anthropic", AnthropicFormat())
 
 
 async def _list_openai_models(request: Request) -> Response:
     proxy = _get_proxy(request)
-    return await _pass(proxy, request, proxy.upstreams.openai, "/openai/v1")
+    return await _pass_request(proxy, request, proxy.upstreams.openai, "/openai/v1")
 
 
-async def _pass_anthropic(request: Request) -> Response:
+async def _pass_anthropic_request(request: Request) -> Response:
     proxy = _get_proxy(request)
-    return await _pass(proxy, request, proxy.upstreams.anthropic, "/anthropic")
+    return await _pass_request(proxy, request, proxy.upstreams.anthropic, "/anthropic")
 
 
 def _get_proxy(request: Request) -> Proxy:
@@ -210,21 +210,21 @@ def _get_proxy(request: Request) -> Proxy:
     return proxy
 
 
-async def _pass(proxy: Proxy, request: Request, upstream: Upstream, prefix: str) -> Response:
+async def _pass_request(proxy: Proxy, request: Request, upstream: Upstream, prefix: str) -> Response:
     """Pass on a request that needs no memory, such as that for the list of models."""
     keys = _find_keys(request)
-    caller = await proxy.identify(request, keys)
+    caller = await proxy.identify_caller(request, keys)
     with proxy.open_request(caller) as ends:
         passed = _build_request(proxy, request, keys, upstream, prefix, await request.body())
         return Relay(proxy.client, passed, ends.pop_all())
 
 
-async def _complete(
+async def _complete_chat(
     proxy: Proxy, request: Request, upstream: Upstream, prefix: str, wire_format: WireFormat
 ) -> Response:
     """Add the context to a request, pass it on, and record the conversation."""
     keys = _find_keys(request)
-    caller = await proxy.identify(request, keys)
+    caller = await proxy.identify_caller(request, keys)
     with proxy.open_request(caller) as ends:
         content = await request.body()
 
@@ -285,8 +285,8 @@ def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thr
             field="user",
         )
     check_id("user", check_identifier("user", user))
-    caller.require("read", user)
-    caller.require("write", user)
+    caller.require_permission("read", user)
+    caller.require_permission("write", user)
     conversation = _read_id(request, "mnemon-conversation")
     if conversation is not None:
         check_id("conversation", check_identifier("conversation", conversation))
@@ -334,5 +334,7 @@ def _build_request(
         )
     except httpx.InvalidURL as error:
         raise Problem(
-            HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the address is too long; shorten its query"
+            HTTPStatus.REQUEST_URI_TOO_LONG,
+            "bad_request",
+            "the address is too long or invalid; shorten its path or query",
         ) from error

@@ -53,10 +53,10 @@ class UsageRecorder:
                 f"chat-{uuid4().hex}",
             )
 
-            async def store() -> None:
+            async def publish_event() -> None:
                 await append_events(self._connection, [event])
 
-            await retry_store(store, PAUSE)
+            await retry_store(publish_event, PAUSE)
         except (InvalidBody, BrokerError) as error:
             log.warning("tokens of a chat not counted", tenant=owner[0], error=type(error).__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from mnemon.gateway.proxy.answers import Answer, AnswerParts
+from mnemon.gateway.proxy.answers import Answer, AnswerBuilder
 from mnemon.gateway.proxy.messages import ChatMessage
 from mnemon.gateway.proxy.placement import PlacedContext
 
@@ -43,5 +43,5 @@ class WireFormat(Protocol):
             ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
         """
 
-    def create_parts(self) -> AnswerParts:
+    def create_answer_builder(self) -> AnswerBuilder:
         """Return a builder for a streamed answer."""

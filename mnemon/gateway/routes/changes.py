@@ -72,7 +72,7 @@ async def _select_events(
 
     A refusal must happen here: once the stream has begun, the answer can no longer have an error status.
     """
-    caller.require("read", user)
+    caller.require_permission("read", user)
     return SelectedEvents(caller, build_owner_filter(caller.tenant, user))
 
 
@@ -97,11 +97,11 @@ async def _stream_changes(
         stream_log_tail(memory.connection, selected.pattern, start, headers_only=False)
     ) as tail:
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
-        async for page in _take_while(tail, permission.is_valid):
+        async for page in _take_pages_while(tail, permission.is_valid):
             for delivery in page:
                 if not await permission.is_valid():
                     return  # a client that reads slowly is at a page for long
-                if change := _describe(delivery):
+                if change := _build_change(delivery):
                     yield ServerSentEvent(
                         id=str(change.seq), event=change.event, raw_data=change.encode_body().decode()
                     )
@@ -128,7 +128,7 @@ class _StreamPermission:
         return is_accepted
 
 
-async def _take_while(
+async def _take_pages_while(
     tail: AsyncGenerator[list[Delivery], None], is_permitted: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[list[Delivery]]:
     """Yield the pages of a tail, until `is_permitted` returns False.
@@ -149,7 +149,7 @@ async def _take_while(
         yield page
 
 
-def _describe(delivery: Delivery) -> ChangeV1 | None:
+def _build_change(delivery: Delivery) -> ChangeV1 | None:
     """Return the event of a delivery; None if the subject is invalid or the body is not JSON.
 
     Bodies are not checked against their contracts.

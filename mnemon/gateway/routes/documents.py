@@ -18,7 +18,7 @@ def create_document_routes() -> APIRouter:
     router = APIRouter(tags=["documents"])
     router.add_api_route(
         "/v1/users/{user:path}/documents/{document_id}",
-        _upload,
+        _upload_document,
         methods=["PUT"],
         operation_id="upload_document",
         summary="Add a document, or replace it",
@@ -28,7 +28,7 @@ def create_document_routes() -> APIRouter:
     return router
 
 
-async def _upload(
+async def _upload_document(
     request: Request,
     user: User,
     document_id: Annotated[
@@ -48,7 +48,7 @@ async def _upload(
     ] = None,
 ) -> Response:
     """Add the text in the body, in UTF-8, as a document of the user."""
-    caller.require("write", user)
+    caller.require_permission("write", user)
     try:
         text = (await request.body()).decode()
     except UnicodeDecodeError as error:

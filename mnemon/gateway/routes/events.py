@@ -135,9 +135,9 @@ def _create_endpoint(event: EventContract) -> Callable[..., Any]:
         conversation: Conversation = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
-        caller.require("write", user)
-        event = ChatEvent(user, _identify(body, idempotency_key), conversation)
-        return _acknowledge(await memory.get_publisher(caller.tenant).store(event))
+        caller.require_permission("write", user)
+        event = ChatEvent(user, _set_event_id(body, idempotency_key), conversation)
+        return _build_receipt(await memory.get_publisher(caller.tenant).store(event))
 
     publish.__annotations__["body"] = annotate_body(event.latest)
     return publish
@@ -150,14 +150,14 @@ async def _publish_events(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     for each in body.events:
-        caller.require("write", each.user)
+        caller.require_permission("write", each.user)
     events = [
-        ChatEvent(each.user, _identify(_get_event(each), key), each.conversation)
+        ChatEvent(each.user, _set_event_id(_get_event(each), key), each.conversation)
         for each, key in zip(body.events, _number_keys(idempotency_key), strict=False)
     ]
     for event in events:
         encode_event(caller.tenant, event, "-")  # all or nothing: check each event before the first is sent
-    return _acknowledge(await memory.get_publisher(caller.tenant).publish_many(events))
+    return _build_receipt(await memory.get_publisher(caller.tenant).publish_many(events))
 
 
 _publish_events.__annotations__["body"] = annotate_body(EventsV1)
@@ -177,7 +177,7 @@ def _number_keys(key: str | None) -> Iterator[str | None]:
     return repeat(None) if key is None else (f"{key}:{number}" for number in count(1))
 
 
-def _identify(event: ChatBody, key: str | None) -> ChatBody:
+def _set_event_id(event: ChatBody, key: str | None) -> ChatBody:
     """Return an event with the id `key` of the header `Idempotency-Key`; unchanged if `key` is None.
 
     Raises:
@@ -190,6 +190,6 @@ def _identify(event: ChatBody, key: str | None) -> ChatBody:
     return event.model_copy(update={"id": check_identifier("Idempotency-Key", key)})
 
 
-def _acknowledge(stored: Published) -> Response:
+def _build_receipt(stored: Published) -> Response:
     receipt = PublishedV1(seq=stored.last_seq, count=stored.count, duplicates=stored.duplicates)
     return Response(receipt.encode_body(), HTTPStatus.CREATED, media_type="application/json")

@@ -54,7 +54,7 @@ def _create_endpoint(verb: VerbContract) -> Callable[..., Any]:
         caller: CallerOfRequest,
         memory: Memory,
     ) -> Response:
-        caller.require(select_scope(verb.name, body), user)
+        caller.require_permission(select_scope(verb.name, body), user)
         found = await memory.get_questioner(caller.tenant).ask(user, verb.name, body, reply, version)
         return Response(found.encode_body(), media_type="application/json")
 

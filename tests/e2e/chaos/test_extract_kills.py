@@ -64,16 +64,16 @@ class Holding(ProviderState):
     reached: queue.Queue[str] = field(default_factory=queue.Queue)
     let_go: threading.Event = field(default_factory=threading.Event)
 
-    def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
+    def create_batch(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
         if self._stopped("before it takes the batch"):
             raise ValueError("whoever asked is dead")
-        batch = super().create(wire, lines, given)
+        batch = super().create_batch(wire, lines, given)
         self._stopped("before it says that it has taken the batch")
         return batch
 
-    def poll(self, batch: ProviderBatch) -> None:
+    def poll_batch(self, batch: ProviderBatch) -> None:
         self._stopped("before it says how the batch fares")
-        super().poll(batch)
+        super().poll_batch(batch)
 
     def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
         if len(self.questions) >= self.windows // 4:
@@ -237,7 +237,7 @@ async def test_killed_batch_extraction_answers_each_window_once(
             await extractor.kill()
 
     assert 0 < read < windows
-    assert len(state.batches(provider)) == 1
+    assert len(state.list_batches(provider)) == 1
     assert len(state.asked) == windows
     assert set(state.asked.values()) == {1}
     assert len(await log_of(connection, "model.called")) == windows

@@ -65,7 +65,7 @@ class Forgetting:
             await memory.publish(GONE, "user", f"I like {SECRET}")
             await memory.publish(STAYS, "user", "I like tea")
             async with asyncio.timeout(TIMEOUT):
-                while sum(len(batch.lines) for batch in self._server.state.batches()) < 2:
+                while sum(len(batch.lines) for batch in self._server.state.list_batches()) < 2:
                     await asyncio.sleep(0.1)
             left = (await memory.erase(GONE, verify=True)).left
         assert left is not None
@@ -80,7 +80,7 @@ class Forgetting:
 
     async def answered(self) -> None:
         """The provider is done; returns when what the other one said is in the log."""
-        for batch in self._server.state.batches():
+        for batch in self._server.state.list_batches():
             batch.polls = 0
         proposed = build_memory_subject(TENANT, STAYS, "fact.proposed")
         async with asyncio.timeout(TIMEOUT):

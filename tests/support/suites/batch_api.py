@@ -124,10 +124,10 @@ class BatchesSuite(LanguageSuite):
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 2))
         await ended(batches, provider_id)
-        (batch,) = server.state.batches()
+        (batch,) = server.state.list_batches()
         for number in range(250):
             asked = [BatchLine(f"theirs-{number}", batch.lines[0].question)]
-            server.state.create(batch.format, asked, {**batch.given, **self.of_others()})
+            server.state.create_batch(batch.format, asked, {**batch.given, **self.of_others()})
         assert await batches.find(batch_id, 2, long_ago()) == provider_id
         batch.created_at = time.time() - 86_400
         assert await batches.find(batch_id, 2, long_ago()) is None
@@ -141,7 +141,7 @@ class BatchesSuite(LanguageSuite):
             with pytest.raises(ModelUnavailable):
                 await model.batches.submit(batch_id, lines(batch_id, 3))
             server.state.faults.requests.clear()
-            assert len(server.state.batches()) == 1
+            assert len(server.state.list_batches()) == 1
 
     async def test_a_batch_that_could_not_be_made_is_told_and_made_later(
         self, server: ProviderServer, batches: BatchApi

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, LabelledPair, calibrate, read_pairs
+from mnemon_bench.quality.calibration import (
+    PRECISION,
+    InvalidPairs,
+    LabelledPair,
+    calibrate_embedder,
+    read_pairs,
+)
 from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
 from mnemon_infra.models.wordllama import load_wordllama
 
@@ -64,7 +70,7 @@ def test_half_the_pairs_are_russian_and_none_is_there_twice() -> None:
 
 
 async def test_precision_and_recall_are_of_what_is_alike_against_what_is_not() -> None:
-    measured = await calibrate(
+    measured = await calibrate_embedder(
         Given(), pairs("en", same=[0.955, 0.905], update=[0.805, 0.505], different=[0.705, 0.305])
     )
     curve = {point["threshold"]: point for point in measured["languages"]["en"]["curve"]}
@@ -78,19 +84,19 @@ async def test_precision_and_recall_are_of_what_is_alike_against_what_is_not() -
 async def test_the_strictest_language_decides() -> None:
     english = pairs("en", same=[0.9], different=[0.5])
     russian = pairs("ru", same=[0.9], different=[0.7])
-    measured = await calibrate(Given(), [*english, *russian])
+    measured = await calibrate_embedder(Given(), [*english, *russian])
     assert measured["languages"]["en"]["precise"]["threshold"] == 0.5
     assert measured["recommended"] == {"update": 0.7, "duplicate": 0.7}
 
 
 async def test_where_nothing_is_precise_nothing_is_merged() -> None:
-    measured = await calibrate(Given(), pairs("en", same=[0.6], different=[0.905]))
+    measured = await calibrate_embedder(Given(), pairs("en", same=[0.6], different=[0.905]))
     assert measured["languages"]["en"]["precise"] is None
     assert measured["recommended"] == {"update": 0.91, "duplicate": 0.91}
 
 
 async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
-    measured = await calibrate(load_wordllama(), read_pairs(PAIRS))
+    measured = await calibrate_embedder(load_wordllama(), read_pairs(PAIRS))
     english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
     assert load_wordllama().thresholds.choose_update_threshold(is_english=True) >= english["threshold"]
     assert english["precision"] >= PRECISION

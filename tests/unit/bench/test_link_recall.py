@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mnemon_bench.quality.link_recall import rank_questions
-from mnemon_bench.quality.recall import load_data
+from mnemon_bench.quality.recall import load_conversations
 
 SAID = (
     "Rex is a Labrador",
@@ -34,7 +34,7 @@ def test_turn_that_only_a_name_leads_to_is_found_with_links(tmp_path: Path) -> N
     file = tmp_path / "conversation.json"
     file.write_text(json.dumps(sample), encoding="utf-8")
 
-    (ranked,) = rank_questions(load_data(file))
+    (ranked,) = rank_questions(load_conversations(file))
 
     assert ranked.without_links[0] == "D1:2"
     assert "D1:1" not in ranked.without_links

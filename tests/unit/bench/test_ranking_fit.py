@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from mnemon_bench.quality.ranking_fit import Labelled, cross_validate
+from mnemon_bench.quality.ranking_fit import LabelledCandidates, cross_validate
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
 
 CANDIDATES = 20
 
 
-def label_question(data_set: str, user: str) -> Labelled:
+def label_question(data_set: str, user: str) -> LabelledCandidates:
     """Return a question whose first candidate is the answer, and the only one with a feature."""
     features = np.zeros((CANDIDATES, len(MessageFeatures._fields)))
     features[0, 0] = 1.0
     turns = [f"D1:{place}" for place in range(CANDIDATES)]
-    return Labelled(
+    return LabelledCandidates(
         data_set, user, features, turns, np.arange(CANDIDATES) == 0, evidence=frozenset(turns[:1])
     )
 

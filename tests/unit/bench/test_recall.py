@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from mnemon_bench.quality.recall import (
-    Data,
+    LabelledConversations,
     LabelledQuestion,
     RankedTurns,
     compute_hit_rates,
-    load_data,
+    compute_recall,
+    compute_reciprocal_rank,
+    load_conversations,
     reassign_questions,
-    recall,
-    reciprocal_rank,
-    summarise,
+    summarise_method,
 )
 from mnemon_producers.locomo import NotLocomo
 
@@ -43,26 +43,26 @@ def test_only_evidence_that_is_there_counts(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample()))
     (tmp_path / "notes.txt").write_text("nothing")
 
-    data = load_data(tmp_path)
+    data = load_conversations(tmp_path)
 
     assert [each.turns for each in data.conversations] == [2]
     assert data.questions == [LabelledQuestion("talk", "Who?", frozenset({"D1:1", "D1:2"}), 1)]
-    assert load_data(tmp_path / "talk.json") == data
+    assert load_conversations(tmp_path / "talk.json") == data
 
 
 def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample(qa=[])))
 
     with pytest.raises(NotLocomo, match="no questions"):
-        load_data(tmp_path)
+        load_conversations(tmp_path)
 
 
 def test_recall_and_rank() -> None:
     evidence = frozenset({"D1:1", "D1:2"})
 
-    assert recall(evidence, ["D1:3", "D1:2"]) == 0.5
-    assert reciprocal_rank(evidence, ["D1:3", "D1:2", "D1:1"]) == 0.5
-    assert reciprocal_rank(evidence, []) == 0.0
+    assert compute_recall(evidence, ["D1:3", "D1:2"]) == 0.5
+    assert compute_reciprocal_rank(evidence, ["D1:3", "D1:2", "D1:1"]) == 0.5
+    assert compute_reciprocal_rank(evidence, []) == 0.0
 
 
 def test_questions_without_an_answer_count_apart() -> None:
@@ -70,7 +70,7 @@ def test_questions_without_an_answer_count_apart() -> None:
     missed = RankedTurns(LabelledQuestion("talk", "Why?", frozenset({"D1:2"}), 1), ["D1:1"], 0.004)
     adversarial = RankedTurns(LabelledQuestion("talk", "Not?", frozenset({"D1:2"}), 5), [], 0.003)
 
-    counted = summarise([found, missed, adversarial])
+    counted = summarise_method([found, missed, adversarial])
 
     assert (counted["recall@5"], counted["hit@10"], counted["mrr"], counted["questions"]) == (
         0.5,
@@ -86,7 +86,7 @@ def test_languages_count_separately() -> None:
     russian = RankedTurns(LabelledQuestion("talk", "Кто?", frozenset({"D1:1"}), 4), ["D1:1"], 0.002)
     english = RankedTurns(LabelledQuestion("talk", "Who?", frozenset({"D1:1"}), 3), ["D1:2"], 0.002)
 
-    counted = summarise([russian, english], {"russian": frozenset({1, 4}), "english": frozenset({3})})
+    counted = summarise_method([russian, english], {"russian": frozenset({1, 4}), "english": frozenset({3})})
 
     found = {
         language: (part["recall@5"], part["questions"]) for language, part in counted["languages"].items()
@@ -100,11 +100,11 @@ def test_questions_are_asked_in_another_conversation_unless_there_is_only_one() 
         for user in ("u1", "u2", "u3")
         for number, category in enumerate((1, 4, 5))
     ]
-    chosen = reassign_questions(Data([], questions))
+    chosen = reassign_questions(LabelledConversations([], questions))
     assert len({each.text for each in chosen}) == len(chosen) == 6, "the adversarial ones are left out"
     assert all(each.user not in each.text for each in chosen)
-    assert chosen == reassign_questions(Data([], questions)), "each run asks the same"
-    assert reassign_questions(Data([], questions[:3])) == []
+    assert chosen == reassign_questions(LabelledConversations([], questions)), "each run asks the same"
+    assert reassign_questions(LabelledConversations([], questions[:3])) == []
 
 
 def test_hit_rates_of_unanswerable_questions_have_the_kinds_that_were_asked() -> None:

@@ -12,7 +12,13 @@ from typer.testing import CliRunner
 from mnemon.cli.app import app
 from mnemon.cli.measurement import bench as command
 from mnemon.cli.terminal.exit_code import ExitCode
-from mnemon_bench.quality.recall import ADVERSARIAL, DIALOGUE, DIALOGUE_LANGUAGES, Data, load_dialogue
+from mnemon_bench.quality.recall import (
+    ADVERSARIAL,
+    DIALOGUE,
+    DIALOGUE_LANGUAGES,
+    LabelledConversations,
+    load_dialogue,
+)
 from mnemon_contracts.events.chat import MessageV1
 
 SAMPLE: dict[str, Any] = json.loads(DIALOGUE.read_bytes())
@@ -79,9 +85,9 @@ def test_turns_are_russian_and_sessions_in_order_of_time() -> None:
 
 
 def test_recall_without_data_uses_the_dialogue(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured: list[Data | None] = []
+    measured: list[LabelledConversations | None] = []
 
-    async def run(name: command.BenchName, data: Data | None, as_json: bool) -> ExitCode:
+    async def run(name: command.BenchName, data: LabelledConversations | None, as_json: bool) -> ExitCode:
         measured.append(data)
         return ExitCode.DONE
 

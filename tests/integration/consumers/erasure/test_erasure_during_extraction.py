@@ -17,7 +17,7 @@ async def test_erased_user_of_a_running_batch_stays_gone_and_others_are_answered
     async with batch_extraction.running("persist", "extract", "retrieve"):
         await batch_extraction.cut_of(3)
         await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
-        (batch,) = batch_extraction.server.state.batches("openai")
+        (batch,) = batch_extraction.server.state.list_batches("openai")
 
         receipt = await stock.ask("erase")
 
@@ -97,7 +97,7 @@ async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered
         receipt = await stock.ask("erase", conversation="trip")
         assert receipt["removed"]["model_batches"] == 1
         assert len(receipt["provider_batches"]) == 1
-        for batch in batch_extraction.server.state.batches("openai"):
+        for batch in batch_extraction.server.state.list_batches("openai"):
             batch.polls = 0
         await batch_extraction.tick()
         await batch_extraction.becomes("SELECT count(*) FROM batches WHERE state = 'submitted'", (0,))

@@ -44,7 +44,7 @@ async def test_shared_batch_separates_users_and_tenants(
     assert completed == {
         ("acme", "u1"): (2, 0), ("acme", "u2"): (1, 0), ("globex", "u1"): (1, 0), ("other", "u1"): (1, 0)
     }  # fmt: skip
-    assert len(batch_extraction.server.state.batches("openai")) == 2
+    assert len(batch_extraction.server.state.list_batches("openai")) == 2
     # Whatever was submitted is known: it is not looked for.
     requests = batch_extraction.server.state.requests
     assert not [each for each in requests if each.startswith("GET ") and each.endswith("/batches")]
@@ -78,7 +78,7 @@ async def test_windows_beyond_the_budget_are_in_no_batch(batch_extraction: Extra
         await batch_extraction.becomes(WAITING, (1,))
         await batch_extraction.set("acme", spending__usd_per_day=None)
         await batch_extraction.has(1, "window.answered", tenant="acme")
-    batches = batch_extraction.server.state.batches("openai")
+    batches = batch_extraction.server.state.list_batches("openai")
     assert [len(batch.lines) for batch in batches] == [1, 1]
 
 
@@ -166,7 +166,7 @@ async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
         answers = await batch_extraction.has(10, "window.answered")
     assert Counter("batch_id" in each for each in answers) == {True: 5, False: 5}
     assert set(batch_extraction.server.state.asked.values()) == {1}
-    assert len(batch_extraction.server.state.batches("openai")) == 1
+    assert len(batch_extraction.server.state.list_batches("openai")) == 1
     assert await batch_extraction.sql("SELECT DISTINCT attempts FROM windows") == [(0,)]
 
 
@@ -185,7 +185,7 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
         await batch_extraction.tick()
         answers = await batch_extraction.has(10, "window.answered")
     assert Counter("batch_id" in each for each in answers) == {True: 5, False: 5}
-    assert [batch.state for batch in batch_extraction.server.state.batches("openai")] == ["cancelled"]
+    assert [batch.state for batch in batch_extraction.server.state.list_batches("openai")] == ["cancelled"]
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
@@ -246,7 +246,7 @@ async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
     async with batch_extraction.running():
         await batch_extraction.cut_of(5)
         await batch_extraction.has(5, "window.answered")
-    assert len(batch_extraction.server.state.batches("openai")) == 1
+    assert len(batch_extraction.server.state.list_batches("openai")) == 1
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 

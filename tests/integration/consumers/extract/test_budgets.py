@@ -85,7 +85,7 @@ async def test_budget_reserves_the_cost_of_a_batch(
         await budgeted_extraction.cut_of(USERS)
         await budgeted_extraction.becomes("SELECT state FROM batches", ("submitted",))
         await budgeted_extraction.is_projected()
-    (batch,) = budgeted_extraction.server.state.batches("openai")
+    (batch,) = budgeted_extraction.server.state.list_batches("openai")
     assert 0 < len(batch.lines) < USERS
     await budgeted_extraction.set(mode="online")
     async with budgeted_extraction.running():

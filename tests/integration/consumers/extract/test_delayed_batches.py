@@ -17,7 +17,7 @@ async def test_results_fetched_days_later_are_not_paid_again(
     async with batch_extraction.running():
         await batch_extraction.cut_of(3)
         await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
-    (batch,) = batch_extraction.server.state.batches("openai")
+    (batch,) = batch_extraction.server.state.list_batches("openai")
     batch.polls = 0
     await batch_extraction.sql(
         "UPDATE batches SET created_at = now() - interval '4 days', deadline_at = now() - interval '3 days'"
@@ -67,6 +67,6 @@ async def test_tenant_with_changed_settings_leaves_the_batch(
     async with batch_extraction.running():
         await batch_extraction.has(1, "window.answered", tenant="globex")
         await batch_extraction.becomes(WAITING, (1,))
-    assert [len(batch.lines) for batch in batch_extraction.server.state.batches("openai")] == [1]
+    assert [len(batch.lines) for batch in batch_extraction.server.state.list_batches("openai")] == [1]
     assert batch_extraction.server.state.asked
     assert not any("tea" in text for text in batch_extraction.server.state.asked)

@@ -33,7 +33,7 @@ def of_others(server: ProviderServer, count: int, batch_id: str = "theirs") -> P
     """Create a batch that another program submitted with the same key."""
     question = ReceivedRequest(MODEL, "", "something else")
     asked = [BatchLine(f"{batch_id}-{number}", question) for number in range(count)]
-    return server.state.create(FORMAT, asked, {})
+    return server.state.create_batch(FORMAT, asked, {})
 
 
 class TestAnthropic(BatchesSuite):
@@ -75,7 +75,7 @@ class TestAnthropic(BatchesSuite):
             server.state.faults.requests.append(HttpFault(seconds=60, path=self.creating))
             with pytest.raises(ModelUnavailable):
                 await model.batches.submit(batch_id, lines(batch_id, 3))
-            (batch,) = server.state.batches()
+            (batch,) = server.state.list_batches()
             for _ in range(server.state.polls):
                 with pytest.raises(ModelUnavailable, match="which may be mnemon's batch") as raised:
                     await model.batches.find(batch_id, 3, long_ago())

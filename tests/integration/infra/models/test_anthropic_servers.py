@@ -9,7 +9,7 @@ import pytest
 
 from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.wire import Response, Route
+from mnemon_bench.provider_server.wire import HttpResponse, Route
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import (
     ModelNotConfigured,
@@ -20,10 +20,10 @@ from tests.support.suites.language_model import KEY, asking, facts, open_anthrop
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Response], None]:
+def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, HttpResponse], None]:
     """Has a path answered otherwise."""
 
-    def answer(path: str, response: Response) -> None:
+    def answer(path: str, response: HttpResponse) -> None:
         method, pattern = path.split()
         route = Route(method, re.compile(pattern), lambda *_: response)
         monkeypatch.setattr(provider_server, "ROUTES", (route, *provider_server.ROUTES))
@@ -41,9 +41,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Response], None]:
     ],
 )
 async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
-    body: object, provider: ProviderServer, answers: Callable[[str, Response], None]
+    body: object, provider: ProviderServer, answers: Callable[[str, HttpResponse], None]
 ) -> None:
-    answers("GET /v1/models/.*", Response(body))
+    answers("GET /v1/models/.*", HttpResponse(body))
     async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
         await model.complete(asking("I like tea"))
         assert model.batches is not None
@@ -53,14 +53,14 @@ async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
 @pytest.mark.parametrize(
     "response",
     [
-        Response({}),
-        Response([]),
-        Response(b"null"),
-        Response(b"<html>", headers={"Content-Type": "text/html"}),
+        HttpResponse({}),
+        HttpResponse([]),
+        HttpResponse(b"null"),
+        HttpResponse(b"<html>", headers={"Content-Type": "text/html"}),
     ],
 )
 async def test_malformed_message_is_no_answer(
-    response: Response, provider: ProviderServer, answers: Callable[[str, Response], None]
+    response: HttpResponse, provider: ProviderServer, answers: Callable[[str, HttpResponse], None]
 ) -> None:
     answers("POST /v1/messages", response)
     async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
@@ -69,10 +69,10 @@ async def test_malformed_message_is_no_answer(
 
 
 async def test_exhausted_credit_is_not_retried(
-    provider: ProviderServer, answers: Callable[[str, Response], None]
+    provider: ProviderServer, answers: Callable[[str, HttpResponse], None]
 ) -> None:
     error = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
-    answers("POST /v1/messages", Response({"type": "error", "error": error}, 429))
+    answers("POST /v1/messages", HttpResponse({"type": "error", "error": error}, 429))
     async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
         with pytest.raises(ModelRefused, match="requires payment"):
             await model.complete(asking("I like tea"))

@@ -65,7 +65,7 @@ class TestGoogle(BatchesSuite):
         first, second = map(json.loads, file.splitlines())
         assert (first["key"], second["key"]) == ("b-1", "b-2")
         assert "responseJsonSchema" not in second["request"]["generationConfig"]
-        (batch,) = server.state.batches()
+        (batch,) = server.state.list_batches()
         (at_once,) = server.state.questions
         assert [line.question for line in batch.lines] == [at_once, at_once._replace(schema=None)]
 

@@ -16,7 +16,7 @@ from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
+from mnemon_bench.provider_server.wire import HttpRequest, HttpResponse, Route
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.openai import model as openai
 from mnemon_infra.models.language.openai.model import OpenAIModel, open_openai
@@ -49,10 +49,10 @@ AS_JSON = replace(asking("I like tea"), instructions="Answer with JSON.")
 @pytest.fixture
 def routed(
     monkeypatch: pytest.MonkeyPatch,
-) -> Callable[[str, Callable[[ProviderState, HttpRequest], Response]], None]:
+) -> Callable[[str, Callable[[ProviderState, HttpRequest], HttpResponse]], None]:
     """Has a path answered otherwise."""
 
-    def route(path: str, answer: Callable[[ProviderState, HttpRequest], Response]) -> None:
+    def route(path: str, answer: Callable[[ProviderState, HttpRequest], HttpResponse]) -> None:
         method, pattern = path.split()
         routes = (Route(method, re.compile(pattern), answer), *provider_server.ROUTES)
         monkeypatch.setattr(provider_server, "ROUTES", routes)
@@ -151,7 +151,7 @@ class TestOpenAI(BatchesSuite):
         self, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         error = {"error": {"message": KEY, "code": "insufficient_quota", "param": None}}
-        routed("POST /v1/chat/completions", lambda *_: Response(error, 429, {"Retry-After": "0.01"}))
+        routed("POST /v1/chat/completions", lambda *_: HttpResponse(error, 429, {"Retry-After": "0.01"}))
         with pytest.raises(ModelRefused, match=r"requires payment \(HTTP 429\)"):
             await model.complete(asking("I like tea"))
 
@@ -166,7 +166,7 @@ class TestOpenAI(BatchesSuite):
         self, choice: Any, who: str, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         usage = {"prompt_tokens": 12, "completion_tokens": 3}
-        routed("POST /v1/chat/completions", lambda *_: Response({"choices": [choice], "usage": usage}))
+        routed("POST /v1/chat/completions", lambda *_: HttpResponse({"choices": [choice], "usage": usage}))
         answer = await model.complete(asking("I like tea"))
         problem = f"{who} refuses to answer the request"
         assert answer == ModelAnswer("", Usage(12, 0, 3), problem=problem, is_refused=True)
@@ -188,14 +188,14 @@ class TestOpenAI(BatchesSuite):
     async def test_an_answer_without_a_text_is_one_that_cannot_be_used(
         self, body: Any, problem: str, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
-        routed("POST /v1/chat/completions", lambda *_: Response(body))
+        routed("POST /v1/chat/completions", lambda *_: HttpResponse(body))
         assert await model.complete(asking("I like tea")) == ModelAnswer("", Usage(), problem=problem)
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"{}", b'{"error": {"code": 502}}'])
     async def test_malformed_completion_is_no_answer(
         self, body: bytes, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
-        routed("POST /v1/chat/completions", lambda *_: Response(body))
+        routed("POST /v1/chat/completions", lambda *_: HttpResponse(body))
         with pytest.raises(ModelUnavailable, match=r"gave an unusable answer.*MNEMON_MODEL_URL"):
             await model.complete(asking("I like tea"))
 
@@ -301,12 +301,12 @@ class TestOpenAI(BatchesSuite):
         provider_id = await batches.submit(batch_id, lines(batch_id, 1))
         listed = next(route for route in BATCH_ROUTES if route[:2] == ("GET", re.compile("/v1/batches")))
 
-        def turned(state: ProviderState, request: HttpRequest) -> Response:
+        def turned(state: ProviderState, request: HttpRequest) -> HttpResponse:
             body: Any = listed.answer(state, request).body
             older = [
                 {**body["data"][0], "id": f"b{age}", "metadata": None, "created_at": age} for age in (1, 2)
             ]
-            return Response({**body, "data": [*older, *body["data"]], "has_more": False})
+            return HttpResponse({**body, "data": [*older, *body["data"]], "has_more": False})
 
         routed("GET /v1/batches", turned)
         assert await batches.find(batch_id, 1, long_ago()) == provider_id
@@ -316,10 +316,10 @@ class TestOpenAI(BatchesSuite):
     ) -> None:
         batch_id = new_id()
         await batches.submit(batch_id, lines(batch_id, 1))
-        (batch,) = server.state.batches()
+        (batch,) = server.state.list_batches()
         batch.created_at -= 86_400
         for _ in range(250):
-            server.state.create(batch.format, batch.lines, batch.given).created_at -= 86_400
+            server.state.create_batch(batch.format, batch.lines, batch.given).created_at -= 86_400
         server.state.requests.clear()
         assert await batches.find(new_id(), 1, long_ago()) is None
         assert server.state.requests == ["GET /v1/batches"]
@@ -328,7 +328,7 @@ class TestOpenAI(BatchesSuite):
         self, routed: Any, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch = {"id": "b", "created_at": 4_000_000_000, "metadata": None}
-        routed("GET /v1/batches", lambda *_: Response({"data": [batch], "has_more": True}))
+        routed("GET /v1/batches", lambda *_: HttpResponse({"data": [batch], "has_more": True}))
         assert await batches.find(new_id(), 1, long_ago()) is None
 
 

@@ -173,7 +173,7 @@ async def test_rebuilt_database_continues_batches_without_paying_twice(
             await batch_extraction.has(10, "batch.submitted")
         else:
             await batch_extraction.has(10, "batch.completed")
-    (batch,) = batch_extraction.server.state.batches("openai")
+    (batch,) = batch_extraction.server.state.list_batches("openai")
     batch.polls = batch_extraction.server.state.polls = 0
     schema = f"test_{uuid4().hex[:12]}"
     rebuilt = ExtractionHarness(

@@ -23,5 +23,5 @@ NOT_RERANKED = "hits not reranked: the reranker gave no usable answer"
 def test_each_degraded_part_is_explained(
     degraded: tuple[str, ...], lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert facts._end_search(SearchReplyV2(degraded=degraded)) == ExitCode.DONE
+    assert facts._conclude_search(SearchReplyV2(degraded=degraded)) == ExitCode.DONE
     assert capsys.readouterr().err.splitlines() == lines

@@ -14,7 +14,7 @@ BODY = json.dumps({"id": "c1", "model": "m", "choices": [{"message": {"content":
 
 def read(response: httpx.Response, *data: bytes) -> Answer:
     reader = AnswerReader(OpenAIFormat())
-    reader.begin(response)
+    reader.read_headers(response)
     for each in data:
         reader.feed(each)
     return reader.build_answer()

@@ -19,7 +19,7 @@ def chunk(delta: dict[str, Any], reason: str | None = None, index: int = 0) -> d
 
 
 def read(wire_format: WireFormat, events: list[dict[str, Any]]) -> Answer:
-    parts = wire_format.create_parts()
+    parts = wire_format.create_answer_builder()
     for event in events:
         parts.add(event)
     return parts.build_answer()
