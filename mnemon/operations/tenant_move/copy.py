@@ -231,10 +231,10 @@ class TenantCopy:
                     self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return positions without an event of the tenant at which a span of an erasure begins or discards.
+        """Return the positions in `spans` and `discarded_seq` of erasures that no event of the tenant has.
 
-        Each of these positions needs one in the target's log that no other event of the user has. A revert
-        fills no positions.
+        Each of them needs a position in the target's log that no other event of the user has. Return none for
+        a revert.
         """
         if self._is_returning:
             return []
