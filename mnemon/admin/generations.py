@@ -1,6 +1,6 @@
 """Generations of rows and vectors for the page, and their removal.
 
-The import of this module loads the vector engine, which takes a third of a second: pages import the module on
+The import of this module loads the vector store, which takes a third of a second: pages import the module on
 use.
 """
 
@@ -76,7 +76,7 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
 
     Raises:
         RebuildBlocked: there is no such generation, it is live, a rebuild runs, a swap is unfinished, or the
-            vector engine does not answer.
+            vector store does not answer.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; part of the generation may be left.
     """
     async with open_exclusive_site((await _open_site(parts)).deployment) as place:
@@ -88,7 +88,7 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
         try:
             return await remove_generation(place, name)
         except VectorsUnavailable as error:
-            raise RebuildBlocked(str(error), "Try again when the vector engine answers") from error
+            raise RebuildBlocked(str(error), "Try again when the vector store answers") from error
 
 
 async def _count_points(place: Site, live: ListedGeneration) -> int | None:

@@ -164,7 +164,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
     except Exception as error:
         why_not = describe_error(error)
         if why_not:
-            log.warning("admin page request refused", path=request.url.path, error=why_not.message)
+            log.warning("admin page request failed", path=request.url.path, error=why_not.message)
             return visit.render_error(why_not)
         log.error("admin page failed", path=request.url.path, exc_info=error)
         said = f"{type(error).__name__}: an internal error."

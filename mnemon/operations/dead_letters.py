@@ -15,7 +15,7 @@ from mnemon_infra.database.projections.rows import build_row
 
 @dataclass(frozen=True, slots=True)
 class RedriveAssessment:
-    """Time at which the redrive of a letter can succeed, with the reason.
+    """Whether the redrive of a letter can succeed, now or later, with the reason.
 
     Attributes:
         redrive: `now`; `after a fix` of the cause; or `never`.
@@ -38,7 +38,8 @@ def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
             return RedriveAssessment("after a fix", "the model is asked once more about the same messages")
         case "answer":
             return RedriveAssessment(
-                "never", "the answer had too many facts: these are above the limit, the others were proposed"
+                "never",
+                "the answer had too many facts: the letter has the facts above the limit, the log the others",
             )
         case "trigger" if letter.left_out:
             return RedriveAssessment("never", "the trigger is not known in full and cannot be redriven")

@@ -30,8 +30,8 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
     back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
     if after.provider == "none":
         return (
-            f"{goes_on}After the next `mnemon up`, searches use words only: it indexes the log again, "
-            "without a model. On your own servers, stop the consumers and run `mnemon reindex`. "
+            f"{goes_on}The next `mnemon up` indexes the log again, without a model; searches then use words "
+            "only. On your own servers, stop the consumers and run `mnemon reindex`. "
             f"To undo: mnemon settings set {back}"
         )
     return (

@@ -4,8 +4,8 @@
     - city: Lisbon
     - [x] [id:3f0c] [due:2026-12-01] Call the bank
 
-The line of a fact keeps less than the fact has: it has no kind, the importance is one of three words, and
-the expiry is a day. Parsing a written line and writing it again gives the same line.
+The line of a fact keeps less than the fact has: the line has no kind, the importance is one of three words,
+and the expiry is a day. Parsing a written line and writing it again gives the same line.
 """
 
 import json
@@ -32,7 +32,7 @@ class WrongMark(ValueError):
     """A mark of a line has an invalid value, or the line of a profile field cannot be parsed.
 
     Attributes:
-        mark: name of the mark; `line` for a profile field.
+        mark: name of the mark, such as `exp`; `line` for a profile field.
         reason: the reason why the value is invalid.
     """
 

@@ -13,7 +13,7 @@ BOTTOM: Final = 24.0
 TOP: Final = 10.0
 
 MAX_SERIES: Final = 6
-"""Number of distinguishable colours; the last colour shows all further series together."""
+"""Number of distinguishable colours. If there are more series, the last colour shows the rest together."""
 
 OTHERS: Final = "others"
 _MIN_LINES: Final = 4

@@ -179,9 +179,9 @@ def _parse_selected_ids(form: Mapping[str, str]) -> list[int]:
 def _describe_redrive(given: Sequence[GivenBack], applied: int) -> list[str]:
     said = []
     if len(given) == 1:
-        said.append(f"1 letter redriven: the event is at position {given[0].sequence:,} now.")
+        said.append(f"1 letter redriven: its message is at position {given[0].sequence:,} of its stream now.")
     elif given:
-        said.append(f"{format_count(len(given), 'letter')} redriven: their events are handled again.")
+        said.append(f"{format_count(len(given), 'letter')} redriven: their messages are handled again.")
     if applied:
         said.append(f"{format_count(applied, 'letter')} removed: their events are applied already.")
     return said
@@ -191,7 +191,7 @@ def _describe_missing_letter(id_: int) -> PageError:
     return PageError(
         404,
         f"Dead letter {id_} does not exist",
-        "The dead letter was redriven or dropped.",
+        "The dead letter was redriven, dropped or removed by retention, or never existed.",
         "See the list of dead letters.",
     )
 

@@ -33,14 +33,14 @@ class BudgetBar(NamedTuple):
 @pages.get("/user/context")
 async def show_context(visit: Visit) -> Response:
     """Show the context as a bot would get it now."""
-    whose = PageUser.from_fields(visit.query)
+    page_user = PageUser.from_fields(visit.query)
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
     }
-    usual = (await read_settings(await visit.connections.get_broker(), whose.tenant)).context.budget
+    usual = (await read_settings(await visit.connections.get_broker(), page_user.tenant)).context.budget
     reply, error = None, None
     try:
-        reply = await _request_context(visit, whose, asked)
+        reply = await _request_context(visit, page_user, asked)
     except InvalidBody as wrong:
         error = wrong
     except AskFailed as failed:
@@ -60,7 +60,7 @@ async def show_context(visit: Visit) -> Response:
         bars=_scale_sections(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
         wide=BAR_WIDTH,
         errors={error.field: error.problem} if error else {},
-        **build_frame_values(whose, "context"),
+        **build_frame_values(page_user, "context"),
     )
 
 

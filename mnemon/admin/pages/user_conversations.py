@@ -27,18 +27,18 @@ async def show_history(visit: Visit) -> Response:
 @pages.post("/user/conversation/erase")
 async def erase_conversation(visit: Visit) -> Response:
     """Erase a conversation for good if its id was typed as a confirmation."""
-    whose, conversation = PageUser.from_fields(visit.form), visit.form["conversation"]
+    page_user, conversation = PageUser.from_fields(visit.form), visit.form["conversation"]
     if visit.form.get("confirmed") != conversation.strip():
         return await _render_history(
-            visit, whose, conversation, "Type the id of the conversation exactly as shown above."
+            visit, page_user, conversation, "Type the id of the conversation exactly as shown above."
         )
-    memory = await whose.connect_memory(visit)
-    reply = await memory.erase(whose.user, conversation=conversation)
+    memory = await page_user.connect_memory(visit)
+    reply = await memory.erase(page_user.user, conversation=conversation)
     return visit.render(
         "user/receipt.html",
         receipt=reply,
         what=f"Conversation {conversation}",
-        **build_frame_values(whose, ""),
+        **build_frame_values(page_user, ""),
     )
 
 

@@ -22,35 +22,35 @@ async def show_data(visit: Visit) -> Response:
 @pages.post("/user/data/set")
 async def set_field(visit: Visit) -> Response:
     """Set or remove one profile field."""
-    whose, name = PageUser.from_fields(visit.form), visit.form.get("name", "")
+    page_user, name = PageUser.from_fields(visit.form), visit.form.get("name", "")
     removes = "remove" in visit.form
     if not removes:
         name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
-        return await _render_data(visit, whose, {"name": "Enter the name of the field."})
+        return await _render_data(visit, page_user, {"name": "Enter the name of the field."})
     value = None if removes else _parse_value(visit.form.get("value", ""))
-    memory = await whose.connect_memory(visit)
+    memory = await page_user.connect_memory(visit)
     try:
-        reply = await memory.set_profile(whose.user, {name: value})
+        reply = await memory.set_profile(page_user.user, {name: value})
     except InvalidBody as error:
-        return await _render_data(visit, whose, {"value": error.problem})
+        return await _render_data(visit, page_user, {"value": error.problem})
     said = f"{name} was removed." if value is None else f"{name} was set."
-    return _redirect_to_data(visit, whose, said, reply.seen_seq)
+    return _redirect_to_data(visit, page_user, said, reply.seen_seq)
 
 
 @pages.post("/user/task")
 async def change_tasks(visit: Visit) -> Response:
     """Add a task, mark a task as done, or remove a task."""
-    whose, form = PageUser.from_fields(visit.form), visit.form
+    page_user, form = PageUser.from_fields(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
-        return await _render_data(visit, whose, {"text": "Enter the text of the task."})
-    memory = await whose.connect_memory(visit)
+        return await _render_data(visit, page_user, {"text": "Enter the text of the task."})
+    memory = await page_user.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "tasks", action=form.get("action"), **fields)
+        reply = await memory.ask(page_user.user, "tasks", action=form.get("action"), **fields)
     except InvalidBody as error:
-        return await _render_data(visit, whose, {error.field: error.problem})
-    return _redirect_to_data(visit, whose, "The tasks were changed.", reply.seen_seq)
+        return await _render_data(visit, page_user, {error.field: error.problem})
+    return _redirect_to_data(visit, page_user, "The tasks were changed.", reply.seen_seq)
 
 
 async def _render_data(visit: Visit, page_user: PageUser, errors: dict[str, str] | None = None) -> Response:

@@ -19,24 +19,24 @@ async def show_erase(visit: Visit) -> Response:
 @pages.post("/user/erase")
 async def erase_user(visit: Visit) -> Response:
     """Erase the user if the id was typed as a confirmation."""
-    whose = PageUser.from_fields(visit.form)
-    if visit.form.get("confirmed") != whose.user.strip():
-        return await _render_erase(visit, whose, "Type the id of the user exactly as shown above.")
-    memory = await whose.connect_memory(visit)
-    reply = await memory.erase(whose.user)
+    page_user = PageUser.from_fields(visit.form)
+    if visit.form.get("confirmed") != page_user.user.strip():
+        return await _render_erase(visit, page_user, "Type the id of the user exactly as shown above.")
+    memory = await page_user.connect_memory(visit)
+    reply = await memory.erase(page_user.user)
     return visit.render(
-        "user/receipt.html", receipt=reply, what=whose.user, **build_frame_values(whose, "erase")
+        "user/receipt.html", receipt=reply, what=page_user.user, **build_frame_values(page_user, "erase")
     )
 
 
 @pages.post("/user/verify")
 async def verify_erasure(visit: Visit) -> Response:
     """Show the counts of remaining items, and of matches in all stores if words are given."""
-    whose = PageUser.from_fields(visit.form)
-    memory = await whose.connect_memory(visit)
+    page_user = PageUser.from_fields(visit.form)
+    memory = await page_user.connect_memory(visit)
     words = visit.form.get("text") or None
-    reply = await memory.erase(whose.user, verify=True, text=words)
-    return visit.render("user/left.html", reply=reply, words=words, **build_frame_values(whose, "erase"))
+    reply = await memory.erase(page_user.user, verify=True, text=words)
+    return visit.render("user/left.html", reply=reply, words=words, **build_frame_values(page_user, "erase"))
 
 
 async def _render_erase(visit: Visit, page_user: PageUser, error: str = "") -> Response:

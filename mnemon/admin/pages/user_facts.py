@@ -32,17 +32,18 @@ async def show_facts(visit: Visit) -> Response:
 @pages.post("/user/save")
 async def save_fact(visit: Visit) -> Response:
     """Save a fact."""
-    whose = PageUser.from_fields(visit.form)
-    memory = await whose.connect_memory(visit)
+    page_user = PageUser.from_fields(visit.form)
+    memory = await page_user.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.parse_fact_form(visit.form)})
+        reply = await memory.ask(page_user.user, "save", **{"text": "", **facing.parse_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
-        return await _render_facts(visit, whose, facing.list_errors(error))
+        return await _render_facts(visit, page_user, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
     if reply.decision == "rejected":
-        return await _render_facts(visit, whose, {"text": reply.reason or "The fact was refused."})
+        return await _render_facts(visit, page_user, {"text": reply.reason or "The fact was refused."})
     said = _NOTICES.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
-    return visit.redirect("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
+    known = {"tenant": page_user.tenant, "user": page_user.user, "seq": str(reply.seen_seq)}
+    return visit.redirect("/user/facts", said, **known)
 
 
 @pages.get("/user/fact")
@@ -54,23 +55,23 @@ async def show_fact(visit: Visit) -> Response:
 @pages.post("/user/update")
 async def update_fact(visit: Visit) -> Response:
     """Update a fact."""
-    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
-    memory = await whose.connect_memory(visit)
+    page_user, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await page_user.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.parse_fact_form(visit.form))
+        reply = await memory.ask(page_user.user, "update", id=fact_id, **facing.parse_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
-        return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
-    known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
+        return await _render_fact(visit, page_user, fact_id, facing.list_errors(error))
+    known = {"tenant": page_user.tenant, "user": page_user.user, "id": fact_id, "seq": str(reply.seen_seq)}
     return visit.redirect("/user/fact", f"{fact_id} was changed.", **known)
 
 
 @pages.post("/user/forget")
 async def forget_fact(visit: Visit) -> Response:
     """Forget a fact."""
-    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
-    memory = await whose.connect_memory(visit)
-    reply = await memory.forget(whose.user, fact_id)
-    known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
+    page_user, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await page_user.connect_memory(visit)
+    reply = await memory.forget(page_user.user, fact_id)
+    known = {"tenant": page_user.tenant, "user": page_user.user, "seq": str(reply.seen_seq)}
     return visit.redirect("/user/facts", f"{fact_id} was forgotten.", **known)
 
 

@@ -27,7 +27,10 @@ def describe_error(error: Exception) -> PageError | None:
     match error:
         case BrokerUnreachable():
             return PageError(
-                503, "The broker does not answer", str(error), "Check that `mnemon up` is running."
+                503,
+                "The broker does not answer",
+                str(error),
+                "Check that `mnemon up`, or your own NATS server, is running.",
             )
         case DatabaseUnavailable() | DatabaseNotConfigured():
             return PageError(

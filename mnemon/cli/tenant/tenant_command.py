@@ -359,7 +359,7 @@ async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, 
     else:
         async with _open_sites(tenant, target, data) as (here, there, addresses):
             result = await abandon_move(here, there, addresses[1])
-    abandoned = "revert" if result.is_returning else "move"
+    abandoned = "revert" if result.is_revert else "move"
     if as_json:
         show_json({"abandoned": abandoned, "revoked_keys": result.keys, "has_copy": result.has_copy})
         return ExitCode.DONE
@@ -367,7 +367,7 @@ async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, 
         f"The {abandoned} of {tenant} is abandoned: the tenant stays where it is."
         f" {format_count(result.keys, 'copied API key')} revoked."
     )
-    if result.has_copy and not result.is_returning:
+    if result.has_copy and not result.is_revert:
         typer.echo(
             "The other deployment keeps a copy from which nothing is derived. To continue with it: mnemon"
             f" tenant move {tenant} --to ... To erase a user of the copy, which rules out a later move to"

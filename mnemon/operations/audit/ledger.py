@@ -26,16 +26,16 @@ FaultKind = Literal[
 ]
 
 MEANINGS: Final[Mapping[FaultKind, str]] = {
-    "absent": "has no row and no dead letter",
+    "absent": "has no row of its own, though it must have one",
     "no_letter": "cannot be applied, and has no dead letter",
     "differs": "has a row with other content",
     "emptied": "has lost its content without a reason",
-    "kept": "still has its content, though it was cleared, discarded or forgotten",
-    "stray": "is named by a row, but the log has no such event at its position",
+    "kept": "still has its content, though it was cleared, discarded, removed or erased",
+    "stray": "is named by a row, but the log has no event for this row",
     "beyond_log": "has a row, but the log ends before it",
     "undecided": "was proposed, but not decided",
     "decided_twice": "decides a proposal that was decided already",
-    "no_point": "has a row, but no point",
+    "no_point": "has a row, but lacks a point",
     "left_point": "was removed, but its point still exists",
 }
 """Description of each kind of fault; the event is the subject of the sentence."""
@@ -47,11 +47,14 @@ NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
     "no_letter": "the event is in the log at its position; its sender can correct it and send it again",
     "differs": _PROJECT_AGAIN,
     "emptied": _PROJECT_AGAIN,
-    "kept": "the trigger of its sweep was lost; the next clear or forget of the user removes the content",
+    "kept": (
+        "erase an erased user or conversation again (mnemon erase); else the trigger of a sweep was lost, "
+        "and the next clear or forget of the user removes the content"
+    ),
     "stray": _PROJECT_AGAIN,
     "beyond_log": "the log does not belong to these rows: restore the newest backup (mnemon restore)",
     "undecided": "propose it again, with a new id",
-    "decided_twice": "show both with `mnemon get`, and forget one of them",
+    "decided_twice": "if its proposal became two facts of the user, forget one of them (mnemon forget)",
     "no_point": _INDEX_AGAIN,
     "left_point": _INDEX_AGAIN,
 }
@@ -91,7 +94,7 @@ class AuditFaults:
     _by_consumer: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
-        """Count a fault, and name the fault if it is among the first of its kind."""
+        """Count a fault, and add the fault to `named` if it is among the first `MAX_NAMED` of its kind."""
         self.counts[kind] += 1
         self._by_consumer[consumer] += 1
         if self.counts[kind] <= MAX_NAMED:
@@ -155,7 +158,8 @@ class CollectionAudit:
         points: points in the collection.
         shown: messages, facts, documents or summaries that must have points.
         dead: points of events that have a dead letter and no row: searches do not return them.
-        waiting: missing or superfluous points of users for whom a sweep of `index` is pending.
+        waiting: items that lack points, and points without an item, of users for whom a sweep of `index` is
+            pending.
     """
 
     points: int = 0
@@ -189,7 +193,7 @@ class Audit:
 
     Attributes:
         up_to: log position up to which every event must be handled.
-        beyond: number of positions in the log after `up_to`, whose events are not handled yet.
+        beyond: number of positions after `up_to` at the end of the audit, which the audit did not examine.
         every: the audit compared the content of one user in `every`; 0 if it compared no content.
         seconds: duration of the audit.
         persist: outcomes of events.

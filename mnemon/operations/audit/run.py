@@ -113,7 +113,7 @@ async def _require_log(connection: Client) -> None:
 async def _record_stray_rows(
     database: Database, up_to: int, matched: PositionSet, faults: AuditFaults
 ) -> None:
-    """Add a fault for each row without an event in the log.
+    """Add a fault for each row without an event in the log, and for each further row of the same event.
 
     The rows are read only if their number differs from the number of matched positions.
     """

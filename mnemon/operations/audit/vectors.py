@@ -97,7 +97,7 @@ class VectorAudit:
         return found
 
     async def _judge_point(self, collection: Collection, point: Point, audit: CollectionAudit) -> None:
-        """Judge a point without a row. Look up point and row once more: sweeps run meanwhile."""
+        """Count a point without a row, or add a fault after another look: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             audit.dead += 1
@@ -111,7 +111,7 @@ class VectorAudit:
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
-        """Judge a row without all of its points. The points may exist by now, or the row may be gone."""
+        """Add a fault for a row that lacks points, unless the points exist by now or the row is gone."""
         if not await self._is_row_visible(collection, item) or all(
             [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):

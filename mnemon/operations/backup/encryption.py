@@ -87,7 +87,7 @@ class KeyCipher:
         except pyrage.DecryptError as error:
             raise KeyUnusable(
                 f"{name} cannot be decrypted with this identity: {error}. Give the identity of one of the "
-                "backup's recipients"
+                "backup's recipients, or --passphrase-file if the backup has a passphrase"
             ) from error
         return plain
 
@@ -120,7 +120,8 @@ class PassphraseCipher:
             plain: bytes = pyrage.passphrase.decrypt(body, self._passphrase)
         except pyrage.DecryptError as error:
             raise KeyUnusable(
-                f"{name} cannot be decrypted with this passphrase: {error}. Give the passphrase of the backup"
+                f"{name} cannot be decrypted with this passphrase: {error}. Give the passphrase of the "
+                "backup, or --identity if the backup is encrypted for recipients"
             ) from error
         return plain
 

@@ -97,12 +97,12 @@ class BackupRepository:
         Raises:
             StoreUnavailable: the store cannot be read or written.
         """
-        there = [
+        names = [
             name
             for folder in (SEGMENT_FOLDER, DEPLOYMENT_FOLDER)
             for name in await self._store.list_names(folder)
         ]
-        others = [name for name in there if name not in manifest.file_names]
+        others = [name for name in names if name not in manifest.file_names]
         for name in others:
             await self._store.delete(name)
         return len(others)

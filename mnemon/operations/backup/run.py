@@ -1,4 +1,4 @@
-"""Run of a backup: copies new events of the log, and segments whose events were erased since."""
+"""Run of a backup: copies new events of the log, and writes segments again that have lost events since."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -97,6 +97,7 @@ async def run_backup(
         BackupUnusable: another process writes to the destination, or the folder cannot be written; or the
             backup there is damaged, of another log, or encrypted in another way.
         StoreUnavailable: the destination cannot be read or written.
+        ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         StreamsMissing: there is no log.
         RestoreUnfinished: a restore into the log has not ended.
         nats.errors.Error: the server does not answer.

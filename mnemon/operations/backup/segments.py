@@ -74,7 +74,7 @@ def build_record(message: Msg) -> LogRecord:
 
 
 def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without `STORED_AT` and those that the server reads or adds as it stores a message."""
+    """Return the headers that a copy keeps: `Nats-Msg-Id`, and all except `STORED_AT` and other `Nats-*`."""
     return {
         name: value
         for name, value in headers.items()

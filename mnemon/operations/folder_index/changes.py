@@ -52,7 +52,7 @@ def compare_files(
         collection: the collection of the documents.
         origin: the kind of folder.
         digests: digests of the files to index, by path.
-        left_out: paths of files that exist but cannot be read now; their documents stay.
+        left_out: paths of files that exist and are not indexed now; their documents stay.
         known: the documents of the collection.
     """
     documents = {

@@ -47,8 +47,8 @@ def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
     In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
-    not ignored. In any other folder, or if git is not installed, hidden files and the files that `.gitignore`
-    files name are left out.
+    not ignored. In any other folder, or if git is not installed or fails, hidden files and the files that
+    `.gitignore` files name are left out.
     """
     tracked = _list_by_git(folder)
     if tracked is not None:
@@ -84,7 +84,7 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
 
 
 def _list_by_git(folder: Path) -> list[str] | None:
-    """Return the files that git lists; None if the folder is in no repository, or git is not installed."""
+    """Return the files that git lists; None if git is not installed or fails, as outside of a repository."""
     command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
     try:
         listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603

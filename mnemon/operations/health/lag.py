@@ -135,7 +135,7 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 
 
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
-    """Return whether a process reads the pending messages of a durable, by two samples of the durable."""
+    """Return whether a process reads a durable, by two samples of it; True if no message is pending."""
     return bool(
         not second.num_pending
         or second.num_ack_pending

@@ -38,7 +38,7 @@ class WindowsState(_FrozenModelState):
     """Windows that failed and wait for the next attempt."""
     in_batches: int = 0
     dead_today: int = 0
-    """Windows that were given up today (UTC); each has a dead letter."""
+    """Windows that were given up today (UTC), each with a dead letter."""
 
 
 class BatchesState(_FrozenModelState):

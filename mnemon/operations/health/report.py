@@ -69,7 +69,7 @@ _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
-"""Consumers that must share one process with the embedded vector engine, which only one process opens."""
+"""Consumers that must share one process with the embedded vector store, which only one process opens."""
 
 
 class _FrozenState(BaseModel):
@@ -114,7 +114,7 @@ class DatabaseState(_FrozenState):
 
 
 class VectorsState(_FrozenState):
-    """The vector engine, and the consumers that must run in one process because of it (`one_process`).
+    """The vector store, and the consumers that must run in one process because of it (`one_process`).
 
     `version` and `error` are of a Qdrant server.
     """
@@ -313,7 +313,8 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
         async with asyncio.timeout(_SERVER_TIMEOUT):
             return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
-        return BrokerState(error=f"the NATS server does not answer: {error or 'timeout'}. Check that it runs")
+        problem = f"the state of the NATS server cannot be read: {error or 'timeout'}. Check that it runs"
+        return BrokerState(error=problem)
     finally:
         await connection.close()
 

@@ -57,9 +57,9 @@ class MarkdownReader:
     """Reader of a Markdown file with facts, profile fields and tasks.
 
     Attributes:
-        tenant: the tenant that gets all facts; None takes the tenant that the file names.
-        user: the user that gets all facts; None takes the user that the file names, else the user in its
-            path.
+        tenant: the tenant that gets all records; None takes the tenant that the file names.
+        user: the user that gets all records; None takes the user that the file names, else the user in the
+            path of the file.
     """
 
     tenant: str | None = None

@@ -24,8 +24,8 @@ class NotReassigned(Exception):
     """A chat could not be erased; no message of the chat was imported again."""
 
 
-async def erase_reassigned_chat(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
-    """Erase a chat for each user for whom it was imported with other speakers.
+async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: Reassignment) -> list[str]:
+    """Erase a chat for each user for whom an earlier import took other senders for user and assistant.
 
     Facts that come from this chat alone are erased with it. A conversation that has, or may have,
     messages of another source stays.
@@ -40,22 +40,22 @@ async def erase_reassigned_chat(connection: Client, tenant: str, recast: Reassig
         nats.errors.Error: the server does not answer.
     """
     done = []
-    for user in sorted(recast.users):
+    for user in sorted(reassignment.users):
         owner = tenant, user
-        messages = await _load_messages(connection, owner, recast.conversation)
-        if not any(_has_other_speaker(message, user, recast) for message in messages.values()):
+        messages = await _load_messages(connection, owner, reassignment.conversation)
+        if not any(_has_other_speaker(message, user, reassignment) for message in messages.values()):
             continue
-        where = f"conversation {recast.conversation!r} of user {user!r}"
+        where = f"conversation {reassignment.conversation!r} of user {user!r}"
         # Messages on `-` may belong to this conversation: an erasure would remove them, too.
         on_current = await read_last_position(connection, build_conversation_filter(*owner, None))
-        is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
+        is_mixed = any(not str(message.id).startswith(reassignment.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
             done.append(
                 f"{where} was imported with other speakers, but may have messages of other sources: left "
                 "unchanged"
             )
             continue
-        await _erase_conversation(connection, owner, recast.conversation)
+        await _erase_conversation(connection, owner, reassignment.conversation)
         done.append(f"{where} was imported with other speakers: it was erased and is imported again")
     return done
 
@@ -70,11 +70,11 @@ async def _load_messages(connection: Client, owner: Owner, conversation: str) ->
     }
 
 
-def _has_other_speaker(message: MessageV1, user: str, recast: Reassignment) -> bool:
+def _has_other_speaker(message: MessageV1, user: str, reassignment: Reassignment) -> bool:
     telegram = (message.metadata or {}).get("telegram")
     sender = telegram.get("from_id") if isinstance(telegram, dict) else None
-    is_assistant = str(sender) == recast.assistant
-    return sender is not None and (user != recast.user or is_assistant != (message.role == "assistant"))
+    is_assistant = str(sender) == reassignment.assistant
+    return sender is not None and (user != reassignment.user or is_assistant != (message.role == "assistant"))
 
 
 async def _erase_conversation(connection: Client, owner: Owner, conversation: str) -> None:
@@ -88,8 +88,8 @@ async def _erase_conversation(connection: Client, owner: Owner, conversation: st
         await waiting(read_last_position, connection, build_conversation_filter(*owner, conversation))
     except AskFailed as failed:
         raise NotReassigned(
-            f"{where} was imported with other speakers and could not be erased: {failed}; "
-            "check that `retrieve` runs, then import again"
+            f"{where} was imported with other speakers and could not be erased: {failed}. Check that "
+            "`retrieve` runs and may erase for the tenant, then import again"
         ) from failed
     except RetryError as error:
         raise NotReassigned(f"{where} is still being erased; import again in a minute") from error

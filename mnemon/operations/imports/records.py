@@ -59,7 +59,9 @@ class ImportDoubt(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """The beginning of a chat whose assistant was named; an earlier import may have had another assistant.
+    """A chat whose assistant was named; an earlier import may have had another assistant.
+
+    The reader yields this record before the messages of the chat.
 
     Attributes:
         place: the place of the chat in the source.
@@ -68,7 +70,7 @@ class Reassignment(NamedTuple):
         assistant: the sender who is the assistant.
         users: the users that the chat may belong to after an earlier import with another assistant, and
             `user`.
-        ids: first part of the ids of its messages.
+        ids: first part of the ids of the messages of the chat.
     """
 
     place: str
@@ -83,7 +85,7 @@ ImportRecord = IncomingEvent | RefusedRecord | LeftOutRecord | ImportDoubt | Rea
 
 
 class NotReadable(ValueError):
-    """The source is not of the expected format; the message has the reason."""
+    """The source is not of the expected format, or does not fit the options; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class ImportReport:
         events: number of events that can be imported, by name of event.
         users: number of users with such events; a user counts again after events of another user.
         published: events that are new in the log.
-        already_there: events that the log had before.
+        already_there: events that the log had already, before the import or by an earlier record of it.
         left_out: number of records that are not part of a memory, by reason.
         refused: number of records that cannot be imported.
         judged_by_default_policy: number of proposed facts that the default policy accepted or refused; an

@@ -161,7 +161,7 @@ class RecordImporter:
         """Import all records; return the report.
 
         Raises:
-            nats.errors.Error: the log does not accept a batch; the import can be repeated.
+            nats.errors.Error: the server does not answer or refuses a batch; the import can be repeated.
             SettingsNotProvisioned: the bucket of settings does not exist.
             NotReassigned: a chat that was imported with other speakers cannot be erased now.
         """
@@ -183,11 +183,11 @@ class RecordImporter:
             case Reassignment():
                 await self._reassign_chat(record)
 
-    async def _reassign_chat(self, recast: Reassignment) -> None:
+    async def _reassign_chat(self, reassignment: Reassignment) -> None:
         """Erase a chat that was imported with other speakers, before its import with these speakers."""
         await self._flush_batch()
-        for done in await erase_reassigned_chat(self._connection, str(self._tenant), recast):
-            self._report.count_doubt(ImportDoubt(recast.place, done))
+        for done in await erase_reassigned_chat(self._connection, str(self._tenant), reassignment):
+            self._report.count_doubt(ImportDoubt(reassignment.place, done))
             self._users.clear()  # the log has fewer events now
 
     async def _stage_record(self, incoming: IncomingEvent) -> None:
@@ -232,9 +232,10 @@ class RecordImporter:
         return self._policies[tenant]
 
     async def _load_existing_events(self, owner: Owner) -> ExistingEvents:
-        """Return the existing events of a user.
+        """Return the existing events of a user, read once.
 
-        Keep the events of the users in the current batch: sources list users one after another.
+        When another user is read, drop the events of users who have none in the current batch: sources list
+        users one after another, so the dropped events are rarely needed again.
         """
         if owner not in self._users:
             tenant, _ = owner
@@ -303,7 +304,7 @@ def _find_conflict(known: ExistingEvents, incoming: IncomingEvent) -> RefusedRec
     known_numbers = MessagePositions(get_known_number, get_known_number, get_known_number)
 
     if known.has_foreign_fact(incoming.event):
-        reason = "another fact of the user has this id: forget that fact, or import as another user"
+        reason = "another fact of the user has, or once had, this id: import as another user"
         return RefusedRecord(incoming.place, "fact_id", reason, incoming.source)
     if has_positions(incoming.event) and map_positions(incoming.event, known_numbers) is None:
         reason = "names the number of a message that the file does not have before this line"

@@ -34,7 +34,7 @@ class RedecideOutcome:
     """Corrections of a redecide, made or previewed.
 
     Attributes:
-        users: number of users whose facts were examined.
+        users: number of users who are done, including those in `left`.
         changed: number of users with corrections.
         counts: number of corrections by kind.
         first: the first corrections, `MAX_FIRST` at most.

@@ -102,7 +102,10 @@ class GenerationVerification:
         return page
 
     async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
-        """Bring both sides to one position; return whether `index` has reached the end of the log in time."""
+        """Bring both sides to one position.
+
+        Return whether `index` has reached the end of the log in time, with no sweep left.
+        """
         await self._rows.catch_up()
         end = monotonic() + self._timeout_seconds
         # Poll, as for `persist`: no message announces the position.

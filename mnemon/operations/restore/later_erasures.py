@@ -29,11 +29,11 @@ def select_later_erasures(
         last_stored_at: time of the last event in the backup, in nanoseconds since 1970. Every erasure up to
             that time is in the backup, or a later erasure of the same user in the backup has removed it.
     """
-    there = set(known)
+    known_erasures = set(known)
     return [
         entry
         for entry in entries
-        if entry.at > last_stored_at and (*entry.owner, entry.event_id) not in there
+        if entry.at > last_stored_at and (*entry.owner, entry.event_id) not in known_erasures
     ]
 
 

@@ -1,4 +1,4 @@
-"""Run of a restore: writes the log at its positions, verifies it, applies later erasures and settings."""
+"""Run of a restore: writes and verifies the log, then adds later erasures, settings and API keys."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -40,8 +40,9 @@ class RestoreDiffers(Exception):
 
     def __init__(self, position: int) -> None:
         super().__init__(
-            f"the restored log differs from the backup at position {position:,}: another client wrote to it. "
-            f"Stop all bots and consumers, delete the stream (nats stream rm {LOG}), then restore again"
+            f"the restored log differs from the backup at position {position:,}: another client wrote to the "
+            "log, or the backup has changed since the restore began. Stop all bots and consumers, delete the "
+            f"stream (nats stream rm {LOG}), then restore again"
         )
 
 
@@ -106,6 +107,7 @@ async def open_backup(repository: BackupRepository) -> Backup:
         BackupUnusable: there is no backup, a file is missing or damaged, the manifest has a newer format, or
             the cipher does not fit the backup.
         KeyUnusable: the files cannot be decrypted.
+        ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         StoreUnavailable: the backup cannot be read.
     """
     manifest = await repository.read_manifest()
@@ -156,7 +158,7 @@ async def restore_log(
     replicas: int,
     progress: RestoreProgress,
 ) -> RestoreResult:
-    """Restore log and settings into empty servers, and provision them.
+    """Restore log, settings and API keys into empty servers, and provision the servers.
 
     Until the end, the log is marked as unfinished, and no process of mnemon serves such a log. A run with the
     same backup continues a run that was killed.

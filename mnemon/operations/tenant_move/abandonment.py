@@ -1,4 +1,4 @@
-"""Abandonment of a move that has not switched: the tenant stays where it is, as if no move had begun."""
+"""Abandonment of a move or a revert that has not switched: the tenant stays where it is."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -24,65 +24,71 @@ log = structlog.get_logger("move")
 class AbandonResult:
     """Result of an abandonment.
 
+    The target is the deployment to which the move or the revert would have taken the tenant.
+
     Attributes:
-        is_returning: whether a revert was abandoned, not a move.
-        keys: number of API keys that were revoked in the deployment that the tenant does not move to.
-        has_copy: whether events of the tenant stay in that deployment.
+        is_revert: whether a revert was abandoned, not a move.
+        keys: number of copied API keys that were revoked in the target; 0 if the target is lost.
+        has_copy: whether the target keeps events of the tenant; False if the target is lost.
     """
 
-    is_returning: bool
+    is_revert: bool
     keys: int = 0
     has_copy: bool = False
 
 
-async def abandon_move(here: TenantSite, there: TenantSite | None, address: str = "") -> AbandonResult:
+async def abandon_move(site: TenantSite, other: TenantSite | None, address: str = "") -> AbandonResult:
     """Abandon a move, or a revert, that has not switched.
 
-    If a killed command has let the other deployment serve the tenant, that deployment first stops. Then the
-    deployment where the move or the revert began serves the tenant again, and copied API keys are revoked.
-    The copy in the other deployment stays, marked by its residence: no consumer derives anything from the
-    copy, and a later move continues with it.
+    If a killed command has let the target serve the tenant, the target first stops. Then the deployment where
+    the move or the revert began serves the tenant again, and the copied API keys are revoked. The copy in the
+    target stays, marked by the target's residence: no consumer derives anything from the copy, and a later
+    move continues with it.
 
     Args:
-        here: the tenant in the deployment where the move began; for a revert, in either deployment.
-        there: the tenant in the other deployment; None if that is lost.
-        address: the address of `there`.
+        site: the tenant in the deployment where the move began; for a revert, in either deployment.
+        other: the tenant in the other deployment; None if that is lost.
+        address: the address of `other`.
 
     Raises:
-        MoveRefused: no move has begun, the tenant has moved, a command moves it now, `there` is not the other
-            deployment, or a command was killed in the switch and the other deployment has new events.
+        MoveRefused: no move has begun, the tenant has moved, another command moves the tenant now, `other` is
+            not the target, or a command was killed in the switch and the target has new events.
+        LeaseLost: the lease was lost, so that another command may move the tenant now.
+        SettingsNotProvisioned: a deployment has no bucket of settings.
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
     """
-    async with hold_move_leases(here, there):
-        ours = await here.load_residence()
-        theirs = await there.load_residence() if there is not None else None
-        if ours is not None and there is not None and _has_unfinished_revert(ours, theirs):
-            return await _reinstate_source(there, here, is_returning=True)
-        if ours is None or not _has_begun_move(ours):
-            if there is None or theirs is None or not await _has_abandoned_move(here, theirs):
-                _refuse_abandonment(here.tenant, ours)
-        elif there is not None and not _leads_to(address, ours, theirs):
+    async with hold_move_leases(site, other):
+        residence = await site.load_residence()
+        other_residence = await other.load_residence() if other is not None else None
+        if residence is not None and other is not None and _has_unfinished_revert(residence, other_residence):
+            return await _reinstate_source(other, site, is_returning=True)
+        if residence is None or not _has_begun_move(residence):
+            if other_residence is None or not await _has_abandoned_move(site, other_residence):
+                _refuse_abandonment(site.tenant, residence)
+        elif other is not None and not _leads_to(address, residence, other_residence):
             raise MoveRefused(
-                f"the tenant {here.tenant} is being moved to {ours.peer}: name that deployment as --to, or"
-                " give --target-lost if that deployment is lost"
+                f"the tenant {site.tenant} is being moved to {residence.peer}: name that deployment as --to,"
+                " or give --target-lost if that deployment is lost"
             )
         return await _reinstate_source(
-            here, there, is_returning=ours is not None and _has_begun_move(ours) and ours.is_returning
+            site,
+            other,
+            is_returning=residence is not None and _has_begun_move(residence) and residence.is_returning,
         )
 
 
-def _leads_to(address: str, ours: Residence, theirs: Residence | None) -> bool:
+def _leads_to(address: str, residence: Residence, other_residence: Residence | None) -> bool:
     """Return whether a move that has begun here leads to the deployment at an address.
 
     Args:
         address: the address of the other deployment.
-        ours: the tenant's residence in this deployment.
-        theirs: the tenant's residence in the other deployment; None if the tenant has none there.
+        residence: the tenant's residence in this deployment.
+        other_residence: the tenant's residence in the other deployment; None if the tenant has none there.
     """
-    if theirs is not None:
-        return theirs.move_id == ours.move_id
+    if other_residence is not None:
+        return other_residence.move_id == residence.move_id
     # The target gets its residence while the source copies.
-    return ours.state == "copying" and ours.peer == address
+    return residence.state == "copying" and residence.peer == address
 
 
 def _has_begun_move(residence: Residence) -> bool:
@@ -90,20 +96,24 @@ def _has_begun_move(residence: Residence) -> bool:
     return residence.state in ("copying", "draining", "leaving")
 
 
-def _has_unfinished_revert(ours: Residence, theirs: Residence | None) -> bool:
+def _has_unfinished_revert(residence: Residence, other_residence: Residence | None) -> bool:
     """Return whether the other deployment reverts a move to this one, and the revert has not ended.
 
     A revert has not ended either if a command was killed while it abandoned the revert.
 
     Args:
-        ours: the tenant's residence in this deployment.
-        theirs: the tenant's residence in the other deployment; None if the tenant has none there.
+        residence: the tenant's residence in this deployment.
+        other_residence: the tenant's residence in the other deployment; None if the tenant has none there.
     """
-    if theirs is None or theirs.move_id != ours.move_id:
+    if other_residence is None or other_residence.move_id != residence.move_id:
         return False
-    if theirs.is_returning and _has_begun_move(theirs):
+    if other_residence.is_returning and _has_begun_move(other_residence):
         return True
-    return (ours.state, theirs.state) == ("moved", "here") and bool(ours.keys) and not ours.is_confirmed
+    return (
+        (residence.state, other_residence.state) == ("moved", "here")
+        and bool(residence.keys)
+        and not residence.is_confirmed
+    )
 
 
 async def _has_abandoned_move(source: TenantSite, target: Residence) -> bool:

@@ -39,8 +39,8 @@ async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
         keys = await open_api_keys(target.connection)
     except ApiKeysNotProvisioned as error:
         raise MoveRefused(
-            f"the deployment to which the tenant {target.tenant} moves cannot store its API keys: {error}"
-            " there"
+            f"the deployment to which the tenant {target.tenant} moves cannot store the tenant's API keys:"
+            f" {error} in that deployment"
         ) from error
     present = {each.id: each for each in await _list_keys(keys, target)}
     absent = [key for key_id, key in wanted.items() if key_id not in present and key_id not in returning_ids]
@@ -53,15 +53,16 @@ async def copy_api_keys(source: TenantSite, target: TenantSite) -> None:
 
 
 async def revoke_copied_keys(target: TenantSite) -> int:
-    """Revoke the keys that a move has copied to the target; return their number.
+    """Revoke the keys that a move has copied to the target; return the number of revoked keys.
 
     Raises:
+        ApiKeysNotProvisioned: the target no longer has a bucket for the keys.
         nats.errors.Error: the server does not answer. The call can be repeated.
     """
     if target.residence is None or not target.residence.keys:
         return 0
     keys = await open_api_keys(target.connection)
-    # A key of another tenant, with the id of a key that was refused, is in the list too.
+    # The list may name a key of another tenant: a copy lists each id before it finds a key with the same id.
     present = {each.id for each in await _list_keys(keys, target)}
     return await _revoke_keys(keys, present.intersection(target.residence.keys))
 

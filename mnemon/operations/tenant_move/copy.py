@@ -36,7 +36,7 @@ TRIES: Final = 30
 """Maximum number of attempts to store a batch."""
 
 RETRY_SECONDS: Final = 0.5
-"""Seconds between two attempts."""
+"""Seconds before each attempt from the third on; the second attempt follows the first at once."""
 
 CopyProgress = Callable[[int, int], None]
 """Function that receives the position reached in the source's log, and the last position to copy."""
@@ -104,14 +104,15 @@ class TenantCopy:
     async def copy_events(
         self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = withhold_none
     ) -> int:
-        """Copy the events up to a position of the source's log that are not copied yet.
-
-        Return the number of stored copies, with those that fill positions without an event.
+        """Copy the events that are not copied yet, up to a position of the source's log.
 
         Args:
             up_to: last position to copy.
             progress: receives the progress.
             is_withheld: returns whether an event is withheld.
+
+        Returns:
+            The number of stored copies, with those that fill positions without an event.
 
         Raises:
             MessageTooLarge: the target takes no message as large as one of the events.
@@ -230,9 +231,10 @@ class TenantCopy:
                     self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return positions that erasures name, such as the start of a span, without an event of the tenant.
+        """Return the positions in `spans` and `discarded_seq` of erasures that no event of the tenant has.
 
-        Each needs a position in the target's log that no other event of the user has.
+        Each of them needs a position in the target's log that no other event of the user has. Return none for
+        a revert.
         """
         if self._is_returning:
             return []

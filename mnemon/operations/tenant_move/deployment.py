@@ -64,7 +64,7 @@ class TenantSite:
         return (await self.connection.jetstream().stream_info(LOG)).state.last_seq
 
     async def has_reader(self) -> bool:
-        """Return whether a process runs `persist`."""
+        """Return whether a process seems to run `persist`, by its open requests or unacknowledged events."""
         try:
             info = await self.connection.jetstream().consumer_info(LOG, "persist")
         except NotFoundError:
@@ -74,7 +74,7 @@ class TenantSite:
     async def has_applied(self, position: int) -> bool:
         """Return whether `persist` has written the rows of all events up to a position.
 
-        False also while the server does not answer.
+        False also if the server does not answer in time.
         """
         with suppress(nats.errors.TimeoutError):
             applied = await read_applied_position(self.connection.jetstream())

@@ -50,10 +50,11 @@ async def has_own_messages(connection: Client, tenant: str, user: str, after: in
 
 
 async def count_late_events(connection: Client, tenant: str, residence: Residence | None) -> int:
-    """Return the number of late events of a tenant that were not forwarded; 0 if the tenant has not moved.
+    """Return the number of late events of a tenant that are not forwarded, withheld ones included.
 
-    After the confirmation of a move, erasures do not count: they concern the memory left in this deployment.
-    Copies that an unfinished or abandoned revert has brought here do not count either.
+    The number is 0 if the tenant has not moved. After the confirmation of a move, erasures do not count: they
+    concern the memory left in this deployment. Copies that an unfinished or abandoned revert has brought here
+    do not count either.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -93,6 +94,7 @@ def warn_of_late_events(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a warning for each tenant with late events."""
     for tenant, count in counts.items():
         yield (
-            f"{count:,} events of tenant {tenant} arrived here since it moved to another deployment: let its"
-            " bots connect there, and forward the events with `mnemon tenant move` before you confirm it"
+            f"{count:,} events of the tenant {tenant} arrived in this deployment since the tenant moved to"
+            " another one: let its bots connect to the other deployment, and forward the events with `mnemon"
+            " tenant move`"
         )

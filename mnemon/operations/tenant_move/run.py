@@ -74,7 +74,7 @@ READER_SECONDS: Final = 5.0
 """Maximum seconds to find a process that runs `persist`: between two batches, it has no open pull request."""
 
 PAUSE_SECONDS: Final = 30.0
-"""Maximum seconds of the write pause. If it takes longer, the run fails, and the source serves the tenant."""
+"""Maximum seconds of the write pause. After that the run fails, and the source serves the tenant."""
 
 ROWS_SECONDS: Final = 20.0
 """Maximum seconds until both databases have the same rows: removals of content lag behind their events."""
@@ -92,11 +92,11 @@ class MoveResult:
     """Result of a run.
 
     Attributes:
-        events: events of the tenant in the other log.
+        events: events of the former log that the other log has, with copies at positions without an event.
         rows: rows of the source that were compared; a row counts each time it was compared.
         fillers: number of positions that the other log left out, to be ahead of the former log.
         forwarded: events that arrived in the former log after the switch, and were copied.
-        withheld: late removals that were not copied, each with its subject and position.
+        withheld: late events that were not copied, because they remove messages: subjects and positions.
         proposals: undecided proposals that were proposed again.
         pause_seconds: duration of the write pause, in the run that switched.
         seconds: duration of the run.
@@ -362,8 +362,9 @@ class TenantMove:
             await asyncio.shield(self._set_source_state("copying"))
             if isinstance(error, TimeoutError):
                 raise MoveRefused(
-                    f"the write pause took more than {PAUSE_SECONDS:.0f} s, so {self._tenant} stays where it"
-                    " is: run the same command again when the servers are less busy"
+                    f"the write pause took more than {PAUSE_SECONDS:.0f} s, or a server did not answer"
+                    f" in time, so {self._tenant} stays where it is: run the same command again when the"
+                    " servers are less busy"
                 ) from error
             raise
         await self._complete_switch(copy, end, begun)
@@ -489,7 +490,7 @@ class TenantMove:
         self._progress("copy", reached, last)
 
     async def _wake_consumers(self) -> None:
-        """Publish triggers for the consumers of the target, and propose undecided proposals again."""
+        """Publish triggers for `compact` and `extract` of the target; propose undecided proposals again."""
         end = await self._target.read_end()
         await _wait_until(lambda: self._target.has_applied(end))
         users = await self._target.database.run_query(list_tenant_users(self._tenant))

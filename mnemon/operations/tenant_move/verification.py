@@ -97,16 +97,16 @@ async def compare_tenant_rows(
         target: the tenant in the deployment to which it moves.
         users: the users to compare; None compares all users of the tenant.
         up_to: only events up to this position of the source's log count.
-        progress: receives the number of compared users, and of all.
+        progress: receives the number of compared users, and the number of all users to compare.
 
     Raises:
         DatabaseUnavailable: a database does not answer.
     """
     result = RowComparison()
     if users is None:
-        there = await source.database.run_query(list_tenant_users(source.tenant))
-        here = await target.database.run_query(list_tenant_users(source.tenant))
-        users = sorted({*there, *here})
+        source_users = await source.database.run_query(list_tenant_users(source.tenant))
+        target_users = await target.database.run_query(list_tenant_users(source.tenant))
+        users = sorted({*source_users, *target_users})
     for start in range(0, len(users), USERS_AT_ONCE):
         some = users[start : start + USERS_AT_ONCE]
         for table in COMPARED_TABLES:

@@ -95,7 +95,7 @@ async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deploy
         assert "the answer had too many facts" in words(await browser.see("/dead/2")).lower()
         chosen = {"letter.1": "1", "letter.2": "1"}
         said = words(await browser.send("/dead/redrive", 200, **chosen))
-        assert "1 letter redriven: the event is at position 2 now." in said
+        assert "1 letter redriven: its message is at position 2 of its stream now." in said
         assert "Letter 2 was not redriven" in said
         assert "No letter was selected" in words(await browser.send("/dead/redrive"))
         await browser.see("/dead/1", 404)

@@ -607,7 +607,7 @@ async def test_abandoned_move_leaves_the_tenant_as_it_was(
     await stop_at(pair, monkeypatch, state)
     assert await read_state(pair.old) == state
     result = await pair.abandon()
-    assert not result.is_returning
+    assert not result.is_revert
     assert (await read_residence(pair.old, TENANT)).residence is None
     await answers_again(old)
     assert await read_memory(pair.old, pair.old_database) == before
@@ -766,7 +766,7 @@ async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
         await pair.move(is_returning=True)
     with pytest.raises(MoveRefused, match="is being reverted"):
         await pair.move()
-    assert (await pair.abandon()).is_returning
+    assert (await pair.abandon()).is_revert
     assert await new.contents(f"{TENANT}.u1") == ["before", "since"]
     site = TenantSite(pair.old, pair.old_database, TENANT)
     assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
