@@ -109,7 +109,10 @@ def main(arguments: list[str]) -> int:
         file=sys.stderr if problems else sys.stdout,
     )
     if check and problems:
-        print("To bring them up to date: python -m mnemon_contracts.export", file=sys.stderr)
+        print(
+            "Files that only differ are brought up to date by: python -m mnemon_contracts.export",
+            file=sys.stderr,
+        )
     return 1 if problems else 0
 
 

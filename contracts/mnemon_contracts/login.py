@@ -84,8 +84,14 @@ def _create_tls_context(authority: str | None, certificate: str | None, key: str
         try:
             context.load_cert_chain(certificate, key)
         except ssl.SSLError as error:
+            if error.reason == "KEY_VALUES_MISMATCH":
+                raise LoginUnusable(
+                    f"{CERTIFICATE}: the private key in {key or certificate} does not match the certificate "
+                    f"in {certificate}; set {CERTIFICATE_KEY} to the file with the key of this certificate"
+                ) from error
             raise LoginUnusable(
-                f"{CERTIFICATE}: {certificate} is not a certificate in PEM format, or its private key does "
-                f"not match; set {CERTIFICATE_KEY} to the file with the key of this certificate"
+                f"{CERTIFICATE}: {certificate} has no certificate, or {key or certificate} has no private "
+                f"key, in PEM format; set {CERTIFICATE} to the file with the certificate, and "
+                f"{CERTIFICATE_KEY} to the file with the key"
             ) from error
     return context

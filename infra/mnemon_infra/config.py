@@ -45,7 +45,7 @@ class Deployment(BaseSettings):
     qdrant_url: str | None = Field(
         default=None,
         description="Address of the Qdrant server, such as http://host:6333. "
-        "Default: the embedded vector engine of `mnemon up`.",
+        "Default: the embedded vector store of `mnemon up`.",
     )
     qdrant_grpc_port: int = Field(
         default=6334, ge=1, le=65_535, description="Port of the Qdrant server for gRPC."
@@ -60,7 +60,7 @@ class Deployment(BaseSettings):
     )
     vectors_folder: Path | None = Field(
         default=None,
-        description="Folder of the embedded vector engine, which is used without a Qdrant server. Default: "
+        description="Folder of the embedded vector store, which is used without a Qdrant server. Default: "
         "the folder `vectors` in the data folder of `mnemon up`.",
     )
     embedding_url: str | None = Field(
@@ -71,8 +71,8 @@ class Deployment(BaseSettings):
     embedding_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
-        description="API key of the embedding endpoint. Default: none, which only an endpoint in "
-        "MNEMON_EMBEDDING_URL may accept.",
+        description="API key of the embedding endpoint. Required, unless MNEMON_EMBEDDING_URL names an "
+        "endpoint that needs no key.",
     )
     reranker_url: str | None = Field(
         default=None,
@@ -91,8 +91,8 @@ class Deployment(BaseSettings):
     model_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
-        description="API key of the provider `openai`. Default: none, which only an endpoint in "
-        "MNEMON_MODEL_URL may accept.",
+        description="API key of the provider `openai`. Required for this provider, unless MNEMON_MODEL_URL "
+        "names an endpoint that needs no key.",
     )
     anthropic_url: str | None = Field(
         default=None,
@@ -102,8 +102,8 @@ class Deployment(BaseSettings):
     anthropic_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),
-        description="API key of the provider `anthropic`. Default: none, which only an endpoint in "
-        "MNEMON_ANTHROPIC_URL may accept.",
+        description="API key of the provider `anthropic`. Required for this provider, unless "
+        "MNEMON_ANTHROPIC_URL names an endpoint that needs no key.",
     )
     google_url: str | None = Field(
         default=None,
@@ -113,8 +113,8 @@ class Deployment(BaseSettings):
     google_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key"),
-        description="API key of the provider `google`. Default: none, which only an endpoint in "
-        "MNEMON_GOOGLE_URL may accept.",
+        description="API key of the provider `google`. Required for this provider, unless MNEMON_GOOGLE_URL "
+        "names an endpoint that needs no key.",
     )
     model_timeout: float = Field(
         default=60,
@@ -135,17 +135,17 @@ class Deployment(BaseSettings):
         gt=0,
         le=60,
         description="Maximum time that the gateway's proxy waits for the context of a request, in seconds; "
-        "after it, the request is passed on without memory. It limits the check of the API key, too: a key "
-        "that is not checked in time is refused with 503, unless it was accepted in the last five minutes, "
-        "or the request has a key of the provider.",
+        "after it, the request is forwarded without memory. The same time limits the check of the API key: "
+        "a key that is not checked in time is refused with 503, unless the key was accepted in the last five "
+        "minutes, or the request has a key of the provider.",
     )
 
     database_dsn: str | None = Field(
         default=None,
         validation_alias=AliasChoices("DATABASE_URL", "database_dsn"),
         description="Address of the PostgreSQL database, such as postgresql://user:password@host:5432/name; "
-        "it takes precedence over the `PG_*` variables. Default: the address that these give; without any of "
-        "them, the embedded server of `mnemon up`.",
+        "it takes precedence over the `PG_*` variables. Default: the address that the `PG_*` variables give; "
+        "if none of them is set, the embedded server of `mnemon up`.",
     )
     pg_host: str | None = Field(
         default=None,
@@ -184,13 +184,14 @@ class Deployment(BaseSettings):
         ge=0,
         description="Number of connections that each database pool keeps open. A process with consumers has "
         "one pool, and one more each for `compact` and `extract`. The pools of snapshots and of the admin "
-        "page keep none open.",
+        "page keep no connections open.",
     )
     pg_pool_max: int = Field(
         default=10,
         ge=1,
-        description="Maximum number of connections of a database pool, but not fewer than 2 or than "
-        "`MNEMON_PG_POOL_MIN`. The pools of `compact` and of snapshots have limits of their own.",
+        description="Maximum number of connections of a database pool; a value below 2, or below "
+        "`MNEMON_PG_POOL_MIN`, is raised to that number. The pools of `compact` and of snapshots have limits "
+        "of their own.",
     )
 
     persist_batch: int = Field(
@@ -346,7 +347,7 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """Address of the database for SQLAlchemy; None without `DATABASE_URL` and `PG_*` variables."""
+        """Address of the database for SQLAlchemy; None without `DATABASE_URL` and any `PG_*` variable."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:

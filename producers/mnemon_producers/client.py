@@ -53,8 +53,8 @@ class MemoryClient(MemoryTools):
     lost. A publish returns the event's log position. A request with this position as `min_seq` waits for the
     event; `seen_seq` of the reply shows whether the reply reflects it.
 
-    A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
-    before anything is sent. A request without a result raises `AskFailed`; a publish without a confirmation
+    A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument, and
+    is not sent. A request without a result raises `AskFailed`; a publish without a confirmation
     raises `PublishFailed`. `context` raises none of these errors: it returns an empty context, and a bot can
     answer without memory.
 
@@ -126,7 +126,7 @@ class MemoryClient(MemoryTools):
             sent_at: the time of the message, UTC unless it has an offset. Default: the time at which the log
                 stores it.
             name: the speaker's name, if several people speak.
-            task_id: the task that a tool's result belongs to.
+            task_id: the id of the bot's task that a tool's result belongs to.
             tool_calls: tools that the assistant used for this answer.
             metadata: any data of the bot; mnemon keeps it. For a message that repeats a context, pass the
                 `metadata` of the context: mnemon then extracts no facts from it.
@@ -258,13 +258,13 @@ class MemoryClient(MemoryTools):
 
         Args:
             user: the user whose context it is.
-            query: the user's message, for which relevant memory is searched. Default: the last message.
+            query: the user's message, for which memory is searched. Default: the user's last message.
             format: the form in which the context is rendered.
             budget: the maximum number of tokens. Default: the tenant's setting.
             min_seq: reflect the log up to this position, which a publish returned.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
                 needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
-            task_id: the task whose tool results are added to the query.
+            task_id: the id of the bot's task whose tool results are added to the query.
             conversation: None means the user's current conversation.
             preceding: the last messages before the query, oldest first, at most four. A query that depends
                 on them, such as `and when was that?`, is searched with their words too.
@@ -308,7 +308,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return counts of the user's messages, their lag behind the log, and the latest rejected events.
+        """Return counts of the user's messages, the last log position, and the latest rejected events.
 
         Raises:
             AskFailed: the request got no result.
@@ -324,7 +324,7 @@ class MemoryClient(MemoryTools):
         With `verify`, erase nothing: the reply counts the remaining items and the matches of `text`.
 
         Raises:
-            AskFailed: no receipt arrived; the user may be erased or not.
+            AskFailed: no receipt arrived; the user, or the conversation, may be erased or not.
         """
         request = EraseV1.create_strict(conversation=conversation, verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
@@ -334,8 +334,8 @@ class MemoryClient(MemoryTools):
 
             await memory.ask("u42", "search", query="tea")
 
-        The request has the oldest version with these fields. The reply has the type of the verb's reply, here
-        `SearchReplyV2`.
+        The client sends the oldest version that accepts these fields. The reply has the type of the latest
+        version, here `SearchReplyV2`.
 
         Raises:
             InvalidBody: no verb has this name, or a field is unknown, missing or wrong.

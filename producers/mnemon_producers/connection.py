@@ -16,7 +16,9 @@ log = logging.getLogger("mnemon.client")
 
 
 async def connect(url: str, **options: Any) -> Client:
-    """Connect to the first of several servers that answers, with the login that the environment names.
+    """Connect to the first of several servers that answers.
+
+    The login is that of the address, else the one that the environment names.
 
     Args:
         url: the servers, comma-separated.

@@ -57,9 +57,10 @@ class FactTools:
         Args:
             user: the user whose fact it is.
             text: the fact, one sentence that is clear on its own.
-            kind: the kind of the fact; None classifies the fact by its words.
+            kind: the kind of the fact; None derives the kind from the words.
             tier: `profile` is for every context, `working` for every context until the fact's date, `archive`
-                for contexts whose query finds the fact; None classifies the fact by its words.
+                for contexts whose query finds the fact. None derives the tier: `working` for a fact with a
+                date, otherwise from the kind and the words.
             importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the words.
             expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
                 working fact the end that its words name, else that of the setting `limits.working_days`.
@@ -150,7 +151,7 @@ class FactTools:
             min_seq: reflect the log up to this position.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position.
             collection: search only documents of this collection, such as a repository.
-            origin: search only documents that were indexed with a `folder` or a `repository`.
+            origin: search only files of indexed folders of this kind: `folder` or `repository`.
             conversation: the conversation whose newest messages `short` finds and `long` leaves out; None
                 means the current conversation.
             preceding: the last messages before the query, oldest first, at most four. A query that depends
@@ -268,8 +269,8 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact. Soon after, no store contains its text; only the log
-        of events keeps the text.
+        From then on, no reply contains a removed fact, except with an earlier `as_of`. Soon after, only the
+        log and snapshots contain its text.
 
         Args:
             user: the user whose fact it is.
@@ -277,9 +278,9 @@ class FactTools:
             query: words that clearly mean one fact.
 
         Returns:
-            The `id` and `text` of the removed fact; `restore` brings it back. If the query does not clearly
-            mean one fact, the reply has no `id` but at most five `candidates`, best first: forget one of them
-            by its id.
+            The `id` and `text` of the removed fact, and `restore`, unless its date had passed: pass the reply
+            to `restore` to save the fact again. If the query does not clearly mean one fact, the reply has no
+            `id` but at most five `candidates`, best first: forget one of them by its id.
 
         Raises:
             AskFailed: no fact has the id, or the query means no fact (`not_found`); or both or none of `id`
@@ -301,7 +302,9 @@ class FactTools:
         if forgotten.restore is None:
             raise InvalidBody(
                 "restore",
-                "the reply has no fact to restore: no fact was removed, or the fact had expired; save the "
-                "fact with `save`",
+                "no fact was removed, so there is none to restore; call `forget` with the id of a candidate"
+                if forgotten.id is None
+                else f"the date of the fact {forgotten.id} had passed; save its text again with `save` and a "
+                "later `expires_at`",
             )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

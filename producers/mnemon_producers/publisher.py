@@ -114,8 +114,8 @@ class Publisher:
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
         committed after the previous batch, so the log has the batches in order even after retries. If the
-        server refuses a batch, its events are published one by one, and a retried event may come after later
-        events of the batch.
+        server refuses a batch, its events are published separately and at the same time, so a retried event
+        may come after later events of the batch.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.

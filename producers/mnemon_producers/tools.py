@@ -108,7 +108,7 @@ class MemoryTools(FactTools):
     ) -> DocumentReplyV1:
         """Return the user's documents without their texts, in the order of their ids.
 
-        Without `collection`, return the documents of all collections.
+        Without `collection`, return all documents, also those of no collection.
         """
         documents: list[DocumentInfo] = []
         after: str | None = None
@@ -139,11 +139,11 @@ class MemoryTools(FactTools):
         Args:
             user: the user whose document it is.
             text: the whole text. The text is cut into chunks, and a search finds each chunk separately.
-            document_id: an id such as a path; a known id adds a new version of its document. None creates an
-                id.
+            document_id: an id such as a path; the text replaces that of a document with the same id. None
+                creates an id.
             title: the title.
             source: the path or the address of the text.
-            collection: the name of its collection, such as a repository.
+            collection: the name of the document's collection, such as a repository.
             origin: the kind of folder that the document is a file of: `folder` or `repository`.
             limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 

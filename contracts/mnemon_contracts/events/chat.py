@@ -9,8 +9,8 @@ from mnemon_contracts.base import Contract, Event, Identifier, Json, JsonObject,
 Role = Literal["user", "assistant", "tool", "system"]
 
 FROM_MEMORY: Final = "from_memory"
-"""Key in the metadata of a message; `true` if the text came from memory, so that no fact is extracted from
-it."""
+"""Key in the metadata of a message. The value `true` says that the text came from memory, so that no fact is
+extracted from the message."""
 
 
 class ToolCall(Contract):
@@ -36,16 +36,15 @@ class MessageV1(Event):
     task_id: Identifier | None = Field(
         default=None,
         description="Id of the bot's task that a tool result belongs to; `context` accepts the id as "
-        "`task_id`. The tasks of the verb `tasks` are others.",
+        "`task_id`. The verb `tasks` does not list this task.",
     )
     tool_calls: tuple[ToolCall, ...] | None = Field(
         default=None, description="Calls of tools that the assistant made in this message."
     )
     metadata: JsonObject | None = Field(
         default=None,
-        description="Arbitrary data of the bot. mnemon stores the data and reads only "
-        "`from_memory`: if `from_memory` is true, no facts are extracted from the "
-        "message.",
+        description="Arbitrary data of the bot, which mnemon stores. mnemon reads only the field "
+        "`from_memory`; `true` says that the text came from memory, so no facts are extracted from it.",
     )
 
 

@@ -1,1 +1,1 @@
-"""Schemas, AsyncAPI and pages, generated from the contracts."""
+"""Generators of the JSON Schemas, the AsyncAPI document and the pages, and the check of released schemas."""

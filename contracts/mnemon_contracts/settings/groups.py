@@ -116,8 +116,9 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """Decisions on facts that say the same. Thresholds decide pairs that alignment leaves undecided; their
-    defaults depend on the embedding model.
+    """Decisions on facts that say the same.
+
+    The thresholds decide pairs that alignment leaves undecided, and updates if `require_similarity` is on.
     """
 
     update_threshold: float | None = Field(
@@ -138,14 +139,15 @@ class Dedupe(Settings):
     require_similarity: bool = Field(
         default=False,
         description="Replace an old value with a new value only if the similarity of both facts is "
-        "also above `update_threshold`. If off, or without an embedding model, an update "
+        "also above the lower of the two thresholds. If off, or without an embedding model, an update "
         "that alignment finds needs no similarity.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
         description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
-        "text, or the older text if it says all that the newer one says; `confirm` keeps the older text. If "
-        "only the older fact has a date, both keep the newer text.",
+        "text, or the older text if it says all that the newer text says; `confirm` keeps the older text. "
+        "For a proposal without a date that repeats a fact with a date, both keep the newer text. For facts "
+        "that a language model has compared, `rewrite` always keeps the newer text, and `confirm` the older.",
     )
 
     @field_validator("duplicate_threshold")
@@ -157,7 +159,9 @@ class Dedupe(Settings):
 class FactLimits(Settings):
     """Maximum number of facts of a user, in total and by tier.
 
-    Beyond a limit, facts of low importance are evicted first, and facts of high importance last.
+    Beyond the limit of a tier, facts of low importance are evicted first, and facts of high importance last.
+    Beyond `per_user`, the tier `archive` loses facts first, then `working`, then `profile`; facts of high
+    importance are evicted only after all others.
     """
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Maximum number of facts of one user.")
@@ -258,7 +262,8 @@ class Retrieval(Settings):
         default=5,
         ge=1,
         le=100,
-        description="Maximum number of hits of a search, if the request sets no `limit`.",
+        description="Maximum number of hits of a search, if the request sets no `limit`; also of facts, and "
+        "of chunks of documents, that `context` finds for the query.",
     )
     threshold: float | None = Field(
         default=None,
@@ -271,8 +276,8 @@ class Retrieval(Settings):
         default=60,
         gt=0,
         le=100_000,
-        description="Days after which the score of an archived fact of less than high importance has decayed "
-        "to 1/e.",
+        description="Days after its last change at which an archived fact of less than high importance "
+        "(below 8) has 1/e of its score, if `decay` is on.",
     )
     decay: bool = Field(
         default=True,
@@ -328,7 +333,7 @@ class Sections(Settings):
         default=0,
         ge=0,
         le=100_000,
-        description="Maximum tokens of document passages found for the query; 0: no passages.",
+        description="Maximum tokens of chunks of documents found for the query; 0: no chunks.",
     )
     conversation: int = Field(
         default=300, ge=0, le=100_000, description="Maximum tokens of earlier messages found for the query."
@@ -391,7 +396,7 @@ class ContextSettings(Settings):
     key_facts: Literal["all", "high"] = Field(
         default="all",
         description="Facts of the tier `profile` that every context shows: `all`, or only facts of "
-        "`high` importance (8 and above). Other facts are shown if they fit the query.",
+        "`high` importance (8 and above). The other facts of this tier are shown if they fit the query.",
     )
     conversation_hits: int = Field(
         default=3,
@@ -401,13 +406,14 @@ class ContextSettings(Settings):
     )
     language: Literal["auto", "en", "ru"] = Field(
         default="auto",
-        description="Language of the fixed words, such as headings and `until`; `auto`: Russian if the "
-        "user writes Cyrillic, otherwise English.",
+        description="Language of the fixed words, such as headings and `until`; `auto`: Russian if most of "
+        "the user's newest messages are in Cyrillic, otherwise English. If these have few letters, facts and "
+        "summaries count too.",
     )
     fact_types: bool = Field(
         default=True,
-        description="Show the kind of each fact, such as `- [preference] Likes tea`, and a sentence if "
-        "nothing is known. If off, only the format `markdown` does so.",
+        description="Show the kind of each fact, such as `- [preference] Likes tea`, and a sentence if a "
+        "context has no items but messages. If off, only the format `markdown` does so.",
     )
     current_time: bool = Field(
         default=False,

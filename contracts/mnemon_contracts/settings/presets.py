@@ -35,7 +35,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "001": Preset(
-            "Facts from daily batches, without default expiry or decay; at most five hits an answer",
+            "Facts from daily batches, without default expiry or decay; at most five hits a search",
             {
                 "context.budget": 4_096,
                 "context.sections.relevant": 500,

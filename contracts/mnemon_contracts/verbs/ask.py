@@ -24,8 +24,8 @@ Preceding = Annotated[
     Field(
         max_length=MAX_PRECEDING,
         description="Last messages before the query, oldest first, at most four. A query that depends on "
-        "them, such as `and when was that?`, is searched with their words too. The first 400 "
-        "characters of each count.",
+        "them, such as `and when was that?`, is searched with their words too. Only the first 400 "
+        "characters of each message are used.",
     ),
 ]
 
@@ -92,8 +92,8 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched; its first 1,200 characters count. "
-        "Default: the last message of the user.",
+        description="User's message, for which memory is searched; its first 1,200 characters count, or "
+        "fewer, but at least 600, with `task_id`. Default: the last message of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
@@ -147,8 +147,8 @@ class ContextCoverage(Contract):
     shown: int = Field(
         default=0,
         ge=0,
-        description="Number of messages shown in `recent` or `conversation`, whole or cut; messages "
-        "without words are included.",
+        description="Number of messages shown in `recent` or `conversation`, whole or cut. Messages without "
+        "words and tool calls, of which nothing can be shown, count as shown.",
     )
     summarised: int = Field(
         default=0,
@@ -178,8 +178,9 @@ class ContextReplyV1(Reply):
     )
     sections: dict[Text, ContextSection] = Field(
         default={},
-        description="Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, "
-        "`relevant`, `documents` and `conversation`; a section without items is absent.",
+        description="Tokens and items of each section, by name: `facts`, `summaries`, `user_data`, "
+        "`working`, `recent`, `relevant`, `documents` and `conversation`. A section in which nothing is "
+        "shown or left out is absent.",
     )
     coverage: ContextCoverage | None = Field(
         default=None,

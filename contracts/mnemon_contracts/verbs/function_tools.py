@@ -64,7 +64,8 @@ class FunctionTool:
         """
         for name in arguments:
             if name not in self.arguments:
-                raise InvalidBody(name, f"{self.name} has no such argument")
+                known = ", ".join(self.arguments) or "none"
+                raise InvalidBody(name, f"is not an argument of {self.name}; its arguments: {known}")
         for name in self.required:
             if arguments.get(name) is None:
                 raise InvalidBody(name, f"is missing; {self.name} needs it")
@@ -103,7 +104,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         FunctionTool(
             "memory_get",
             "Show one fact by its id, such as pf_001, with its former versions; or one message, document "
-            "or summary, whole, by the id of a hit and its scope.",
+            "or summary, whole, by the id of a hit and its scope. Of a long document, the reply has a part "
+            "and next_offset: call again with that value as offset.",
             "get",
             ("id", "scope", "offset"),
             changes=False,

@@ -27,7 +27,7 @@ class StoredFact(Fact):
     """A stored fact, with its id."""
 
     id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
-    saved_at: Moment | None = Field(default=None, description="Time at which the fact was saved.")
+    saved_at: Moment | None = Field(default=None, description="Time at which the fact was first saved.")
     score: float | None = Field(
         default=None,
         description="Relevance to a query. No verb sets this field; hits of `search` have their own `score`.",
@@ -132,8 +132,8 @@ class SearchHitV2(Contract):
     score: float = Field(description="Relevance to the query; higher is better.")
     at: Moment | None = Field(
         default=None,
-        description="Time at which the message was sent, or the fact or summary was saved; absent for "
-        "documents.",
+        description="Time at which the message was sent, the fact was first saved, or the summary was "
+        "written; absent for documents.",
     )
     parts: dict[str, float] | None = Field(
         default=None, description="Parts of the score by name, if `explain` is set."
@@ -198,7 +198,9 @@ class SaveReplyV1(Reply):
     """Decision on the fact."""
 
     decision: Literal["saved", "updated", "confirmed", "rejected"] | None = Field(
-        default=None, description="Decision on the fact."
+        default=None,
+        description="`saved`: the fact is new; `updated`: the fact changed a known fact; `confirmed`: a "
+        "known fact says the same and keeps its text; `rejected`: the fact is not kept.",
     )
     id: Identifier | None = Field(
         default=None,
@@ -434,7 +436,7 @@ class ForgetReplyV1(Reply):
     restore: SaveV1 | None = Field(
         default=None,
         description="Request to `save` that restores the removed fact under a new id, without its "
-        "former versions; absent if the date of the fact has passed.",
+        "former versions; absent if nothing was removed, or if the date of the fact had passed.",
     )
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),
@@ -520,7 +522,8 @@ class DocumentReplyV1(Reply):
         default=None, description="Id of the document that was added or removed."
     )
     next: Text | None = Field(
-        default=None, description="Value of `after` for the next page; absent on the last page."
+        default=None,
+        description="Value of `after` for the next page; absent on the last page, and with `limit` 0.",
     )
 
 

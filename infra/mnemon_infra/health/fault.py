@@ -105,7 +105,8 @@ def describe_stall(name: str, waiting: int, seconds: float) -> Fault:
     return Fault(
         "stalled",
         f"{name} has read nothing for {seconds:.0f} s, and {waiting:,} messages wait",
-        "its processes subscribe again within 30 s; if it stays, restart them, and check the NATS server",
+        "its processes subscribe again within 30 s; if they still read nothing, restart them, and check the "
+        "NATS server",
         name,
     )
 

@@ -168,7 +168,11 @@ class ProcessProbe:
         return [
             *([Fault("log", replay)] if replay else []),
             *await self._check_log(stream_context),
-            *(Fault("server", f"the stream {name} does not exist") for name in wanted if name not in there),
+            *(
+                Fault("server", f"the stream {name} does not exist", "run `mnemon provision`")
+                for name in wanted
+                if name not in there
+            ),
             *await self._check_durables(connection, infos),
             *await self._check_storage(stream_context),
         ]

@@ -14,7 +14,7 @@ _BLOCK: Final = 1024 * 1024
 def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
     """Copy the data of a file, but not its holes, and return the target.
 
-    The vector engine allocates its files ahead: `shutil.copy` writes 250 MB for 5 MB of data. Systems that
+    Qdrant Edge allocates its files ahead: `shutil.copy` writes 250 MB for 5 MB of data. Systems that
     cannot find holes copy the whole file. The function fits `shutil.copytree` as `copy_function`.
     """
     if not hasattr(os, "SEEK_DATA"):

@@ -59,7 +59,7 @@ class ApiKey(Contract):
         description="User whose memory the key can use. Default: all users of the tenant.",
     )
     name: Text | None = Field(
-        default=None, description="Name of the key for people, such as that of the program with the key."
+        default=None, description="Label of the key, such as the name of the program that uses the key."
     )
     created_at: Moment = Field(description="Time at which the key was created.")
     digest: Text = Field(description="SHA-256 of the secret, in hexadecimal.")

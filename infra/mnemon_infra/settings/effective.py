@@ -20,7 +20,7 @@ class EffectiveSettings(NamedTuple):
         values: value of every setting.
         below: values without the tenant's own settings; without a tenant, the built-in defaults.
         sources: source of every setting.
-        problem: the reason why the tenant's own settings are ignored; None if they are in force.
+        problem: the reason why the tenant's own settings are ignored; None if they are not ignored.
     """
 
     values: Mapping[str, Any]

@@ -45,7 +45,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         first: position of the first event that moved here; 0 if none did.
         last: position of the last event that moved here.
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
-        withheld: in the same deployment, positions of late events that remove content, and were not copied.
+        withheld: in that deployment, positions of late events that remove content, and were not copied.
         pause: seconds of the write pause.
         keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
         former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
@@ -90,8 +90,9 @@ class ResidenceInvalid(ValueError):
     def __init__(self, tenant: str, key: str) -> None:
         super().__init__(
             f"the residence of the tenant {tenant} is invalid or of a newer version of mnemon, so processes"
-            " follow the former one: run one version of mnemon everywhere; if it is damaged, restore a former"
-            f" revision: nats kv history {SETTINGS} {key}; nats kv revert {SETTINGS} {key} REVISION"
+            " follow the former residence. Run one version of mnemon everywhere; if the entry is damaged,"
+            f" restore a former revision: nats kv history {SETTINGS} {key}; nats kv revert {SETTINGS} {key}"
+            " REVISION"
         )
 
 
@@ -130,7 +131,7 @@ def parse_residence(body: bytes | None) -> Residence | None:
 
 
 def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> bool:
-    """Apply an entry of the bucket to the residences by tenant; return False if it is no residence.
+    """Apply an entry of the bucket to the residences by tenant; return False for another key.
 
     Raises:
         ValueError: the entry is not a residence, or has a state of a newer version; nothing is changed.

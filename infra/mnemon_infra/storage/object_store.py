@@ -67,10 +67,10 @@ class ObjectStore(Protocol):
 
 
 def open_object_store(location: str | Path) -> ObjectStore:
-    """Open a folder, or the bucket of an address such as `s3://bucket/prefix`; neither is created.
+    """Open a folder, which the first write creates, or the bucket of an address such as `s3://bucket/prefix`.
 
-    The usual variables configure the bucket: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
-    `AWS_ENDPOINT_URL`.
+    The usual variables configure the bucket, which must exist: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+    `AWS_REGION`, `AWS_ENDPOINT_URL`.
 
     Raises:
         StoreUnavailable: the address cannot be used.

@@ -39,7 +39,7 @@ _AGES: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1
 
 EVENTS = Counter(
     "mnemon_events",
-    "Deliveries that ended, by outcome: applied, nothing (with a reason), retried or dead",
+    "Deliveries that ended, by outcome: applied, nothing (without effect), retried or dead",
     consumer=DURABLES,
     outcome=OUTCOMES,
 )

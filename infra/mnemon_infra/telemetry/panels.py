@@ -81,7 +81,7 @@ _GLANCE: Final = (
     _build_stat(
         "Dead letters kept",
         "max(mnemon_stream_messages{stream='DEAD'})",
-        text="Messages that no consumer could handle. List them: mnemon dead list",
+        text="Messages that a consumer could not handle. List them: mnemon dead list",
     ),
     _build_stat(
         "Largest budget use",
@@ -114,7 +114,7 @@ _EVENTS: Final = (
             *_query_quantiles("mnemon_event_age_seconds", where="{consumer='index'}", legend="searchable"),
         ],
         "s",
-        "Age of an event when persist and index have handled it",
+        "Age of an event when persist (rows) or index (searchable) has handled it",
     ),
     Panel(
         "Retried and dead messages per second",

@@ -101,7 +101,7 @@ export interface ContextReplyV1 {
    */
   tokens?: number;
   /**
-   * Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant`, `documents` and `conversation`; a section without items is absent.
+   * Tokens and items of each section, by name: `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant`, `documents` and `conversation`. A section in which nothing is shown or left out is absent.
    */
   sections: {
     [k: string]: ContextSection;
@@ -195,7 +195,7 @@ export interface ContextSection {
  */
 export interface ContextCoverage {
   /**
-   * Number of messages shown in `recent` or `conversation`, whole or cut; messages without words are included.
+   * Number of messages shown in `recent` or `conversation`, whole or cut. Messages without words and tool calls, of which nothing can be shown, count as shown.
    */
   shown?: number;
   /**
@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which memory is searched; its first 1,200 characters count. Default: the last message of the user.
+   * User's message, for which memory is searched; its first 1,200 characters count, or fewer, but at least 600, with `task_id`. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -240,7 +240,7 @@ export interface ContextV1 {
    */
   conversation?: string | null;
   /**
-   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. The first 400 characters of each count.
+   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. Only the first 400 characters of each message are used.
    */
   preceding?: string[] | null;
 }
@@ -269,7 +269,7 @@ export interface DocumentReplyV1 {
    */
   document_id?: string;
   /**
-   * Value of `after` for the next page; absent on the last page.
+   * Value of `after` for the next page; absent on the last page, and with `limit` 0.
    */
   next?: string;
 }
@@ -437,7 +437,7 @@ export interface ForgetReplyV1 {
    */
   text?: string;
   /**
-   * Request to `save` that restores the removed fact under a new id, without its former versions; absent if the date of the fact has passed.
+   * Request to `save` that restores the removed fact under a new id, without its former versions; absent if nothing was removed, or if the date of the fact had passed.
    */
   restore?: SaveV1;
   /**
@@ -572,7 +572,7 @@ export interface StoredFact {
    */
   id: string;
   /**
-   * Time at which the fact was saved.
+   * Time at which the fact was first saved.
    */
   saved_at?: string;
   /**
@@ -954,7 +954,7 @@ export interface SaveReplyV1 {
    */
   warnings?: string[];
   /**
-   * Decision on the fact.
+   * `saved`: the fact is new; `updated`: the fact changed a known fact; `confirmed`: a known fact says the same and keeps its text; `rejected`: the fact is not kept.
    */
   decision?: "saved" | "updated" | "confirmed" | "rejected";
   /**
@@ -1028,7 +1028,7 @@ export interface SearchHit {
    */
   score: number;
   /**
-   * Time at which the message was sent, or the fact or summary was saved; absent for documents.
+   * Time at which the message was sent, the fact was first saved, or the summary was written; absent for documents.
    */
   at?: string;
   /**
@@ -1154,7 +1154,7 @@ export interface SearchHitV2 {
    */
   score: number;
   /**
-   * Time at which the message was sent, or the fact or summary was saved; absent for documents.
+   * Time at which the message was sent, the fact was first saved, or the summary was written; absent for documents.
    */
   at?: string;
   /**
@@ -1214,7 +1214,7 @@ export interface SearchV2 {
    */
   conversation?: string | null;
   /**
-   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. The first 400 characters of each count.
+   * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. Only the first 400 characters of each message are used.
    */
   preceding?: string[] | null;
 }
@@ -2153,7 +2153,7 @@ export interface MessageV1 {
    */
   name?: string | null;
   /**
-   * Id of the bot's task that a tool result belongs to; `context` accepts the id as `task_id`. The tasks of the verb `tasks` are others.
+   * Id of the bot's task that a tool result belongs to; `context` accepts the id as `task_id`. The verb `tasks` does not list this task.
    */
   task_id?: string | null;
   /**
@@ -2161,7 +2161,7 @@ export interface MessageV1 {
    */
   tool_calls?: ToolCall[] | null;
   /**
-   * Arbitrary data of the bot. mnemon stores the data and reads only `from_memory`: if `from_memory` is true, no facts are extracted from the message.
+   * Arbitrary data of the bot, which mnemon stores. mnemon reads only the field `from_memory`; `true` says that the text came from memory, so no facts are extracted from it.
    */
   metadata?: {
     [k: string]: JsonValue;

@@ -52,7 +52,7 @@ async def test_probe_names_why_it_is_not_ready(
             await connection.jetstream().delete_consumer(LOG, "persist")
             await connection.jetstream().delete_stream(DEAD)
             assert await watching.check() == [
-                f"the stream {DEAD} does not exist",
+                f"the stream {DEAD} does not exist: run `mnemon provision`",
                 str(describe_missing("persist")),
             ]
             assert metrics.FAULTS.values == {("server", ""): 1, ("missing", "persist"): 1}
