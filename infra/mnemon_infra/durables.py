@@ -118,7 +118,7 @@ _DURABLES = (
     DurableConsumer(
         "persist-sweep",
         WORK,
-        "Removes the content of cleared or discarded events",
+        "Removes content that was cleared or discarded, or has ended",
         BatchPolicy(100, linger=0.5),
         filters=("work.persist.>",),
     ),
@@ -139,7 +139,7 @@ _DURABLES = (
     DurableConsumer(
         "maintain",
         WORK,
-        "Removes expired facts and old work",
+        "Removes expired facts and finished work",
         BatchPolicy(10, linger=1),
         filters=(f"{MAINTAIN}.>",),
         max_ack_pending=1,

@@ -171,13 +171,13 @@ class Broker:
     async def run(self) -> AsyncIterator[None]:
         """Run the subscribers for the duration of the block.
 
-        The server has all subscriptions when the block begins, and the current batches are finished when it
-        ends. Within the block, a deleted durable is created again, and the process subscribes again to a
-        durable whose readers have stalled.
+        The server has all subscriptions when the block begins. At the end of the block, the current batches
+        have up to `GRACEFUL_TIMEOUT` seconds to finish. Within the block, an absent durable is created, and
+        the process subscribes again to a durable whose readers have stalled.
 
         Raises:
-            LogTooNew, RestoreUnfinished, TooFewServers: as `recreate_durables` raises them.
-            nats.errors.Error: likewise.
+            LogTooNew, RestoreUnfinished, TooFewServers: a durable is absent and cannot be created now.
+            nats.errors.Error: the server does not answer, or refuses a durable.
         """
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()

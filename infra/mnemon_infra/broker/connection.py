@@ -191,8 +191,9 @@ def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachab
         )
     if any(isinstance(each, ssl.SSLError) for each in failures):
         return BrokerRefused(
-            f"no encrypted connection to the NATS server at {redact_address(url)}: {said}. Set {AUTHORITY} "
-            "to the file with the certificate of the authority that signed the server's certificate"
+            f"no encrypted connection to the NATS server at {redact_address(url)}: {said}. Check "
+            f"that the server's certificate is valid, and that {AUTHORITY} names the file with the "
+            "certificate of the authority that signed it"
         )
     return BrokerUnreachable(
         f"no NATS server answers at {redact_address(url)}: {said}. Start the server, or check MNEMON_NATS_URL"

@@ -69,7 +69,10 @@ class DurableProgress:
         }
 
     def measure_stall(self, name: str, now: float | None = None) -> float:
-        """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`."""
+        """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`.
+
+        A durable with unacknowledged messages has not stalled: its readers have work.
+        """
         return _measure_seconds(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:

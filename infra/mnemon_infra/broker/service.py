@@ -86,7 +86,10 @@ class _VerbEndpoint:
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request that is not answered yet; `begun` is its time in nanoseconds of the performance counter."""
+    """A request that is not answered yet.
+
+    `begun` is the moment at which its handling began, in nanoseconds of `time.perf_counter_ns`.
+    """
 
     endpoint: _VerbEndpoint
     message: Msg

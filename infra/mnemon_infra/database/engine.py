@@ -369,8 +369,8 @@ class Database:
             async with self._acquire_connection() as connection:
                 return await query(connection)
         except _ConnectionLost:
-            # The database has restarted since this connection was made; the pool has checked the other
-            # connections since.
+            # A lost connection is usually one of many, as after a restart of the database. So
+            # `_acquire_connection` has made the pool check the other connections.
             async with self._acquire_connection() as connection:
                 return await query(connection)
 
@@ -423,12 +423,12 @@ _NEXT_STEP = {
 
 
 def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:
-    """Return the error for a failed connection, with PostgreSQL's own reason, such as a wrong password."""
+    """Return the error for a failed connection, with the driver's reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     said = "; ".join(line.strip() for line in lines if line.strip())
     return DatabaseUnavailable(
         f"no connection to the database {address}: {said or type(error).__name__}. "
-        "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
+        "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD), and that the server runs"
     )
 
 

@@ -159,8 +159,7 @@ conversation_erasures = _define_event_table(
 """Conversations that were erased. For each span of such a row, the table `starts` has a row too."""
 
 # The tables below are not projections: they hold the work in progress of `extract`. If they are lost,
-# `extract` rebuilds them from the log: answers and submissions are known from their events, other windows are
-# cut again.
+# `extract` recovers batches and answered windows from the rows of their events, and cuts other windows again.
 
 WAITS = "NOT is_answered AND batch_id IS NULL"
 """Matches a window that has no answer and belongs to no batch."""

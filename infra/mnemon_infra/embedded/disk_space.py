@@ -12,7 +12,7 @@ from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_b
 
 log = structlog.get_logger("embedded")
 
-TO_START = 128 * 1024 * 1024
+MINIMUM_FOR_START = 128 * 1024 * 1024
 """Bytes that must be free for a stack to start: a new stack takes half of this at once."""
 
 CHECK_INTERVAL = 1.0
@@ -21,7 +21,7 @@ CHECK_INTERVAL = 1.0
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error numbers of the system for a full disk or an exhausted quota."""
 
-_STUCK = b"critical write error"
+_WRITE_ERROR = b"critical write error"
 """Words, in lower case, with which nats-server logs a failed write to a stream."""
 
 
@@ -40,11 +40,11 @@ def require_room(folder: Path) -> None:
     """Check that the disk has room for a start, which would otherwise fail half-way.
 
     Raises:
-        NoRoom: less than `TO_START` bytes are free on the disk of the folder.
+        NoRoom: less than `MINIMUM_FOR_START` bytes are free on the disk of the folder.
     """
     free = read_free_bytes(folder)
-    if free < TO_START:
-        raise NoRoom(folder, free, TO_START)
+    if free < MINIMUM_FOR_START:
+        raise NoRoom(folder, free, MINIMUM_FOR_START)
 
 
 async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Callable[[], None]) -> None:
@@ -72,7 +72,7 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
             )
         if broker:
             said, seen = _read_since(broker.log_path, seen)
-            is_stuck = is_stuck or _STUCK in said.lower()
+            is_stuck = is_stuck or _WRITE_ERROR in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
             facts = {"folder": str(folder), "free": format_megabytes(free)}

@@ -80,8 +80,9 @@ class ServerProcess(ABC):
         """End a server that a killed run left, then start the server. Return when it answers.
 
         Raises:
-            ServerFailed: `prepare` failed, or the server ended, or the server did not answer within
-                `START_TIMEOUT` seconds.
+            ServerFailed: the server cannot be prepared, or the server ended, or the server did not answer
+                within `START_TIMEOUT` seconds.
+            Exception: any other error of `prepare`, unchanged.
         """
         for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
@@ -153,10 +154,10 @@ class ServerProcess(ABC):
             async with asyncio.timeout(START_TIMEOUT):
                 while not self.is_responding(process.pid):
                     if process.returncode is not None:
-                        raise ServerFailed(f"{self.name} does not start: {self._read_last_words()}")
+                        raise ServerFailed(f"{self.name} does not start: {self._read_last_log_line()}")
                     await asyncio.sleep(_POLL)
         except TimeoutError:
-            problem = f"{self.name} did not answer within {START_TIMEOUT:.0f} s: {self._read_last_words()}"
+            problem = f"{self.name} did not answer within {START_TIMEOUT:.0f} s: {self._read_last_log_line()}"
             raise ServerFailed(problem) from None
 
     async def _end_process(self, process: psutil.Process) -> None:
@@ -181,7 +182,7 @@ class ServerProcess(ABC):
         if cancelled:
             raise cancelled
 
-    def _read_last_words(self) -> str:
+    def _read_last_log_line(self) -> str:
         """Return the server's last fatal log line, else its last log line, with the path of the log file."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)

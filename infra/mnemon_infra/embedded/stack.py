@@ -189,10 +189,10 @@ async def run_stack(
         LogKeyRefused: the deployment's key does not match the log in the folder.
         ForeignLoginFile: the file of logins in the folder was not written by `mnemon auth`.
         NoAccount: this process runs as root, and PostgreSQL's account is absent and cannot be created.
-        BrokerUnreachable: the configured broker does not answer.
+        BrokerUnreachable: the configured broker does not answer, is too old, or refuses the login.
         TooFewServers: the deployment has more `replicas` than the broker has servers.
         nats.errors.Error: the broker refuses a change of the streams, or stops answering.
-        DatabaseUnavailable: the configured database does not answer.
+        DatabaseUnavailable: the configured database does not answer, or its role lacks a right.
         SchemaTooNew: the schema belongs to a newer version.
         LogTooNew: a newer version has marked the log.
         LogLost: the database has an event beyond the end of the log.

@@ -142,10 +142,10 @@ async def open_row_generation(
     schema = name_generation(place.live, kind, up_to)
     left = await place.find_generation(schema)
     if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
+        await generations.drop_schema(place.database, schema)
         progress.show_line(
             f"dropped {schema}, begun by another version or from another log; replaying from the start"
         )
-        await generations.drop_schema(place.database, schema)
         left = None
     if left:
         progress.show_line(f"continuing the rebuild of {schema} from position {left.reached:,}")
@@ -222,7 +222,8 @@ async def swap_row_generations(
         also: runs in the same transaction, with the name of the former generation.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable: the live generation is unchanged.
+        nats.errors.Error, DatabaseUnavailable: the live generation is unchanged, unless the connection to the
+            database was lost during the commit.
     """
     await catch_up_with_log(place, replay, progress)
     await generations.analyze_tables(replay.database)

@@ -55,7 +55,8 @@ class Replay:
     async def replay_until(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
         """Write the log up to a position, and remove the content that has ended by then.
 
-        Invalid events are left out, because they are dead letters already.
+        Invalid events, and events that the database refuses, are left out: `persist` makes dead letters of
+        them.
 
         Args:
             position: the last position to write.

@@ -33,7 +33,9 @@ class LetterSummary:
 
 
 async def summarise_letters(connection: Client) -> LetterSummary:
-    """Count all dead letters, and list the log positions of their originals, without reading bodies.
+    """Count all dead letters, and list the log positions of the events among their originals.
+
+    Bodies are not read.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

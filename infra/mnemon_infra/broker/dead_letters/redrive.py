@@ -21,8 +21,10 @@ from mnemon_infra.broker.streams.triggers import build_given_up_subject, decode_
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
-"""Returns whether the projections contain an event, for example since a replay of the log;
-None if that is unknown."""
+"""Returns whether the projections contain an event, for example since a replay of the log.
+
+None stands for an event of a kind that has no rows.
+"""
 
 TIMEOUT: Final = 5.0
 
@@ -94,7 +96,7 @@ async def redrive_letter(
 async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
     """Remove a letter for good, and its event if `persist` could not project it.
 
-    If the event stayed, the next replay of the log would make the letter again.
+    If the event stayed, `persist` would make the letter again when it reads the log from the start.
 
     Raises:
         nats.errors.Error: it is unknown which steps were done.
@@ -155,7 +157,9 @@ async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Ke
 
 async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
     """Publish a trigger that makes `extract` request the letter's window from a model again."""
-    if not letter.is_given_up or letter.owner is None:
+    if letter.owner is None:
+        return KeptLetter("the letter does not name the user of the window: drop the letter")
+    if not letter.is_given_up:
         return KeptLetter(
             "the answer was read: the log has the facts that were proposed, and only this letter has the "
             "rest; read it, then drop the letter"

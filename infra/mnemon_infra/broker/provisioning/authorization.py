@@ -38,7 +38,7 @@ _WORKER: Final = {
             "_R_.>",  # replies across the border of an account
             *("$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
             *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
-            # For erasures, and to create deleted streams again whose content can be derived.
+            # For erasures, and to create `WORK` and `DEAD` again after their deletion.
             *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
             f"$JS.API.STREAM.PURGE.{WORK}",
             *(f"$JS.API.STREAM.CREATE.{stream}" for stream in (WORK, DEAD)),
@@ -103,7 +103,11 @@ class Limits(NamedTuple):
 
 
 class LoginPermissions(NamedTuple):
-    """Permissions of one login."""
+    """Permissions of one login.
+
+    `role` is `bot` for the login of a tenant, else one of `LoginRole`. `tenant` is None for the login of a
+    role.
+    """
 
     user: str
     role: str
@@ -116,7 +120,8 @@ class LoginPermissions(NamedTuple):
 class Authorization:
     """The logins of a server.
 
-    Passwords are stored as hashes: a password is shown once and cannot be read again.
+    Only hashes of the passwords are kept: a password can be read from the `Login` that is issued with it, and
+    not from here.
     """
 
     def __init__(self, accounts: dict[str, Any]) -> None:
@@ -149,7 +154,7 @@ class Authorization:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file.
+        """Parse the text of a file of logins.
 
         Raises:
             ValueError: the text is not one that `to_text` returns.
@@ -271,7 +276,7 @@ def build_open_configuration() -> str:
 
 
 def quote_text(text: str) -> str:
-    """Return a text as a JSON string without escaped letters, which nats-server cannot read."""
+    """Return a text as a JSON string without escaped letters: nats-server cannot read such escapes."""
     return json.dumps(text, ensure_ascii=False)
 
 

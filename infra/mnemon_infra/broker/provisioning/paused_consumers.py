@@ -39,9 +39,10 @@ async def list_paused_consumers(connection: Client) -> list[PausedConsumer]:
 
 
 async def resume_consumer(connection: Client, consumer: str) -> bool:
-    """Resume one of mnemon's consumers. Return False if no consumer has this name.
+    """Resume one of mnemon's consumers. Return False if no consumer of mnemon has this name.
 
     Raises:
+        nats.js.errors.NotFoundError: the consumer is absent on the server.
         nats.errors.Error: it is unknown whether the consumer resumes.
     """
     durable = DURABLES.get(consumer)

@@ -21,8 +21,8 @@ PURGED_AT_ONCE: Final = 20_000
 async def raise_last_position(connection: Client, above: int, progress: Callable[[int, int], None]) -> int:
     """Write and remove fillers until the log's last position is `above` or higher. Return their number.
 
-    If the process is killed, repeat the call: it removes the fillers that are left, and takes their subject
-    from the stream.
+    If the process is killed, repeat the call: the second call also removes the fillers that the first one
+    left, and the subject of fillers from the log's configuration.
 
     Args:
         connection: connection of an operator.

@@ -157,7 +157,7 @@ async def is_restored(connection: Client, mark: str) -> bool:
 
 
 async def remove_fillers(connection: Client) -> None:
-    """Remove the messages at positions without an event. The positions stay unused.
+    """Remove the fillers from the log. Their positions stay without an event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -199,8 +199,8 @@ async def write_entries(
     """
     await provision_buckets(connection, replicas)
     stream_context = connection.jetstream(timeout=TIMEOUT)
-    there = (await stream_context.stream_info(f"KV_{bucket}")).state.last_seq
-    for subject, headers, body in messages[there:]:
+    written = (await stream_context.stream_info(f"KV_{bucket}")).state.last_seq
+    for subject, headers, body in messages[written:]:
         await stream_context.publish(subject, body, headers=dict(headers))
 
 

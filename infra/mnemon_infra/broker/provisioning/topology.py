@@ -78,7 +78,7 @@ class TooFewServers(Exception):
 
 
 PROVISION_REFUSALS: Final = LogTooNew, RestoreUnfinished, TooFewServers
-"""Errors of `provision` that are not errors of NATS; the streams stay as they are."""
+"""Errors of `provision` that are not errors of NATS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     Raises:
         TooFewServers: there are fewer servers than copies.
         LogTooNew: a newer version has marked the log; nothing was changed.
-        RestoreUnfinished: a restore into the log has not ended.
+        RestoreUnfinished: a restore into the log has not ended; nothing was changed.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
         nats.errors.Error: the server does not answer.
     """
@@ -130,7 +130,8 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
     except APIError as error:
         if error.err_code not in _TOO_FEW:
             raise
-        problem = f"the NATS servers cannot keep {replicas} copies of each stream: {error.description}"
+        copies = "the copies" if replicas is None else f"{replicas} copies"
+        problem = f"the NATS servers cannot keep {copies} of each stream: {error.description}"
         raise TooFewServers(
             f"{problem}. Set MNEMON_REPLICAS to at most the number of NATS servers"
         ) from error
@@ -231,8 +232,8 @@ async def _reconcile_bucket(
         if change:
             await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
         return ProvisionedChange(what, "created")
-    ours = StreamConfig(num_replicas=replicas)  # nats-py sets the other fields
-    return _describe_change(what, await _update_stream(stream_context, info.config, ours, change))
+    desired = StreamConfig(num_replicas=replicas)  # nats-py sets the other fields
+    return _describe_change(what, await _update_stream(stream_context, info.config, desired, change))
 
 
 async def _update_stream(

@@ -192,7 +192,7 @@ class ErasedConversation:
 
 
 class Erasures(NamedTuple):
-    """Erasures of a user that the log records: of everything below a position, and of conversations."""
+    """Erasures of a user: of everything below a log position, and of conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()

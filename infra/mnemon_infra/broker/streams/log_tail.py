@@ -116,7 +116,8 @@ class _Arrivals:
     async def next_page(self) -> list[Delivery]:
         """Wait for events and return those that have arrived, at most `PAGE`.
 
-        The result is empty if the consumer does not answer, or if a delivery was lost.
+        The result is empty if the consumer does not answer, if the server ends the request with an error, or
+        if a delivery was lost.
         """
         page: list[Delivery] = []
         while not page and not self._is_lost:

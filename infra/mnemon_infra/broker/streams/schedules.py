@@ -24,7 +24,7 @@ async def schedule_every(connection: Client, subject: str, seconds: float, targe
 
 
 async def schedule_once(connection: Client, subject: str, at: datetime, target: str) -> None:
-    """Schedule one empty message to `target` at a time.
+    """Schedule one empty message to `target` at the time `at`.
 
     A later schedule with the same `subject` replaces this one.
 

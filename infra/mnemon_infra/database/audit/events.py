@@ -82,7 +82,7 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of one user in `every`, always the same users; 1 takes all users, 0 takes no user."""
+    """A sample of about one in `every` users, always the same users; 1 takes all users, 0 takes no user."""
 
     every: int = 1
 
@@ -94,7 +94,10 @@ class UserSample(NamedTuple):
 
 
 async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSample) -> list[RowDeviation]:
-    """Compare applied events with their rows, in one statement for each table, and return the deviations.
+    """Compare applied events with their rows, and return the deviations.
+
+    The comparison takes one statement for each table. If the database rejects a value of the rows, the rows
+    are compared in halves, and the row with that value counts as missing.
 
     Args:
         database: the generation to compare.
@@ -148,7 +151,10 @@ async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row
 
 
 def is_erased(row: Row, erased: Erasures) -> bool:
-    """Return whether an erasure covers a row, by the lowest log position that the row is derived from."""
+    """Return whether an erasure covers a row.
+
+    A summary or a window counts with its first message; every other row counts with its own log position.
+    """
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):

@@ -75,7 +75,7 @@ _SUMMARY = Lookup(
 
 
 async def stream_watermarked_owners(database: Database) -> AsyncGenerator[list[Owner], None]:
-    """Yield the users who have, or must have, events without content, page by page."""
+    """Yield the users who have events without content, or events that may remove content, page by page."""
     async with open_long_read(database) as connection, connection.cursor(name="watermarked") as cursor:
         await cursor.execute(_OWNERS, {"takes_away": [*ENDINGS, *REMOVALS]})
         while page := await cursor.fetchmany(OWNERS_PER_QUERY):

@@ -63,7 +63,10 @@ async def _aggregate_rows(database: Database, function: LiteralString, up_to: in
 
 
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
-    """Return the rows up to a log position that are left of erased users and erased conversations."""
+    """Return the rows up to a log position that are left although an erasure covers them.
+
+    For the erasure of a user, each row counts with its own log position, a summary too.
+    """
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})
         found = await cursor.fetchall() + await list_rows_of_erased_conversations(connection, up_to)

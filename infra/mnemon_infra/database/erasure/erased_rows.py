@@ -81,9 +81,9 @@ class _ErasureStatements:
     Attributes:
         deletions: deletions by table.
         counts: counts by table, windows included.
-        release: deletes the windows that are not locked. A process locks a window while it asks a model
-            online.
-        providers: selects the ids of open batches with unanswered windows.
+        release: deletes the covered windows that are not locked. A process locks a window while it asks a
+            model online.
+        providers: selects the ids of open batches with covered windows that are not answered.
         settle: marks the erasure as settled.
     """
 
@@ -223,6 +223,7 @@ async def _count_in_schemas(
 async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
     """Yield the schemas of all generations that are not live, within the open transaction.
 
+    A schema of another program is included if it has the name of a generation.
     At the end the search path leads to the connection's own generation again.
     """
     cursor = await connection.execute("SELECT current_schema(), array_agg(nspname::text) FROM pg_namespace")

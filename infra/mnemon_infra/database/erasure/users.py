@@ -203,7 +203,7 @@ async def load_erased_position(connection: Connection, tenant: str, user: str) -
 
 @query
 async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
-    """Return the windows that no erasure covers."""
+    """Return the windows that no erasure of their user or their conversation covers."""
     owners = list(dict.fromkeys(window.owner for window in windows))
     found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
     erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
@@ -215,9 +215,8 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain the text `words`, in the schemas of all generations.
 
-    Letter case is ignored.
-    PostgreSQL samples a column with content only if an operator has turned that on, or if an earlier version
-    created the generation.
+    Letter case is ignored. PostgreSQL samples a column with content only if an operator has turned that on,
+    or if an earlier version created the generation.
     """
     texts = [words, *map(_escape_in_array, (words, *escape_as_json(words)))]
     cursor = await connection.execute(_COUNT_STATISTICS, {"texts": texts})

@@ -36,8 +36,8 @@ class BatchCounts:
         intended: number of all batches.
         open: number of batches that have neither completed nor failed.
         oldest: age of the oldest open batch; None without an open batch.
-        ended: number of ended batches, by event name.
-        answered: number of answered windows, by outcome.
+        ended: number of ends of batches, by event name: `batch.completed` or `batch.failed`.
+        answered: number of `window.answered` events, by outcome; a window that was reopened may have several.
     """
 
     intended: int
@@ -123,7 +123,7 @@ async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, 
 
 
 async def count_batches(database: Database, up_to: int) -> BatchCounts:
-    """Count batches and answered windows up to a log position."""
+    """Count batches and `window.answered` events up to a log position."""
     parameters = {"up_to": up_to}
     async with open_long_read(database) as connection:
         [[intended, is_open, oldest]] = await _fetch_all(connection, _BATCHES, parameters)

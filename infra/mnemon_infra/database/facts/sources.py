@@ -25,8 +25,8 @@ async def find_events_from_conversation(
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
 
-    A fact that has another source too, was confirmed in another conversation, or was changed by hand, is left
-    out.
+    A fact is left out if it has another source too, was confirmed in another conversation, was saved by a
+    tool or imported, or was changed by the verb `update`.
 
     Args:
         connection: connection to NATS.
@@ -73,7 +73,8 @@ async def find_events_from_conversation(
 async def find_facts_sourced_below(connection: Client, owner: Owner, position: int) -> set[str]:
     """Return the ids of the facts whose sources are all messages below a log position.
 
-    A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is left out.
+    A fact is left out if it was saved by a tool, imported or changed by the verb `update`, or if such a fact
+    was merged into it.
 
     Raises:
         nats.errors.Error: the server does not answer.

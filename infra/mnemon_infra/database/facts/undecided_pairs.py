@@ -29,7 +29,7 @@ class OpenedPairs(NamedTuple):
     Attributes:
         seq: log position of the event that wrote the fact.
         fact_id: id of the fact.
-        version: id of that event.
+        version: id of the event that wrote the fact.
         undecided: ids of the facts that may say the same.
     """
 
@@ -49,7 +49,7 @@ class PairRecord:
         merges: event ids of the merges.
         answered: pairs that a model has answered.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.
-        asked: pairs that another open batch asks about.
+        asked: pairs that an open batch asks about, other than the batch to be submitted.
     """
 
     opened: list[OpenedPairs] = field(default_factory=list)

@@ -22,8 +22,9 @@ class Difference(NamedTuple):
     Attributes:
         table: the table of the row.
         key: the primary key of the row, by column.
-        live: the differing values in the live generation, by column; None if the row is absent there.
-        rebuilt: the differing values in the rebuilt generation, by column; None if the row is absent there.
+        live: the differing values in the live generation, by column: all values if the rebuilt generation
+            lacks the row, and None if the live generation lacks the row.
+        rebuilt: the differing values in the rebuilt generation, likewise.
     """
 
     table: str

@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 log = structlog.get_logger("database")
 
 CHANNEL: Final = "mnemon_generation"
-"""Channel of PostgreSQL; the payload is the schema name whose generation has changed."""
+"""Channel of PostgreSQL; the payload is the name of the schema that another generation bears now."""
 
 PAUSE: Final = 0.5
 """Seconds before the next attempt to listen when the database does not answer."""

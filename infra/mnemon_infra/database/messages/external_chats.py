@@ -72,7 +72,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     except (psycopg.Error, OSError) as error:
         raise ExternalChatsUnavailable(
             f"no connection to the database of --dsn: {_describe_error(error)}. Check the address and the "
-            "password"
+            "password, and that the server runs"
         ) from error
     try:
         async with connection:
@@ -81,8 +81,8 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
             yield connection
     except psycopg.Error as error:
         raise ExternalChatsUnavailable(
-            f"reading the database of --dsn failed: {_describe_error(error)}. Check that its role may "
-            "read the tables, then import again"
+            f"reading the database of --dsn failed: {_describe_error(error)}. Check that the server "
+            "runs and that the role may read the tables, then import again"
         ) from error
 
 
@@ -199,18 +199,18 @@ async def _require_columns(
     Raises:
         ExternalChatsUnavailable: the table or a required column is missing.
     """
-    there = await _list_columns(connection, schema, table)
-    if not there:
+    columns = await _list_columns(connection, schema, table)
+    if not columns:
         raise ExternalChatsUnavailable(
             f"there is no table {schema}.{table}, or the role may not read it: name another --schema or "
             "--layout, or grant SELECT on the table to the role"
         )
-    if missing := [each for each in names if each not in there]:
+    if missing := [each for each in names if each not in columns]:
         raise ExternalChatsUnavailable(
-            f"{schema}.{table} has no column {', '.join(missing)}; its columns are {', '.join(there)}: name "
-            "another --layout"
+            f"{schema}.{table} has no column {', '.join(missing)}; its columns are {', '.join(columns)}: "
+            "name another --layout"
         )
-    return there
+    return columns
 
 
 async def _list_columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:

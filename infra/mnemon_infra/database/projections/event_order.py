@@ -1,9 +1,10 @@
 """Query parts that derive state from the order of a user's events.
 
 A user's *timeline* is every start of a conversation, in log order. The timeline cuts the log into *spans*: a
-message on `-` belongs to the conversation in whose span the message lies. The position of a
-`cleared` is a *watermark* of its conversation, and that of a `started` that discards is one of all
-conversations: messages and summaries below a watermark are removed, even if they arrive later.
+message on `-` belongs to the conversation in whose span the message lies. The position of a `cleared` event
+is a *watermark* of its conversation. The position of a `started` event that discards earlier messages is a
+watermark of all conversations. Messages and summaries below a watermark are removed, even if they arrive
+later.
 
 All query parts take the bind parameters that `bind_owner` returns.
 """
@@ -78,7 +79,7 @@ def _select_first_messages() -> CTE:
 
 
 def select_spans(timeline: CTE) -> CTE:
-    """Select for each start the log positions up to the next start."""
+    """Select for each start the log positions from the start up to, but not including, the next start."""
     following = func.lead(timeline.c.seq).over(order_by=timeline.c.seq)
     span = func.int8range(timeline.c.seq, following, type_=INT8RANGE)
     return select(timeline.c.conversation, span.label("span")).cte("spans")

@@ -50,5 +50,5 @@ async def stream_events(
                 try:
                     address, event, event_id = decode_event(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # `persist` wrote a dead letter for it
+                    continue  # `persist` makes a dead letter of it
                 yield LoggedEvent(delivery, address, event, event_id)

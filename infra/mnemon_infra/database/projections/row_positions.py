@@ -45,8 +45,9 @@ async def find_newest_position(connection: Connection) -> int:
 async def is_applied(database: Database, delivery: Delivery) -> bool | None:
     """Return whether an event has a row with its log position; None if such events have no rows.
 
-    An event that cannot be decoded has no row. An erasure of a user is applied if the user's row covers it:
-    all erasures of a user share one row.
+    The result is False for an event that cannot be decoded, and for a copy of an event whose row has the
+    position of another copy. An erasure of a user is applied if the user's row covers it: all erasures of a
+    user share one row.
     """
     try:
         row = build_row(delivery)

@@ -26,13 +26,14 @@ lacks.
 
 
 def encode_body(event: Event, original: bytes) -> bytes:
-    """Return the body of an event for its row, with all fields of the original body.
+    """Return the body of an event for its row: the known fields, and unknown fields of the original body.
 
-    Unknown fields that PostgreSQL cannot store, or that another event has, are left out.
+    Two kinds of unknown fields are left out: those that PostgreSQL cannot store, and those at the top of the
+    body that have the name of a field of another event.
 
     Args:
         event: the event, read from the original body.
-        original: a body of the event's latest version.
+        original: the body in the log, of the event's latest version that this mnemon knows.
     """
     body = event.encode_body()
     if body == original:

@@ -118,7 +118,8 @@ async def write_rows(database: Database, rows: Rows) -> None:
     position stays.
 
     Raises:
-        DatabaseUnavailable: nothing is written; a later attempt may succeed.
+        DatabaseUnavailable: nothing is written, unless the connection was lost during the commit; a later
+            attempt may succeed.
         DatabaseRefused: nothing is written, because the database rejects at least one of the rows.
     """
     async with database.transaction() as connection:

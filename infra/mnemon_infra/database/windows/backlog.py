@@ -33,7 +33,7 @@ class Backlog(NamedTuple):
         due: windows that wait for a batch or an online request.
         later: windows that failed and wait for their next attempt.
         in_batches: unanswered windows in open batches.
-        dead: windows that no model could read, since a given moment.
+        dead: windows that failed for good since a given moment; a window counts each time that it did.
         batches: open batches, by state.
     """
 

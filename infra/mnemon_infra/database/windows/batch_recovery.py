@@ -106,17 +106,17 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
         deadline_of: returns the maximum duration of a batch of a tenant.
 
     Returns:
-        The number of batches inserted.
+        The number of recovered batches.
 
     Raises:
         DatabaseUnavailable: some batches may be missing; the call can be repeated.
     """
-    adopted = 0
+    recovered = 0
     while unknown := await database.run_query(_find_unknown_batch()):
         async with database.transaction() as connection:
             await _recover_batch(connection, unknown, deadline_of)
-        adopted += 1
-    return adopted
+        recovered += 1
+    return recovered
 
 
 @query

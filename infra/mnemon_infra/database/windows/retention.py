@@ -112,7 +112,7 @@ _CALL: Final = Statement(
 
 @query
 async def list_tenants_of(connection: Connection, table: Table) -> list[str]:
-    """Return the tenants with rows in `windows` or `model_calls`."""
+    """Return the tenants with rows in a table, which is `windows` or `model_calls`."""
     return sorted(tenant for (tenant,) in await _TENANTS[table].fetch(connection))
 
 

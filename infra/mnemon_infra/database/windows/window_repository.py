@@ -13,11 +13,12 @@ from mnemon_infra.database.tables import windows
 
 
 class StoredWindow(NamedTuple):
-    """A window as extraction works on it; windows sort by user and position.
+    """A window as extraction works on it; windows sort by user, conversation and position.
 
     Attributes:
         attempts: number of failed attempts.
-        batch_id: the batch that contains the window; None without a batch.
+        batch_id: the batch that contains the window, or contained it when it was answered; None without a
+            batch.
         line: line number of the window in the batch, from 0; None without a batch.
     """
 
@@ -155,7 +156,7 @@ async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow
 
 
 async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]) -> None:
-    """Let failed windows wait again, without a batch."""
+    """Let failed windows wait again, without a batch; windows that are answered by now stay answered."""
     rows = [
         {
             **_bind_window(each.window),
@@ -171,7 +172,7 @@ async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]
 
 @query
 async def load_batch_windows(connection: Connection, batch_id: str) -> list[StoredWindow]:
-    """Return the unanswered windows of a batch, by user and position."""
+    """Return the unanswered windows of a batch, by user, conversation and position."""
     found = await _OF_BATCH.fetch(connection, of_batch=batch_id)
     return sorted(map(make_window, found))
 
