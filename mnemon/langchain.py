@@ -87,7 +87,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         return await self._memory.start(user, discard_previous=True)
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
-        """Publish the user's message."""
+        """Publish the last message of the state if it is a message of the user."""
         user, said = _get_user(runtime.context), state["messages"][-1]
         return {
             "memory_seq": await self._publish_message(user, "user", said)
@@ -123,7 +123,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         )
 
     async def aafter_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> None:
-        """Publish the agent's answer."""
+        """Publish the last message of the state if it is an answer of the model."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
             await self._publish_message(_get_user(runtime.context), "assistant", answer)

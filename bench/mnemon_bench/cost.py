@@ -64,15 +64,15 @@ async def run(
             await _ask_for_each_message(_set_model(deployment, server), users, shown)
             counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
-    ours, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
+    mnemon, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
     return {
         "ratios": {
-            "input_to_whole": round(ours / whole, 4),
-            "input_to_last_ten": round(ours / last_ten, 4),
+            "input_to_whole": round(mnemon / whole, 4),
+            "input_to_last_ten": round(mnemon / last_ten, 4),
             "calls_to_whole": round(counted["mnemon"]["calls"] / counted["whole"]["calls"], 4),
         },
         "targets": TARGETS,
-        "input_saved": round(1 - ours / whole, 4),
+        "input_saved": round(1 - mnemon / whole, 4),
         "cached_share": {
             name: round(each["cached_tokens"] / each["input_tokens"], 3) for name, each in counted.items()
         },

@@ -196,7 +196,7 @@ class ChatConversation:
             )
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))
-        # Leave out the message that was just published, which is a hit for its own text.
+        # The message that was just published is a hit for its own text: leave out hits with the same text.
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 
     async def _list_facts(self, _: str) -> None:

@@ -20,7 +20,7 @@ _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system
 
 
 class ChatScreen:
-    """Output on the standard output: in colour on a terminal, plain in a pipe."""
+    """Shows the chat on standard output: in colour on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -82,7 +82,7 @@ class ChatScreen:
 
     def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and explain how to choose one."""
-        self.show_note("Nothing was forgotten: several facts may be meant.")
+        self.show_note("Nothing was forgotten: the words do not clearly mean one fact.")
         table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
@@ -104,7 +104,7 @@ class ChatScreen:
         always = ", ".join(
             f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
         )
-        self.show_note(f"The model got: {always or 'nothing'}. /context shows it.")
+        self.show_note(f"In the context: {always or 'nothing'}. /context shows it.")
         self._show_missing(reply.degraded)
 
     def show_commands(self, commands: Iterable[tuple[str, str]]) -> None:

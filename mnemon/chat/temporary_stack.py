@@ -1,4 +1,4 @@
-"""Stack of a folder in a process of its own, for the duration of `mnemon chat` or `mnemon try`."""
+"""Stack in a separate process, which `mnemon chat` or `mnemon try` starts and stops."""
 
 import asyncio
 import sys
@@ -10,14 +10,14 @@ from typing import BinaryIO, Final
 from mnemon_infra.process.data_folder import Endpoints
 
 LOG: Final = "chat.log"
-"""File in the folder with the output of the last stack that `run_stack` started."""
+"""Name of the file, in the data folder, with the output of the last stack that `run_stack` started."""
 
 _POLL_SECONDS: Final = 0.1
 _SHOWN_CHARACTERS: Final = 500
 
 
 class StackNotStarted(Exception):
-    """The stack ended before it answered; the message has the end of its output."""
+    """The stack ended during its start; the message has the end of its output."""
 
 
 def open_log(data: Path) -> BinaryIO:

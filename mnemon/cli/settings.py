@@ -32,7 +32,7 @@ SettingsTenantOption = Annotated[
 
 
 def _complete_names(incomplete: str) -> list[str]:
-    """Return the names of settings for the completion of the shell."""
+    """Return the names of settings that begin with a text, for the completion of the shell."""
     from mnemon_contracts.settings.document import DEFAULTS
 
     return [name for name in DEFAULTS if name.startswith(incomplete)]

@@ -42,7 +42,7 @@ LEARNING_TIMEOUT: Final = 300.0
 
 
 class NotDerived(Exception):
-    """The consumers did not read all messages in time."""
+    """The consumers did not read all messages, or did not decide on all proposals, in time."""
 
 
 async def derive_memory(

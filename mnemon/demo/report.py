@@ -198,7 +198,7 @@ class DemoReport:
     """Outcome of every event, and the results of each part of the demo.
 
     Attributes:
-        vectors: name and version of the vector engine.
+        vectors: name and version of the vector store.
         published: events that were sent.
         log_events: events that the log has after the publication of the sample.
         kept: number of messages that are stored and visible, by user.

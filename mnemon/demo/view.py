@@ -59,7 +59,7 @@ _OUTCOMES: Final = {
 _INTRODUCTION: Final = (
     "[bold]mnemon demo[/]: two weeks of a bot with three people. Anna writes in English, Иван in Russian, "
     "Lena in both. Their messages are published to NATS JetStream, persisted in PostgreSQL, indexed by "
-    "Qdrant, and asked for as a bot asks. All of it runs in a temporary folder, removed at the end.\n"
+    "Qdrant, and asked for as a bot asks. The servers run in a temporary folder, removed at the end.\n"
 )
 
 
@@ -128,7 +128,7 @@ def show_report(report: DemoReport, console: Console) -> None:
         console.print(_render_step(told, report.seconds["facts"]))
     if report.derived:
         summaries = sum(map(len, report.derived.summaries.values()))
-        done = f"{summaries} summaries written, {sum(report.derived.decisions.values())} facts extracted"
+        done = f"{summaries} summaries written, {len(report.derived.facts)} facts extracted"
         console.print(_render_step(done, report.seconds["learning"]))
     console.print()
     for part in (
@@ -399,7 +399,7 @@ def _render_decisions(proposals: Iterable[ProposedText]) -> Table:
 
 
 def _describe_evidence(by: Decision | None) -> str:
-    return by.evidence if by and by.evidence else "changed by hand"
+    return by.evidence if by and by.evidence else "changed by `update`"
 
 
 def _render_forgotten(gone: ForgottenFact) -> Table:

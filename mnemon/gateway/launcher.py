@@ -43,9 +43,9 @@ async def serve_gateway(
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
-        BrokerUnreachable: no NATS server answers.
-        ApiKeysNotProvisioned: the bucket of keys is absent.
-        nats.errors.Error: the server does not answer.
+        BrokerUnreachable, nats.errors.Error: the NATS server does not answer, so the first key cannot be
+            created.
+        ApiKeysNotProvisioned: the bucket of keys is absent, so the first key cannot be created.
     """
     with open_gateway_socket(data, port) as listening:
         key = None if has_key(data) else await _create_first_key(data, operator)

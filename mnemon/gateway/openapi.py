@@ -34,7 +34,7 @@ _PROBLEM: Final = {
 _EXAMPLES_OF: Final = {
     verb.name: f"ask.{verb.name}.v{len(verb.requests)}.request" for verb in VERBS.values()
 } | {f"publish_{event.name}": f"{event.name}.v{len(event.versions)}" for event in EVENTS.values()}
-"""By operation: the name of the contract whose published examples its request body has."""
+"""Names of contracts by operation id: the request body of the operation has their published examples."""
 
 
 @cache
@@ -140,7 +140,7 @@ def main(arguments: list[str]) -> int:
     if differences := find_differences(ROOT, files):
         print(
             *differences,
-            "To bring it up to date: python -m mnemon.gateway.openapi",
+            "To bring the file up to date: python -m mnemon.gateway.openapi",
             sep="\n",
             file=sys.stderr,
         )

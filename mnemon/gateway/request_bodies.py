@@ -10,7 +10,7 @@ from mnemon_contracts.base import Contract, InvalidBody
 
 _NO_INTEGER: Final = "Input should be a valid integer"
 _EXACT: Final = 2**53
-"""Whole numbers below it are exact as floats."""
+"""Bound below which all whole numbers are exact as floats."""
 
 
 def annotate_body(contract: type[Contract]) -> Any:

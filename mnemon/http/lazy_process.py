@@ -53,8 +53,16 @@ async def _supervise_process(process: LazyProcess, listening: socket.socket) -> 
         await _wait_for_connection(listening)
         try:
             code = await _run_process(process, listening)
-        except (OSError, ValueError) as error:  # too many open files, no memory, or a line without an end
-            log.error("HTTP process not started", module=process.module, error=type(error).__name__)
+        except OSError as error:  # too many open files, or no memory
+            log.error(
+                "HTTP process start failed, retrying", module=process.module, error=type(error).__name__
+            )
+        except ValueError as error:  # a line without an end, or not in UTF-8
+            log.error(
+                "HTTP process output read failed, restarting",
+                module=process.module,
+                error=type(error).__name__,
+            )
         else:
             if not code:
                 continue

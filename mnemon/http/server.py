@@ -95,8 +95,8 @@ class _UvicornServer(uvicorn.Server):
 @asynccontextmanager
 async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
     """Answer requests on a socket for the duration of the block; then give open requests `_GRACE` seconds."""
-    # Connections inherit it. asyncio sets it only on sockets that name their protocol, which those of
-    # `socket.create_server` do not: a body then waits up to 40 ms for the acknowledgement of its headers.
+    # Connections inherit this option. asyncio sets it only on sockets that name their protocol, which those
+    # of `socket.create_server` do not: a body then waits up to 40 ms for the acknowledgement of its headers.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = _UvicornServer(
         uvicorn.Config(

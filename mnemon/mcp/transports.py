@@ -31,8 +31,8 @@ def create_http_application(server: Server[Any], host: str, token: str) -> ASGIA
 
     Args:
         server: the server.
-        host: the address on which it listens; on a loopback address, the application accepts only requests
-            for a loopback host.
+        host: the address on which the server listens; on a loopback address, the application accepts only
+            requests for a loopback host.
         token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
@@ -87,5 +87,5 @@ class _TokenGuard:
             return None
         if given is not None:  # a request without a token is not an attempt to guess it
             self._attempts.record_failure(address)
-        said = "Send the header: Authorization: Bearer TOKEN\n"
+        said = "The token is missing or wrong. Send the header: Authorization: Bearer TOKEN\n"
         return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

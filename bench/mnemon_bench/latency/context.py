@@ -41,7 +41,7 @@ TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk
 """For each tier, the prefix of its ids and the number of facts that a user has in it."""
 
 DEFAULT_SECTIONS = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
-"""Sections that a context has with the default settings."""
+"""Sections that a long conversation's context has with the default settings."""
 
 SUMMARIES = 3
 UNCOVERED = SettingsV1().compaction.after_messages
@@ -177,7 +177,7 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     On a busy machine, a part may take longer than a context may wait: such a context is requested again.
 
     Raises:
-        RuntimeError: none of `TRIES` contexts is whole.
+        RuntimeError: the last context has an error, or all `TRIES` contexts lack parts.
     """
     subject = build_ask_subject(TENANT, _name_user(length), "context")
     for _ in range(TRIES):

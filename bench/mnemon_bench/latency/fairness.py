@@ -38,7 +38,7 @@ CALLERS = 64
 """Number of callers that each request context after context of the flooding user; admission allows fewer."""
 
 REFUSED = 0.01
-"""Seconds after which a refused caller repeats its request."""
+"""Seconds after which a caller of the flooding user repeats a request that was refused."""
 
 TARGETS = {"at_most": {"saved_to_flood": 0.5}}
 
@@ -180,7 +180,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
 
 @asynccontextmanager
 async def _flood_requests(connection: Client) -> AsyncIterator[None]:
-    """Request contexts of the flooding user for the duration of the block; pause only after a refusal."""
+    """Request contexts of the flooding user for the duration of the block; pause only after an error."""
     subject = build_ask_subject(TENANT, name_user(FLOOD), "context")
 
     async def ask(caller: int) -> None:

@@ -104,7 +104,8 @@ async def run(
                 taken["busy"] += (busy := await measure_contexts(connection, ASKER, requests))
                 if await count_windows(connection) > (number + 1) * users:
                     raise RuntimeError(
-                        "extraction ended before the contexts were measured; run with more users"
+                        "extraction ended before the contexts were measured; run the bench again while "
+                        "nothing else runs on this machine, or call `foreground.run` with more `users`"
                     )
                 await wait_for_windows(connection, last)
                 await _set_extraction(connection, enabled=False)

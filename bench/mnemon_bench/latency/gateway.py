@@ -121,7 +121,7 @@ async def _spawn_http(module: str, options: str = "") -> AsyncIterator[int]:
 
     Args:
         module: the module, which serves until it is terminated.
-        options: the first line of its standard input.
+        options: the first line of the standard input of the process.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         number = listening.fileno()
@@ -246,7 +246,7 @@ def _make_message(number: int) -> Any:
 
 def _require_success(holds: bool, answer: bytes) -> None:
     if not holds:
-        raise RuntimeError(f"the request failed: {answer[:300].decode()}")
+        raise RuntimeError(f"a request of the benchmark failed: {answer[:300].decode()}")
 
 
 def _build_ratios(times: dict[str, dict[str, float]], rates: dict[str, float]) -> dict[str, float]:

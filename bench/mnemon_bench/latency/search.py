@@ -42,7 +42,7 @@ STAGES = (
     (Memories(1, 400), Memories(1, 1_000), Memories(1, 10_000)),
     (Memories(1, 100_000), Memories(1_000, 100)),
 )
-"""Tenants by stage. A stage is measured before the next is loaded, so that the first has a small store."""
+"""Tenants by stage. A stage is measured before the next is loaded, so the first searches a small store."""
 
 
 async def run(

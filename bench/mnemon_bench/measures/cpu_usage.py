@@ -17,7 +17,7 @@ def count_busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, f
 
     Yields:
         Busy cores by name: each of `measured`, all other child processes by program or module, and `all` for
-        the whole machine, with everything else that runs on it.
+        the whole machine, with all other processes.
     """
     names = {process.pid: f"process {number}" for number, process in enumerate(measured, 1)}
     before, begun = _measure_seconds(names), time.perf_counter()

@@ -39,7 +39,7 @@ class ReceivedRequest(NamedTuple):
 
 
 class LikedFact(NamedTuple):
-    """A fact in a text, with the number of its line, or else of the last numbered line before it, or None."""
+    """A fact in a text; `number` is that of its line, or of the last numbered line before, or None."""
 
     number: int | None
     text: str

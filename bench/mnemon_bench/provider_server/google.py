@@ -66,7 +66,7 @@ def _generate_content(state: ProviderState, request: HttpRequest) -> HttpRespons
 
 
 def _parse_request(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
-    """Return the request in a body; its instructions may be cached even if the client does not ask for it."""
+    """Return the request in a body; the instructions may be cached even if the client requests no cache."""
     instructions = _join_text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
     return ReceivedRequest(
@@ -160,10 +160,10 @@ def _start_upload(state: ProviderState, request: HttpRequest) -> HttpResponse:
 
 def _receive_upload(state: ProviderState, request: HttpRequest) -> HttpResponse:
     name = f"files/{request.names['id']}"
-    there = state.files.get(name, b"")
-    if int(request.headers["x-goog-upload-offset"]) != len(there):
-        return build_refusal(400, f"{len(there)} bytes have come")
-    state.files[name] = there + request.body
+    stored = state.files.get(name, b"")
+    if int(request.headers["x-goog-upload-offset"]) != len(stored):
+        return build_refusal(400, f"{len(stored)} bytes have come")
+    state.files[name] = stored + request.body
     is_all = "finalize" in request.headers["x-goog-upload-command"]
     file = {"name": name, "sizeBytes": str(len(state.files[name])), "state": "ACTIVE"}
     headers = {"X-Goog-Upload-Status": "final" if is_all else "active"}
@@ -171,10 +171,10 @@ def _receive_upload(state: ProviderState, request: HttpRequest) -> HttpResponse:
 
 
 def _delete_file(state: ProviderState, request: HttpRequest) -> HttpResponse:
-    there = state.files.pop(f"files/{request.names['id']}", None)
+    stored = state.files.pop(f"files/{request.names['id']}", None)
     return (
         HttpResponse({})
-        if there is not None
+        if stored is not None
         else build_refusal(403, "You do not have permission to access the File")
     )
 
@@ -240,9 +240,9 @@ def _format_time(at: datetime) -> str:
 def _list_batches(state: ProviderState, request: HttpRequest) -> HttpResponse:
     batches = state.list_batches(FORMAT)
     first, size = int(request.query.get("pageToken", 0)), int(request.query.get("pageSize", PAGE))
-    there = {"operations": [_build_operation(state, batch) for batch in batches[first : first + size]]}
+    page = {"operations": [_build_operation(state, batch) for batch in batches[first : first + size]]}
     is_more = len(batches) > first + size
-    return HttpResponse(there | ({"nextPageToken": str(first + size)} if is_more else {}))
+    return HttpResponse(page | ({"nextPageToken": str(first + size)} if is_more else {}))
 
 
 def _retrieve_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:

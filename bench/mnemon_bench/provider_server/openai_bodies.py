@@ -75,7 +75,7 @@ def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> di
 
 
 def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """Return a completion as server-sent events: one for each word of the answer, and those around them."""
+    """Return a completion as server-sent events: a chunk for each word, and the first and last chunks."""
     whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [

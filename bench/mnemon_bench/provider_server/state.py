@@ -77,7 +77,7 @@ class ProviderState:
 
     Attributes:
         key: the correct key; None accepts any.
-        seconds: seconds that the model takes to answer a request; batches have no such delay.
+        seconds: seconds that the model takes to answer a request outside of batches.
         polls: number of polls that find a batch running; the next poll ends the batch.
         has_batches: if false, the paths of batches do not exist, as with Ollama.
         formats: formats of answers that a request may ask for.
@@ -193,15 +193,15 @@ class ProviderState:
                 self._end_batch(batch, "cancelled")
 
     def list_results(self, batch: ProviderBatch) -> Sequence[AnsweredLine]:
-        """Return the lines with an answer except lines that are left out; every call returns the same."""
+        """Return the lines with an answer, without those left out; every call returns the same lines."""
         with self.lock:
             if batch.results is None:
                 done = [
                     AnsweredLine(line_id, self._answer_question(question), self._choose_damage(question))
                     for line_id, question in batch.lines[: batch.done]
                 ]
-                there = [line for line in done if line.damage != "left out"]
-                batch.results = order_items(there, self.faults.order)
+                listed = [line for line in done if line.damage != "left out"]
+                batch.results = order_items(listed, self.faults.order)
             return batch.results
 
     def _choose_damage(self, question: ReceivedRequest) -> Damage | None:

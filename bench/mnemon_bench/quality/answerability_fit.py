@@ -52,9 +52,10 @@ PENALTY: Final = 1.0
 """Factor of the L2 penalty in the loss."""
 
 UNANSWERED_WEIGHT: Final = 0.3
-"""Weight of an answered question without its answer among the hits; the recall, 0 to 1, is added.
+"""Weight of an answered question whose answer is not among the hits; the recall, 0 to 1, is added.
 
-A question whose hits hold the answer has more weight, because a search that leaves out its hits loses recall.
+A question whose hits hold the answer has more weight, because recall is lost if the search leaves out these
+hits.
 """
 
 SET_WEIGHT: Final = 400.0
@@ -167,7 +168,7 @@ def _fit_regression(rows: Sequence[tuple[JudgedQuestion, Sequence[float]]]) -> l
 
 
 def judge_answer(question: JudgedQuestion, weights: AnswerabilityWeights) -> float:
-    """Return the probability that the hits have the answer: 0 without hits, 1 without features."""
+    """Return the probability that the messages answer the question: 0 without hits, 1 without features."""
     if not question.has_hits:
         return 0.0
     return compute_answerability(question.features, weights) if question.features else 1.0

@@ -19,7 +19,7 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}; name another file") from error
     except UnicodeDecodeError as error:
-        raise invalid(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
+        raise invalid(f"{path} is not UTF-8: {error.reason}; save the file as UTF-8") from error
     read: list[LineT] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

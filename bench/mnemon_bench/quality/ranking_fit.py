@@ -3,9 +3,9 @@
     uv run python -m mnemon_bench.quality.ranking_fit DATA [DATA ...] [--write]
 
 Each DATA is a file or a folder of conversations in the LoCoMo format. The candidates are computed in this
-process, with the same vectors and term weights as in the engine, so that a fit takes seconds and needs no
-server. The weights maximise the likelihood of the labelled messages under a softmax over all candidates of a
-question (listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise
+process, with the same vectors and term weights as in the vector store, so that a fit takes seconds and needs
+no server. The weights maximise the likelihood of the labelled messages under a softmax over all candidates of
+a question (listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise
 Approach"), with an L2 penalty. Every data set counts the same, and cross-validation leaves out one
 conversation at a time.
 """
@@ -139,7 +139,7 @@ def measure_recall(questions: Iterable[tuple[LabelledCandidates, Vector]]) -> di
     """Return the mean recall of each data set at each depth, and of all candidates as `in reach`."""
     answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
-        # Of equal scores the newer message comes first, as in `score_messages`.
+        # Among messages with equal scores, the newer comes first, as in `score_messages`.
         order = np.lexsort((-np.arange(len(each.features)), -(each.features @ weights)))
         answers[each.data_set].append((each.evidence, [each.turns[place] for place in order]))
     return {

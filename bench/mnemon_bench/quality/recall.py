@@ -179,7 +179,7 @@ def load_conversations(path: Path) -> LabelledConversations:
 
     Raises:
         OSError: a file cannot be read.
-        NotLocomo: a file is not a LoCoMo file, or there are no conversations with questions.
+        NotLocomo: a file is not a LoCoMo file, or no question names turns of its conversation as evidence.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     conversations: list[LocomoConversation] = []
@@ -199,7 +199,7 @@ def _read_questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
     conversation = each["conversation"].values()
     turns = {turn["dia_id"] for session in conversation if isinstance(session, list) for turn in session}
     for asked in each.get("qa", ()):
-        # Some have several ids in one string.
+        # Some questions have several ids in one string.
         evidence = turns.intersection(_TURN.findall(" ".join(asked["evidence"])))
         if evidence:
             yield LabelledQuestion(

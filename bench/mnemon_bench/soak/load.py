@@ -34,7 +34,7 @@ SETTINGS_EVERY: Final = 200
 """Number of operations between two changes of the settings."""
 
 RETENTION_EVERY: Final = 60.0
-"""Seconds between two runs of retention; the schedule of `maintain` would start one per hour."""
+"""Seconds between two runs of retention; the schedule of `maintain` starts a run once an hour."""
 
 Operation = Callable[[MemoryClient, str], Awaitable[object]]
 
@@ -127,7 +127,7 @@ class SoakLoad:
             for tenant, user in self._owners:
                 await asyncio.sleep(self._lifetime / len(self._owners))
                 await self._perform_operation(
-                    "erase", lambda memory, whose: memory.erase(whose), tenant, user
+                    "erase", lambda memory, erased: memory.erase(erased), tenant, user
                 )
 
     async def _trigger_retention(self) -> None:

@@ -29,7 +29,7 @@ LIFETIMES: Final = 12
 """Number of times that each user is erased in a run; it is lower if erasures are slow."""
 
 SAMPLES: Final = 240
-"""Number of samples in a run, at equal intervals."""
+"""Number of samples in a run, at equal intervals; samples that fail are left out."""
 
 MODEL_SECONDS: Final = 0.2
 """Time that the model takes to answer, in seconds."""
@@ -95,7 +95,7 @@ async def run(
                     lines.flush()
                 done, failed = load.done.total(), load.failed.total()
                 report(
-                    f"{time.monotonic() - begun:,.0f} s: {done:,} operations, {failed:,} without an answer"
+                    f"{time.monotonic() - begun:,.0f} s: {done:,} operations, {failed:,} failed or refused"
                 )
         running.cancel()
         await asyncio.wait([running])

@@ -67,7 +67,7 @@ def sample_processes() -> Sample:
 
 
 def measure_process(process: psutil.Process) -> int:
-    """Return the memory of a process in bytes, with its share of memory that it has in common with others.
+    """Return the memory of a process in bytes, with its share of the memory that several processes use.
 
     On a system without this figure (PSS), only memory that no other process uses counts (USS).
     """

@@ -43,11 +43,11 @@ async def run(
     connection = await connect_deployment(deployment, name="bench")
     try:
         await fill_log(connection, messages)
-        plain, ours = [], []
+        plain, mnemon = [], []
         for number in range(1, rounds + 1):
             plain.append(messages / (await _measure_plain_loop(deployment, messages))["seconds"])
-            ours.append(messages / (await _measure_mnemon(deployment, messages))["seconds"])
-            report(f"round {number} of {rounds}: plain {plain[-1]:,.0f}/s, persist {ours[-1]:,.0f}/s")
+            mnemon.append(messages / (await _measure_mnemon(deployment, messages))["seconds"])
+            report(f"round {number} of {rounds}: plain {plain[-1]:,.0f}/s, persist {mnemon[-1]:,.0f}/s")
         small = (await _measure_mnemon(deployment, large // 10))["resident_bytes"]
         report(f"filling the log up to {large:,} messages")
         await fill_log(connection, large - messages, first=messages)
@@ -56,13 +56,13 @@ async def run(
         await connection.close()
     return {
         "ratios": {
-            "ingest": compute_median_ratio(ours, plain),
+            "ingest": compute_median_ratio(mnemon, plain),
             "memory": whole / small,
         },
         "targets": {"at_least": {"ingest": TARGET}, "at_most": {"memory": FLAT}},
         "messages": messages,
         "plain_per_second": [round(rate) for rate in plain],
-        "persist_per_second": [round(rate) for rate in ours],
+        "persist_per_second": [round(rate) for rate in mnemon],
         "persist_resident_bytes": {str(large // 10): small, str(large): whole},
     }
 

@@ -20,7 +20,7 @@ VECTORS_FLAT = 1.6
 """Maximum ratio of anonymous memory after all events to that after a tenth of them, for rows and vectors.
 
 The embedded engine keeps about 0.33 kB in memory for each point that it has optimised and 1 kB for any other
-point. While it optimises points, it keeps both.
+point. While the engine optimises points, it keeps both forms.
 """
 
 
@@ -44,7 +44,8 @@ async def run(
         bare loop's. `memory` is the replay's resident memory after all events over that after a tenth of
         them. `vector_memory` is the same ratio of anonymous memory (without mapped files) for `rebuild
         --verify`, which makes vectors, too. `differences`: number of differences that `rebuild --verify`
-        finds. `model_calls`: number of events that it adds to the log, as a call of a language model would.
+        finds. `model_calls`: number of events that this command adds to the log, as a call of a language
+        model would.
         Rates in events/s, memory in bytes.
     """
     connection = await connect_deployment(deployment, name="bench")
@@ -57,12 +58,12 @@ async def run(
         await fill_log(connection, events - events // 10, first=events // 10)
     finally:
         await connection.close()
-    bare, ours = [], []
+    bare, mnemon = [], []
     for number in range(1, rounds + 1):
         bare.append(events / (await _measure_bare_loop(deployment, events))["seconds"])
         measured = await _measure_mnemon(deployment)
-        ours.append(events / measured["seconds"])
-        report(f"round {number} of {rounds}: bare {bare[-1]:,.0f}/s, rebuild {ours[-1]:,.0f}/s")
+        mnemon.append(events / measured["seconds"])
+        report(f"round {number} of {rounds}: bare {bare[-1]:,.0f}/s, rebuild {mnemon[-1]:,.0f}/s")
     report("writing all events with consumers")
     await apply_log(deployment)
     report("rebuilding rows and vectors, and comparing them")
@@ -70,7 +71,7 @@ async def run(
     points = {name: rows for name, rows in found["rows"].items() if name.startswith("vectors")}
     return {
         "ratios": {
-            "rebuild": compute_median_ratio(ours, bare),
+            "rebuild": compute_median_ratio(mnemon, bare),
             "memory": measured["resident_bytes"] / small,
             "vector_memory": found["anonymous_bytes"] / small_verified["anonymous_bytes"],
         },
@@ -85,7 +86,7 @@ async def run(
         "points": points,
         "verify_seconds": round(found["seconds"], 1),
         "bare_per_second": [round(rate) for rate in bare],
-        "rebuild_per_second": [round(rate) for rate in ours],
+        "rebuild_per_second": [round(rate) for rate in mnemon],
         "rebuild_resident_bytes": {str(events // 10): small, str(events): measured["resident_bytes"]},
         "verify_anonymous_bytes": {
             str(events // 10): small_verified["anonymous_bytes"],

@@ -43,8 +43,8 @@ async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
 
     Returns:
         The command's result, with `seconds`, the peak `anonymous_bytes` of its process, and `model_calls`:
-        the number of events that it adds to the log. Anonymous memory is resident memory without mapped
-        files, which the system may drop at any time.
+        the number of events that the command adds to the log. Anonymous memory is resident memory without
+        mapped files, which the system may drop at any time.
 
     Raises:
         RuntimeError: the command printed no result.

@@ -17,9 +17,8 @@ TARGETS = {"at_least": {"compact_two_to_one": 1.3, "extract_two_to_one": 1.3}}
 """
 
 Drain = Callable[[int], Awaitable[tuple[float, dict[str, float]]]]
-"""Function that runs a number of processes until no work waits.
-
-It returns the rate per second, and busy cores by name.
+"""Function that runs a number of processes until no work waits, and returns the rate per second and the busy
+cores by name.
 """
 
 

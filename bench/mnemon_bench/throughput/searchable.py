@@ -61,7 +61,7 @@ async def run(
         RuntimeError: a search fails, or does not find a message by its unique word.
         TimeoutError: the last message was not found within `SEARCH_TIMEOUT`.
     """
-    ours, bare, peaks = [], [], []
+    mnemon, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
         connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
@@ -70,17 +70,17 @@ async def run(
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)
             bare.append(messages / await _measure_bare_loop(deployment, numbers))
-            ours.append(messages / await _measure_mnemon(connection, numbers))
+            mnemon.append(messages / await _measure_mnemon(connection, numbers))
             peaks.append(peak.resident_bytes)
             await _check_sample(connection, numbers)
-            report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {ours[-1]:,.0f}/s")
+            report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {mnemon[-1]:,.0f}/s")
     return {
         "ratios": {
-            "searchable_to_bare": compute_median_ratio(ours, bare),
+            "searchable_to_bare": compute_median_ratio(mnemon, bare),
         },
         "targets": {"at_least": {"messages_per_second": TARGET}},
-        "messages_per_second": round(median(ours)),
-        "searchable_per_second": [round(rate) for rate in ours],
+        "messages_per_second": round(median(mnemon)),
+        "searchable_per_second": [round(rate) for rate in mnemon],
         "bare_per_second": [round(rate) for rate in bare],
         "peak_resident_bytes": {str((n + 1) * messages): size for n, size in enumerate(peaks)},
         "bytes_per_message": round((peaks[-1] - peaks[0]) / (messages * max(1, rounds - 1))),

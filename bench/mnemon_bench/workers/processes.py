@@ -36,7 +36,7 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
                 raise RuntimeError(
                     f"{module} ended with exit code {await process.wait()} before it was ready"
                 )
-        # Until the end of the output: asyncio reports the end of a process only after that.
+        # asyncio reports the end of a process only after the end of its output.
         reading = asyncio.create_task(_discard_output(process.stdout))
         try:
             yield psutil.Process(process.pid)
@@ -105,7 +105,7 @@ async def create_schema(deployment: Deployment) -> Deployment:
 
 @asynccontextmanager
 async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment]:
-    """Yield the deployment with an empty vector store of the same engine, and remove it after the block."""
+    """Yield the deployment with an empty vector store of the same engine; remove the store at the end."""
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         schema = f"{deployment.database_schema}_{uuid4().hex[:8]}"
         own = {"vectors_folder": Path(folder), "database_schema": schema}

@@ -104,7 +104,7 @@ async def _read_answered_windows(
 
 
 async def wait_for_summaries(connection: Client, seq: int) -> None:
-    """Wait until no message up to a log position is left to summarise."""
+    """Wait until `persist` has written the log up to a position, and no trigger of `compact` waits."""
     stream_context = connection.jetstream()
     while await read_applied_position(stream_context) < seq:
         await asyncio.sleep(0.01)

@@ -26,7 +26,7 @@ async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
     """Append messages to the log, in atomic batches, and return the last position of the log.
 
     Raises:
-        RuntimeError: the log has fewer positions than `messages` afterwards.
+        RuntimeError: the last position of the log is below `messages` afterwards.
     """
     last = b"{}"
     for start in range(first, first + messages, BATCH):

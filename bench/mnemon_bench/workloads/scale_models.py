@@ -26,13 +26,13 @@ SECONDS = 0.3
 """Seconds that the model takes to answer."""
 
 WARMING = 32
-"""Number of conversations before the measurement; the first request loads the provider's package."""
+"""Number of conversations handled before the measurement, as the first request loads a provider's package."""
 
 LIMIT = 600.0
-"""Seconds after which the conversations count as unhandled."""
+"""Maximum seconds until all conversations of a measurement are handled."""
 
 REST = 86_400
-"""Seconds after which a conversation counts as idle; the benchmark ends long before."""
+"""Setting `extraction.idle_seconds`: long enough that no conversation becomes idle during the benchmark."""
 
 CONSUMERS = {
     "compact": (
@@ -89,7 +89,7 @@ async def prepare_conversations(
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)
         handled = 0
-        # A trigger that is put off waits on a schedule, where the consumer does not count it.
+        # A postponed trigger waits on a schedule, and is not among the messages that wait for the consumer.
         with suppress(TimeoutError):
             async with asyncio.timeout(LIMIT):
                 while await _count_unhandled_triggers(connection, name) or handled < number:

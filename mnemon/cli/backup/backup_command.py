@@ -109,7 +109,11 @@ def _read_logins(data: Path | None, file: Path | None) -> str | None:
     except OSError as error:
         refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}", "Make the file readable")
     except ValueError:
-        refuse(ExitCode.USAGE_ERROR, f"{path} was not written by `mnemon auth`", "Name another file")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{path} was not written by `mnemon auth`",
+            "Name another file: --logins FILE",
+        )
     return text
 
 
@@ -132,7 +136,7 @@ def _show_result(result: "BackupResult", destination: str, as_json: bool) -> Non
     size = sum(each.file.size for each in manifest.segments) / 1e6
     typer.echo(
         f"{format_count(manifest.events, 'event')} up to log position {manifest.position:,} saved in"
-        f" {destination}, in {format_count(len(manifest.segments), 'segment')} of {size:,.1f} MB;"
+        f" {destination}, in {format_count(len(manifest.segments), 'segment')}, {size:,.1f} MB in all;"
         f" {format_count(result.new_events, 'event', 'is')} new."
     )
     if result.rewritten:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
 
 _UNKNOWN_ERASURES = (
-    "no erasure register: erasures after the backup are unknown, and users who were erased since are back. "
-    "Name the register with --register or MNEMON_ERASURE_REGISTER, or erase these users again"
+    "no erasure register: erasures after the backup are unknown, and users who were erased since come back. "
+    "Erase these users again, or restore again into empty servers with --register or MNEMON_ERASURE_REGISTER"
 )
 
 

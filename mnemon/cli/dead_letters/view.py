@@ -12,7 +12,7 @@ from mnemon.operations.dead_letters import assess_redrive, get_letter_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
-"""Number of characters after which a cell of the table is cut off; `mnemon dead show` prints all of them."""
+"""Number of characters after which a cell of the table is cut off; `mnemon dead show` prints whole values."""
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:

@@ -200,4 +200,6 @@ def _show_conclusion(audit: "Audit") -> None:
     for kind in sorted(faults.counts):
         typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
     sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
-    typer.secho(f"{format_count(faults.total, 'event', 'is')} missing: {sequences}", fg="red", bold=True)
+    typer.secho(
+        f"{format_count(faults.total, 'event', 'is')} not accounted for: {sequences}", fg="red", bold=True
+    )

@@ -142,7 +142,7 @@ def limit(
         refuse(
             ExitCode.NEGATIVE_RESULT,
             f"the tenant {name!r} has no login",
-            f"Create a login: mnemon auth tenant {name}",
+            f"Create a login: mnemon auth tenant {name} --data DIR, or with --file FILE",
         )
     perform_command(_apply_change(data, file))
 
@@ -161,7 +161,9 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
         known = users.revoke_tenant_login(name)
     if not known:
         refuse(
-            ExitCode.NEGATIVE_RESULT, f"the tenant {name!r} has no login", "List the logins: mnemon auth list"
+            ExitCode.NEGATIVE_RESULT,
+            f"the tenant {name!r} has no login",
+            "List the logins: mnemon auth list --data DIR, or with --file FILE",
         )
     perform_command(_apply_change(data, file))
 
@@ -198,7 +200,7 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
         refuse(
             ExitCode.USAGE_ERROR,
             "give either --data DIR or --file FILE",
-            "For servers of your own: mnemon auth tenant acme --file mnemon.conf",
+            "For a stack of `mnemon up`: --data DIR. For your own nats-server: --file FILE",
         )
     return FolderLogins(data).path if data else file or Path()
 
@@ -207,8 +209,8 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
 def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     """Open the logins of a folder or of a file for changes.
 
-    End the command if the file is not of `mnemon auth` or cannot be written, or if an id in the block is
-    invalid.
+    End the command if the file is not of `mnemon auth`, or cannot be read or written, or if an id in the
+    block is invalid.
     """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import ForeignLoginFile
@@ -221,7 +223,11 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     except (ForeignLoginFile, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Make the file writable")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{path} cannot be read or written: {error.strerror}",
+            "Make the file readable and writable",
+        )
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:

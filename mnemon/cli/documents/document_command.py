@@ -90,7 +90,7 @@ def add(
     In a repository, the command indexes tracked files and new files that git does not ignore. The next run on
     the same folder sends only new and changed files, and removes the documents of missing files; a file that
     has become too large, empty, binary or a link counts as missing. Search hits give the line numbers of the
-    passage.
+    chunk.
 
     Exits with code 1, and sends nothing, if a folder has no files apart from ignored ones, or if more than
     half of the files in its collection are missing and neither --remove nor --dry-run is given.

@@ -191,9 +191,9 @@ async def _publish_conversations(
     except (InvalidId, InvalidBody) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Start a stack: mnemon up")
+        refuse(ExitCode.UNAVAILABLE, str(error), "Check the servers: mnemon status")
     except PublishFailed as error:
-        again = "Run the import again: each message is kept once"
+        again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE

@@ -65,7 +65,7 @@ class ImportFiles:
 
     @property
     def position(self) -> int:
-        """Return the number of bytes read so far; 0 with standard input."""
+        """Return the number of bytes read so far; 0 if one of the files is standard input."""
         is_file = self._open is not None and self.total is not None
         return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 
@@ -142,7 +142,7 @@ class ImportOptions:
         Args:
             records: the records.
             tenant: tenant of records that name no tenant.
-            files: the files that have the records, to show the progress.
+            files: the files from which the records are read, for the progress; None without files.
             after: function that is called after the import, but not with `--dry-run`.
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)

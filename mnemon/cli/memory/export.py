@@ -188,7 +188,7 @@ def _require_memory(written: "ExportCounts", filters: tuple[str | None, str | No
     )
     refuse(
         ExitCode.NEGATIVE_RESULT,
-        f"{without}; no export was written",
+        f"{without}; nothing was exported",
         "Check the spelling: ids are the ones that bots use",
     )
 

@@ -46,7 +46,7 @@ _MISSING_MODELS: Final = {
     "embedding": "searched by words only: the query could not be embedded",
     "reranker": "hits not reranked: the reranker gave no usable answer",
 }
-"""Values of `degraded` that are no scopes, with what the reply lacks."""
+"""Values of `degraded` that are not scopes, each with its effect on the reply."""
 
 
 @expand_options
@@ -209,7 +209,10 @@ def update(
     importance: ImportanceOption = None,
     expires: ExpiresOption = None,
 ) -> None:
-    """Change one fact, named by its id or by words that clearly mean one fact; other fields stay as they are.
+    """Change one fact, named by its id or by words that clearly mean one fact.
+
+    Other fields stay as they are, except the date of expiry, which a new text or tier may change.
+
 
     If the words may mean several facts, the command asks for the fact; without a terminal, or with
     --json, the command shows the candidates and changes nothing.

@@ -32,16 +32,16 @@ def history(
 
     Example: `mnemon history --tenant acme --user u42 --data ./memory`
     """
-    whose = user or named
-    if whose is None or (user and named):
+    user_id = user or named
+    if user_id is None or (user and named):
         refuse(
             ExitCode.USAGE_ERROR,
             "the user is missing or given twice",
             "Give the user once, such as --user u42",
         )
     then = parse_as_of(as_of_)
-    MemoryRequest(tenant, whose, data, as_json).send(
-        lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),
+    MemoryRequest(tenant, user_id, data, as_json).send(
+        lambda memory: memory.history(user_id, conversation=conversation, limit=limit, as_of=then),
         _show_messages,
     )
 

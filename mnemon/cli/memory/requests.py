@@ -55,8 +55,9 @@ ExpiresOption = Annotated[
     typer.Option(
         "--expires",
         help="Time from which the fact is not shown, in UTC, such as 2026-12-31 or 2026-12-31T18:00:00. "
-        "Default: for a new fact, derived from its text and tier; for a change, unchanged unless the tier "
-        "changes.",
+        "Default: for a new fact in the tier working, the end that its text names, else the setting "
+        "`limits.working_days`; for other new facts, never; for a change, unchanged unless a new text or "
+        "tier changes the time.",
     ),
 ]
 KindOption = Annotated[
@@ -69,8 +70,8 @@ KindOption = Annotated[
 TierOption = Annotated[
     str | None,
     typer.Option(
-        help="Tier of the fact: profile, working or archive. Default: for a new fact, derived from its text; "
-        "for a change, unchanged."
+        help="Tier of the fact: profile, working or archive. Default: for a new fact, working with "
+        "--expires, otherwise derived from its kind and text; for a change, unchanged."
     ),
 ]
 ImportanceOption = Annotated[

@@ -56,7 +56,7 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
 
 
 class TargetServers(NamedTuple):
-    """Running servers; `is_running` is False if this command started them for a stopped stack."""
+    """Servers of a command; `is_running` is False if the command started them for a stopped stack."""
 
     deployment: "Deployment"
     is_running: bool
@@ -136,6 +136,6 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
             )
         refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
     nats = FolderLogins(data).add_login(endpoints.nats, "operator")
-    # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
+    # Parse the address on demand only: its parser takes longer to import than all else of `mnemon save`.
     database = endpoints.database if "database" in needed else None
     return Deployment(nats_url=nats, database_dsn=database, qdrant_url=endpoints.qdrant)

@@ -169,12 +169,12 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
         with show_replay() as progress:
             has_completed_swap = await swap_vectors(place, progress)
             if has_completed_swap:
-                progress.show_line("completing an interrupted swap: the vectors are exchanged now")
+                progress.show_line("an interrupted swap is completed: the vectors are exchanged")
             yield ExclusiveSite(place, servers.is_running, progress, has_completed_swap)
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation and swap it with the live one; or, if a swap was interrupted, only complete that.
+    """Rebuild a generation and swap it with the live one, or only complete an interrupted swap.
 
     Raises:
         RebuildBlocked: another process rebuilds, a former generation exists, or another schema has the name

@@ -36,7 +36,8 @@ async def redecide(
 ) -> ExitCode:
     """Show the changes that the rules of this version and some settings would make; make them if confirmed.
 
-    End the command if a setting is invalid, or if the settings name no embedding model.
+    End the command if a setting is invalid, if the settings name no embedding model, or if other programs
+    keep changing the settings.
 
     Args:
         data: the folder of a stack; None for the configured servers.
@@ -100,7 +101,7 @@ async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
             return await redeciding.make_corrections(lambda done, total: update(completed=done, total=total))
     except asyncio.CancelledError:
         typer.echo(
-            "mnemon: interrupted; some users are done. Run the same command again to continue", err=True
+            "mnemon: interrupted; not all users are done. Run the same command again to continue", err=True
         )
         raise
 

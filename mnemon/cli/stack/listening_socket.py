@@ -36,5 +36,5 @@ def open_socket(service: str, host: str, port: int, *, option: str = "--port") -
         refuse(
             ExitCode.USAGE_ERROR,
             f"{service} cannot listen on {host}:{port}: {error.strerror}",
-            f"Choose another port: {option} PORT",
+            f"Choose another port or address: {option} PORT, --host ADDRESS",
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
 MIN_TOKEN_LENGTH = 16
-"""Minimum number of characters of the token."""
+"""Minimum number of characters of a token in `TOKEN`."""
 
 
 def mcp(
@@ -98,7 +98,7 @@ async def _serve_http(
         refuse(
             ExitCode.USAGE_ERROR,
             f"{TOKEN} has {len(given)} characters, and needs at least {MIN_TOKEN_LENGTH}",
-            "Create a token: openssl rand -base64 32",
+            "Set a longer token, such as the output of: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)
     listening = open_socket("the MCP server", host, port, option="--http")

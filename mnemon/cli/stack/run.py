@@ -47,7 +47,7 @@ def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
 def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
     """Return the named consumers, each once, in the order given.
 
-    End the command if a name is unknown, or if there is none.
+    End the command if a name is unknown, or if no name is given.
     """
     from mnemon_consumers.app import CONSUMERS
 

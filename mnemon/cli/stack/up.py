@@ -142,7 +142,7 @@ def _prepare_folder(data: Path) -> None:
             refuse(
                 ExitCode.UNAVAILABLE,
                 f"the disk of {data} is full",
-                "Free space on it, or choose another folder: --data DIR",
+                "Free space on this disk, or choose another folder: --data DIR",
             )
         refuse(
             ExitCode.USAGE_ERROR,

@@ -133,7 +133,7 @@ def confirm(
     """Confirm a move: forward the last late events; the move can no longer be reverted.
 
     The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`,
-    run there, counts events that arrive later.
+    run in the former deployment, counts events that arrive later.
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """
@@ -254,7 +254,7 @@ class _Target:
 async def _open_sites(
     tenant: str, target: _Target, data: Path | None
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
-    """Open both deployments; yield the tenant in each, and the addresses for bots.
+    """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
 
     End the command if a deployment is not named fully, or if both are the same.
     """
@@ -270,8 +270,8 @@ async def _open_sites(
             "--to names the deployment that the command already uses",
             "Name another one: --to URL|DIR",
         )
-    async with _open_site(tenant, here) as ours, _open_site(tenant, there) as theirs:
-        yield ours, theirs, addresses
+    async with _open_site(tenant, here) as local, _open_site(tenant, there) as other:
+        yield local, other, addresses
 
 
 @asynccontextmanager
@@ -309,7 +309,9 @@ async def _move_tenant(tenant: str, target: _Target, data: Path | None, as_json:
             f" {format_count(result.rows, 'compared row')}, in {result.seconds:,.1f} s."
             f" Requests were refused for {result.pause_seconds:.2f} s."
         )
-    typer.echo("Next: let its bots connect there, run this command again, then: mnemon tenant confirm")
+    typer.echo(
+        "Next: let its bots connect to this address, run the same command again, then: mnemon tenant confirm"
+    )
     return ExitCode.DONE
 
 

@@ -25,10 +25,10 @@ REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
-"""Maximum number of tasks that publish messages, because a task may hold a whole history.
+"""Number of running tasks from which on messages of further requests are not published, because a task may
+hold a whole history.
 
-While that many run, messages of further requests are not published. The next request of the conversation has
-them again.
+The next request of the conversation has the messages again. Answers are published in any case.
 """
 
 STOP_SECONDS: Final = 4.0

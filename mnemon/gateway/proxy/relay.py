@@ -132,7 +132,7 @@ class Relay(Response):
             )
             return
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the address of a redirect may be invalid
-            log.warning("provider not reached", host=self._request.url.host, error=type(error).__name__)
+            log.warning("request to provider failed", host=self._request.url.host, error=type(error).__name__)
             await _build_unanswered_problem(HTTPStatus.BAD_GATEWAY, "unavailable").to_response()(
                 scope, receive, send
             )
@@ -169,5 +169,8 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 def _build_unanswered_problem(status: HTTPStatus, code: str) -> Problem:
     return Problem(
-        status, code, "the provider of the model does not answer; repeat the request later", retryable=True
+        status,
+        code,
+        "the provider of the model gives no usable answer; repeat the request later",
+        retryable=True,
     )

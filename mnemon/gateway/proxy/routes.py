@@ -87,7 +87,10 @@ class Proxy:
             yield
 
     async def identify_caller(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if the key cannot be checked and the client has the provider's key.
+        """Return the caller; None if the key cannot be checked and has a header of its own.
+
+        While a key cannot be checked, the caller of its last successful check is returned for up to
+        `ACCEPTED_SECONDS` seconds.
 
         Raises:
             Problem: the key is missing or wrong, lacks a scope or cannot be checked, or the address of the
@@ -167,7 +170,7 @@ class Proxy:
                     thread.user, "context", request, ContextReplyV1
                 )
         except (AskFailed, InvalidBody, BrokerError, TimeoutError) as error:
-            log.warning("request passed without memory", tenant=thread.tenant, error=type(error).__name__)
+            log.warning("request forwarded without memory", tenant=thread.tenant, error=type(error).__name__)
             return PlacedContext()
         return split_context(reply, texts)
 

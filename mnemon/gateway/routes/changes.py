@@ -88,8 +88,10 @@ async def _stream_changes(
         Header(description="Log position of the last received event; takes precedence over `after`."),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Send events as the log stores them, until the key is revoked or changed. The `id` of each event is its
-    log position. Messages with an invalid subject, or whose body is not JSON, are left out.
+    """Send events as the log stores them, until the key is revoked or changed, or cannot be checked for long.
+
+    The `id` of each event is its log position. Messages with an invalid subject, or whose body is not JSON,
+    are left out.
     """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id
@@ -100,7 +102,7 @@ async def _stream_changes(
         async for page in _take_pages_while(tail, permission.is_valid):
             for delivery in page:
                 if not await permission.is_valid():
-                    return  # a client that reads slowly is at a page for long
+                    return  # the key may be revoked while a slow client reads a page
                 if change := _build_change(delivery):
                     yield ServerSentEvent(
                         id=str(change.seq), event=change.event, raw_data=change.encode_body().decode()
@@ -116,7 +118,7 @@ class _StreamPermission:
         self._failing_since: float | None = None
 
     async def is_valid(self) -> bool:
-        """Return whether the key is valid, or could not be checked for less than `TAIL_TIMEOUT` seconds."""
+        """Return whether the key is valid; True while checks fail, for up to `TAIL_TIMEOUT` seconds."""
         try:
             is_accepted = await self._callers.is_accepted(self._caller)
         except (BrokerError, Problem):

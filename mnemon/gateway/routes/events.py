@@ -64,7 +64,7 @@ class StartOfUser(EventOfUser):
     started: StartedV1 = Field(description="The start of the conversation.")
 
 
-class ClearanceOfUser(EventOfUser):
+class ClearOfUser(EventOfUser):
     """The removal of a conversation's earlier messages, with its user."""
 
     cleared: ClearedV1 = Field(description="The removal of the earlier messages.")
@@ -78,8 +78,8 @@ def _tag_event(value: object) -> str | None:
 AnyEventOfUser = Annotated[
     Annotated[MessageOfUser, Tag("<message>")]
     | Annotated[StartOfUser, Tag("<started>")]
-    | Annotated[ClearanceOfUser, Tag("<cleared>")],
-    # Without it, an error in any event would be that `message` is missing.
+    | Annotated[ClearOfUser, Tag("<cleared>")],
+    # Without the discriminator, an error in any event would be that `message` is missing.
     Discriminator(
         _tag_event,
         custom_error_type="no_event",
@@ -169,7 +169,7 @@ def _get_event(given: AnyEventOfUser) -> ChatBody:
             return given.message
         case StartOfUser():
             return given.started
-        case ClearanceOfUser():
+        case ClearOfUser():
             return given.cleared
 
 

@@ -60,7 +60,7 @@ async def _told(anna: Talk) -> None:
     anna.tell("/restore")
     await anna.heard("saved: ")
     anna.tell("/forget penicillin in Porto")
-    await anna.heard("several facts may be meant")
+    await anna.heard("do not clearly mean one fact")
     await anna.heard("I am allergic to penicillin")
     anna.tell("/forget 1")
     await anna.heard("Forgotten: ")

@@ -52,7 +52,7 @@ async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
 
     shown = await mnemon("audit", "--data", stack.data, "--sample", "10")
     assert shown.code == 1
-    assert shown.out.splitlines()[-1] == f"2 events are missing: {last}"
+    assert shown.out.splitlines()[-1] == f"2 events are not accounted for: {last}"
     assert "mnemon rebuild" in shown.out
 
     wrong = await mnemon("audit", "--data", stack.data, "--sample", "0")

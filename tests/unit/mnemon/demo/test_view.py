@@ -118,7 +118,7 @@ def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
         "5 facts proposed, 1 kept",
         "refused    question   [what]?",
         "was “Likes [b]tea[/b]”; the newer fact says that the older one has ended",
-        "was “Is fond of tea”; changed by hand",
+        "was “Is fond of tea”; changed by `update`",
         'await memory.search("anna", "ferries", scope=["messages"])',
         "12 tokens",
     ):

@@ -23,5 +23,5 @@ async def test_process_that_cannot_be_started_is_tried_again(monkeypatch: pytest
                     await asyncio.sleep(0)
             writer.close()
     assert {(each["event"], each["error"]) for each in said} == {
-        ("HTTP process not started", "FileNotFoundError")
+        ("HTTP process start failed, retrying", "FileNotFoundError")
     }
