@@ -139,7 +139,7 @@ _DURABLES = (
     DurableConsumer(
         "maintain",
         WORK,
-        "Removes expired facts and old work",
+        "Removes expired facts and finished work",
         BatchPolicy(10, linger=1),
         filters=(f"{MAINTAIN}.>",),
         max_ack_pending=1,
