@@ -264,14 +264,15 @@ async def _recover_collections(
             )
             return
         try:
-            # One of all processes with `index` recovers them.
+            # Of all processes with `index`, one recovers the collections.
             async with try_lock(database, "lost collections", deployment.database_schema) as is_mine:
                 if not is_mine:
                     return
                 try:
                     await vector_index.vectors.require_present()
                 except VectorsLost:
-                    # Reset the position first: after a kill in between, they are still absent.
+                    # Reset the position first: after a kill in between, the collections are still absent, and
+                    # the next check recovers them.
                     events = await reset_consumer(connection, LOG, "index")
                     await create_absent_collections(deployment, vector_index)
                     await announce_swap(connection)
@@ -315,10 +316,11 @@ async def _follow_swaps(
 
 
 async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
-    """Index the log again from its start if vectors are lost, for example with their folder.
+    """Index the log again from its start if no collection has points, or a collection with rows has none.
 
-    The same applies to collections that a former version did not have. If rows suffice to fill the lost
-    collections, publish a trigger for each of their users instead, and do not read the log again.
+    The folder of the vectors may have been deleted, or a former version did not have the collection. If rows
+    suffice to fill the empty collections, publish a trigger for each of their users instead, and do not read
+    the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
@@ -333,7 +335,10 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
         for owner in owners:
             trigger = build_trigger_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
-        log.warning("vectors found missing, indexing them from the rows", collections=lost, users=len(owners))
+        log.warning("empty collections found, indexing from the rows", collections=lost, users=len(owners))
     elif lost or not has_points:
         events = await reset_consumer(connection, LOG, "index")
-        log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)
+        empty = lost if has_points else list(Collection)
+        log.warning(
+            "empty collections found, indexing the log from its start", collections=empty, events=events
+        )

@@ -1,6 +1,6 @@
-"""Process of the admin page: `python -m mnemon.admin SOCKET`, started by `mnemon.admin.launcher`.
+"""Process of the admin page: `python -m mnemon.admin DESCRIPTOR`, started by `mnemon.admin.launcher`.
 
-SOCKET is the file descriptor of a listening socket, which the process inherits.
+DESCRIPTOR is the file descriptor of a listening socket, which the process inherits.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Compaction of one conversation, under its lock, one step at a time, until no step is due.
+"""Compaction of one conversation, under its lock, one step at a time, until no step is due or its turn ends.
 
-The log holds all state. Each step waits until the projections have the user's chat events, summaries and
-erasures, then reads them. Before the outcome is appended to the log, the step is compared with the
-projections again, because the model may answer late. If messages are cleared after this comparison, the
+Summaries are stored in the log only. Each step waits until the projections have the user's chat events,
+summaries and erasures, then reads them. Before the outcome is appended to the log, the step is compared with
+the projections again, because the model may answer late. If messages are cleared after this comparison, the
 messages and the summary are below the watermark. If the user or the conversation is erased after this
 comparison, the summary is removed from the log again.
 """
@@ -212,7 +212,8 @@ class Compactor:
         )
         try:
             is_projected = await self._await_projections(connection, (tenant, user), ANSWER_WAIT)
-            is_moving = self._settings.is_suspended(tenant)  # the other deployment writes it
+            # The deployment that serves the tenant writes the summary.
+            is_moving = self._settings.is_suspended(tenant)
             is_wanted = (
                 is_projected and not is_moving and await self._find_due_step(place, compaction) == step
             )
@@ -220,12 +221,14 @@ class Compactor:
             await _append_events(connection, *paid)
             raise
         if not is_wanted:
-            log.info(
-                "summary discarded, step not confirmed",
-                tenant=tenant,
-                is_projected=is_projected,
-                is_moving=is_moving,
+            reason = (
+                "the projections are behind"
+                if not is_projected
+                else "the tenant moves or has moved"
+                if is_moving
+                else "the step is no longer due"
             )
+            log.info("summary discarded", tenant=tenant, reason=reason)
             await _append_events(connection, *paid)
             return
         written = build_summary_event(place, step, text, written_by)
@@ -305,10 +308,18 @@ class Compactor:
         attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
         (tenant, _, conversation), _, _ = failing
         from_seq, to_seq = step.covers
-        error = f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
         if attempts >= MOST_ATTEMPTS:
-            return Dead("no_summary", error)
-        log.warning("summary failed, retrying", tenant=tenant, error=error)
+            return Dead(
+                "no_summary", f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
+            )
+        log.warning(
+            "summary failed, retrying",
+            tenant=tenant,
+            conversation=conversation,
+            from_seq=from_seq,
+            to_seq=to_seq,
+            error=problem,
+        )
         return Retry()
 
 

@@ -107,8 +107,8 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
-"""Words of lasting facts. A text with one of them counts as one without an end: "allergic to nuts, away
-until Friday"."""
+"""Words of lasting facts. In a text with one of them, no words name an end: "allergic to nuts, away until
+Friday"."""
 
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 
@@ -122,8 +122,8 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
     Args:
         proposed: the proposal.
         at: the time of the proposal; a date such as "until Friday" is relative to it.
-        settings: the tenant's settings, for the time zone in which days begin and for whether working facts
-            without a date expire.
+        settings: the tenant's settings, for the time zone in which days begin and for the days after which a
+            working fact without a date expires.
     """
     text = join_lines(proposed.text)
     kind = proposed.kind or _classify_kind(text)

@@ -171,7 +171,7 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
     if lineage.answer is not None and lineage.answer == known.answer:
         return "one answer of a model contains both facts"
     if lineage.unsupported:
-        return "no source message has a name or number of the proposal"
+        return "the sources lack a name, number or date of the proposal"
     return None
 
 
@@ -255,7 +255,11 @@ def _describe_decision(
 def save_candidate(
     candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[DecisionEvent]:
-    """Return the events that save a candidate as a separate fact, or reject it if there is no room."""
+    """Return the events that save a candidate as a separate fact, with the evictions that make room.
+
+    If a high fact would have to be evicted for a fact that is not high, the event rejects the proposal
+    instead.
+    """
     proposal, fact = candidate.proposal, candidate.fact
     evicted = choose_evictions(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
@@ -279,7 +283,8 @@ def _write_fact(
 ) -> list[DecisionEvent]:
     """Return the events that give a fact new content, or confirm the fact if the content is the same.
 
-    If the fact changes to a tier without room, the event rejects the proposal instead.
+    A change of the tier may evict facts. If a high fact would have to be evicted for a fact that is not high,
+    the event rejects the proposal instead.
     """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:

@@ -47,7 +47,7 @@ def choose_evictions(
 
 
 def find_excess_facts(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
-    """Return the facts to evict after the limits were lowered."""
+    """Return the facts to evict from a user who has more facts than the limits allow."""
     return _select_evictions(facts, _list_tier_limits(limits), limits.per_user, reserved=0)
 
 

@@ -64,8 +64,8 @@ class DedupeConsumer:
         """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
 
         While a tenant moves, its proposals wait. A move that succeeds proposes them again in the other
-        deployment, where their copies are acknowledged undecided. After an abandoned move, they are decided
-        here.
+        deployment, where the moved copies are acknowledged without a decision. After an abandoned move, they
+        are decided here.
 
         Returns:
             An outcome for each delivery.

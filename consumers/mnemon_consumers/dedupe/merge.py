@@ -1,8 +1,8 @@
 """Merge of facts that a language model has compared. No I/O, no clock, no randomness.
 
-A comparison holds for the words that the model was shown. A fact whose words have changed since, by hand or
-by another proposal, is not merged. If an earlier merge moved the words into another fact, that fact is
-merged instead.
+A comparison holds for the words that the model was shown. A fact whose words have changed since, by the verb
+`update` or by another proposal, is not merged. If an earlier merge moved the words into another fact, that
+fact is merged instead.
 """
 
 from collections.abc import Mapping

@@ -58,7 +58,7 @@ class Neighbours:
         """Return the facts near a text in meaning that are live at a time; none without an embedder.
 
         These are the unchanged facts among the `NEAREST` hits of the vector store, and the facts that the
-        turn wrote.
+        turn wrote with a text whose vector is known.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.

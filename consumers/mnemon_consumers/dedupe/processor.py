@@ -73,7 +73,7 @@ class ProposalProcessor:
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
         self._cached_stores: tuple[int, int] | None = None
-        """The origin of `_users`: the exchange count of the points, and the generation of the rows."""
+        """The stores that `_users` was read from: exchange count of the points, generation of the rows."""
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None

@@ -24,7 +24,7 @@ PUT_OFF_SECONDS: Final = 0.2
 """Minimum delay, in seconds, before the broker delivers a put-off message again."""
 
 PUT_OFF_RATE: Final = 500
-"""Number of put-off deliveries of one user that the broker delivers again per second."""
+"""Maximum number of put-off deliveries of one user that the broker delivers again per second."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
 """Function that decides on a share of a user's proposals. The function returns the log position from which

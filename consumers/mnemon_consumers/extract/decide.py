@@ -64,10 +64,10 @@ def cut_windows(
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
 
-    Once the conversation rests, all of its messages are due. Before that, windows are due if the conversation
-    has at least `after_messages` messages: all full windows, and a last window of at least `after_messages`
-    messages. Only messages that are worth reading count. Messages between windows belong to the window before
-    them, so that each message is read once.
+    A conversation rests once `idle_seconds` have passed since its last message. Then all of its messages are
+    due. Before that, windows are due if the conversation has at least `after_messages` messages: all full
+    windows, and a last window of at least `after_messages` messages. Only messages that are worth reading
+    count. Messages between windows belong to the window before them, so that each message is read once.
 
     Args:
         messages: messages that belong to no window, oldest first.

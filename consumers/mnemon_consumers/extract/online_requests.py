@@ -158,7 +158,7 @@ class OnlineRequester:
                     connection, transaction, await asyncio.gather(*asking)
                 )
         if is_any_removed:
-            # Its window stays due until persist has removed it, and must not be taken again at once.
+            # An erased window stays due until persist has removed it, and must not be taken again at once.
             await asyncio.sleep(ERASURE_PAUSE)
         return {window.owner for window in taken}
 
@@ -219,10 +219,10 @@ class OnlineRequester:
         answered = []
         is_any_removed = False
         for (provider, model), answers in by_model.items():
-            there = await self._drop_removed_content(connection, transaction, answers)
-            is_any_removed |= len(there) < len(answers)
+            remaining = await self._drop_removed_content(connection, transaction, answers)
+            is_any_removed |= len(remaining) < len(answers)
             for question, judged in await self._publish_answers(
-                connection, there, AnsweringModel(provider, model)
+                connection, remaining, AnsweringModel(provider, model)
             ):
                 if judged.is_answered:
                     answered.append(question.window)
@@ -241,8 +241,8 @@ class OnlineRequester:
         """Drop answers about windows that were erased meanwhile, and messages of cleared windows."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.await_clears(connection, owners)
-        there = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
-        answers = [each for each in answers if each[0].window in there]
+        remaining = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
+        answers = [each for each in answers if each[0].window in remaining]
         rows = await load_window_messages([question.window for question, _ in answers])(transaction)
         return [
             (question if left else replace(question, messages=()), outcome)

@@ -1,4 +1,4 @@
-"""Periodic scan of all users, which finds messages that stayed unread because a trigger was lost."""
+"""Periodic scan of all users, which cuts all new messages, also those whose trigger was lost."""
 
 import time
 from datetime import UTC, datetime, timedelta

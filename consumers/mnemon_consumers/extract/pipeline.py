@@ -90,7 +90,10 @@ class ExtractionPipeline:
             await reopen_windows(held, given_up, datetime.now(UTC))
 
     async def run_tick(self, connection: Client) -> None:
-        """Act on a periodic trigger: continue scan and batches, and trigger users with due windows."""
+        """Act on a periodic trigger: continue scan and batches, and trigger users with due windows.
+
+        The call does nothing while the projections lack work of earlier processes.
+        """
         if not await self._projections.is_ready(connection):
             return
         await self._scan.continue_scans(connection)

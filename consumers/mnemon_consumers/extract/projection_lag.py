@@ -34,18 +34,18 @@ class ProjectionLag:
         self._position = AppliedPosition()
         self._end: int | None = None
         self._is_ready = False
-        self._adopting = asyncio.Lock()
+        self._recovery = asyncio.Lock()
 
     async def is_ready(self, connection: Client) -> bool:
         """Return whether the projections have all work of earlier processes, so that this process may begin.
 
         A new database lacks the requests that were made for windows, and perhaps paid, until the log is
-        projected. Before the method first returns True, it enters the batches that only the log has.
+        projected. Before the method first returns True, it recovers the batches that only the log has.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
-        async with self._adopting:
+        async with self._recovery:
             if self._is_ready:
                 return True
             if self._end is None:
@@ -53,8 +53,8 @@ class ProjectionLag:
             if await self._position.refresh(connection.jetstream()) < self._end:
                 return False
             async with hold_lock(self._database, "extract", "adopt"):
-                if adopted := await recover_batches(self._database, self._find_deadline):
-                    log.info("batches recovered from the log", batches=adopted)
+                if recovered := await recover_batches(self._database, self._find_deadline):
+                    log.info("batches recovered from the log", batches=recovered)
             self._is_ready = True
             return True
 

@@ -52,7 +52,10 @@ class WindowRequest:
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
     def with_batch_pairs(self, pairs: PairsByLine) -> Self:
-        """Return the request with the pairs of its line of a batch; only these pairs accept an answer."""
+        """Return the request with the pairs that its line of the batch asked about.
+
+        An answer about any other pair is ignored.
+        """
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
     def build_model_request(self) -> ModelRequest:
@@ -65,7 +68,7 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that requests already ask about. The record keeps a pair from being in two requests.
+    """Pairs of facts that requests already ask about, so that no pair is in two requests.
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.

@@ -77,7 +77,7 @@ class WindowCutter:
         return later
 
     def _find_rest_times(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """Return users without a scheduled check, each with the time at which all conversations will rest."""
+        """Return users without a scheduled check, each with the time at which all conversations rest."""
         now = datetime.now(UTC)
         idle = {owner: self._find_idle_time(owner[0]) for owner in users}
         return {

@@ -174,13 +174,13 @@ async def _sweep_documents(
     # The older of two versions in quick succession may have overwritten the newer version.
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
-    there = chunks.keys() - gone.keys()
+    current = chunks.keys() - gone.keys()
     read = [
         chunk
         for each in whole
         for chunk in await build_document_entries(_build_indexed_document(owner, each))
     ]
-    absent = [chunk for chunk in read if chunk.id not in there]
+    absent = [chunk for chunk in read if chunk.id not in current]
     await vector_index.vectors.upsert(Collection.DOCUMENTS, await build_points(vector_index, absent))
 
 
@@ -202,8 +202,8 @@ async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: 
     Points beyond the position stay: the rows of their messages may still be missing.
     """
     async for page in vector_index.vectors.scroll(Collection.MESSAGES, owner):
-        there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
-        places = {str(stored.payload["event_id"]): stored.id for stored in there}
+        settled = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
+        places = {str(stored.payload["event_id"]): stored.id for stored in settled}
         (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
         await _delete_points(

@@ -1,1 +1,1 @@
-"""The `maintain` consumer, which expires facts, checks limits of facts and removes old work."""
+"""The `maintain` consumer, which expires facts, checks limits of facts and removes finished work."""

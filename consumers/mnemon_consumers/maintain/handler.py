@@ -1,4 +1,4 @@
-"""Handler of `maintain`: expires facts, checks limits of facts and removes old work, on schedules."""
+"""Handler of `maintain`: expires facts, checks limits of facts and removes finished work, on schedules."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -39,11 +39,11 @@ LIMITS_SECONDS = 3600.0
 """
 
 RETENTION_SECONDS = 3600.0
-"""Seconds between removals of old work. The settings `retention` count in days."""
+"""Seconds between removals of finished work. The settings `retention` count in days."""
 
 
 class MaintainConsumer:
-    """Expires facts, checks the limits of facts, and removes old work."""
+    """Expires facts, checks the limits of facts, and removes finished work."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class MaintainConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Expire facts, check limits and remove old work until the block ends.
+        """Expire facts, check limits and remove finished work until the block ends.
 
         Raises:
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
@@ -73,7 +73,7 @@ class MaintainConsumer:
             yield
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Expire facts, check limits or remove old work, as the triggers say.
+        """Expire facts, check limits or remove finished work, as the triggers say.
 
         Limits are also checked on the first call, and if a setting has changed them since the last check.
 
@@ -89,7 +89,7 @@ class MaintainConsumer:
                 await self._trigger_evictions()
                 self._checked_limits = limits
             if stamps := [each.stored_at for each in deliveries if each.subject == RETENTION]:
-                await self._remove_old_work(datetime.fromtimestamp(max(stamps), UTC))
+                await self._remove_finished_work(datetime.fromtimestamp(max(stamps), UTC))
         except (DatabaseUnavailable, nats.errors.Error):
             return [Retry()] * len(deliveries)
         return [ACK] * len(deliveries)
@@ -118,8 +118,8 @@ class MaintainConsumer:
             if events := build_expiries(owner, facts, now):
                 await append_events(self.broker.connection, events)
 
-    async def _remove_old_work(self, now: datetime) -> None:
-        """Remove old work by the time of the log. If a round reaches its limit, trigger another round."""
+    async def _remove_finished_work(self, now: datetime) -> None:
+        """Remove finished work by the time of the log; trigger another round if one reaches its limit."""
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("retention skipped, clocks differ", problem=problem)
             return

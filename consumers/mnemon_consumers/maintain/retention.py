@@ -47,7 +47,7 @@ class RetentionEnforcer:
         self._settings = settings
 
     async def remove_old_work(self, connection: Client, now: datetime) -> bool:
-        """Remove one round of old work, up to a limit of each kind; return whether more may be left.
+        """Remove one round of finished work, up to a limit of each kind; return whether more may be left.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
@@ -60,7 +60,7 @@ class RetentionEnforcer:
             "dead_letters": await self._remove_dead_letters(connection, now),
         }
         if any(removed.values()):
-            log.info("old work removed", **removed)
+            log.info("finished work removed", **removed)
         return (
             max(removed["windows"], removed["batches"]) >= MOST_WINDOWS
             or removed["model_calls"] >= MOST_MESSAGES

@@ -108,7 +108,8 @@ async def _settle_erasure(
         database: the database that has the rows.
         erased: the scope of the erasure.
         after: log position after which the user's remaining events are projected again.
-        fault: the error of the register, raised after everything else; None without an error.
+        fault: the error of the register, raised instead of marking the erasure as settled; None without an
+            error.
     """
     if not await purge_messages(connection, erased):
         return False

@@ -44,5 +44,8 @@ def holds_copy(residence: Residence) -> bool:
 
 
 def describe_copy(residence: Residence) -> str:
-    """Return the warning of an erasure that concerns only the copy in this deployment."""
-    return f"only the copy in this deployment is concerned: the memory is at {residence.peer}"
+    """Return the warning of an erasure, or its verification, of only the copy in this deployment."""
+    return (
+        "only the copy in this deployment is concerned: repeat the request at "
+        f"{residence.peer}, which has the memory"
+    )

@@ -382,11 +382,10 @@ class UpdateV2(FactChanges):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
-        "is changed only if it has all content words of the query in the same sense (person, negation, "
-        "direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no "
-        "other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the "
-        "query. Common words, such as `like`, count half. Otherwise nothing is changed, and the reply has "
-        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
+        "is changed only if it has all content words of the query in the same sense, if these are about a "
+        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly "
+        "the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error "
+        "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
 
@@ -397,11 +396,10 @@ class ForgetV1(Contract):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
-        "is removed only if it has all content words of the query in the same sense (person, negation, "
-        "direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no "
-        "other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the "
-        "query. Common words, such as `like`, count half. Otherwise nothing is removed, and the reply has "
-        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
+        "is removed only if it has all content words of the query in the same sense, if these are about a "
+        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly "
+        "the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error "
+        "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
 

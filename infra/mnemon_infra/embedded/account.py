@@ -87,8 +87,8 @@ def _create_account_once() -> pwd.struct_passwd:
                 _create_account()
     except OSError as error:
         raise NoAccount(
-            f"the account {NAME!r} cannot be created, because {ACCOUNTS} cannot be locked ({error}): create the "
-            "account, or run mnemon as an ordinary user"
+            f"the account {NAME!r} cannot be created, because {ACCOUNTS} cannot be locked ({error}): create "
+            "the account, or run mnemon as an ordinary user"
         ) from error
     return pwd.getpwnam(NAME)
 

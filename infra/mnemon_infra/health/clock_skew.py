@@ -47,8 +47,8 @@ class Clocks(NamedTuple):
         else:
             return None
         return (
-            f"{wrong}: no fact expires and no finished work is removed until the clocks agree. Synchronise"
-            " the clocks, for example by NTP"
+            f"{wrong}: no fact expires and no finished work is removed until the clocks agree. Synchronise "
+            "the clocks, for example by NTP"
         )
 
 

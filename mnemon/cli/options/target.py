@@ -17,8 +17,8 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Folder of the stack that `mnemon up` runs. Default: the servers in "
-        "MNEMON_NATS_URL and DATABASE_URL.",
+        help="Folder of the stack that `mnemon up` runs. Default: the servers that MNEMON_NATS_URL, "
+        "DATABASE_URL and the other environment variables name.",
     ),
 ]
 

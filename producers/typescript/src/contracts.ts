@@ -496,7 +496,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. The fact is removed only if it has all content words of the query in the same sense (person, negation, direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the query. Common words, such as `like`, count half. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. The fact is removed only if it has all content words of the query in the same sense, if these are about a third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -1507,7 +1507,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. The fact is changed only if it has all content words of the query in the same sense (person, negation, direction, word order, tense), if these are at least 30 % of its own (40 % for one word), and if no other fact has more than 85 % of them in that sense; or if it alone has exactly the words of the query. Common words, such as `like`, count half. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. The fact is changed only if it has all content words of the query in the same sense, if these are about a third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }

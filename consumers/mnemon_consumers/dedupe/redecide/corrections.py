@@ -67,7 +67,7 @@ def build_corrections(
         standing: the state of the user's log.
         redecided: the facts that the other settings would keep.
         limits: the tenant's limits of facts.
-        now: the time of the log; facts that expire at or before it are not restored.
+        now: the current time by the clock of the log; facts that expire at or before it are not restored.
     """
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 
@@ -173,7 +173,11 @@ class _CorrectionBuilder:
         self._corrections.decided.append((name, event))
 
     def _find_decision(self, writer: FactWriteEvent) -> Decision | None:
-        """Return the decision that gave a fact its words; None if a person or a comparison changed them."""
+        """Return the decision that gave a fact its content.
+
+        Returns:
+            None if the verb `update`, or a merge after a model's comparison, wrote the content.
+        """
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None
         return self._replace_origins(writer.decision)

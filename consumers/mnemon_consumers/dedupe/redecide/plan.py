@@ -1,8 +1,8 @@
 """Plan of redecide: the facts that a user would have under other settings. No I/O, no clock.
 
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
-would have existed by then. The plan decides again only which facts are the same. A proposal that a rule
-refused stays refused. A fact that was changed by a command, or merged after a model's comparison, keeps this
+would have existed by then. The plan decides again only which facts are the same. A rejected proposal stays
+rejected. A fact that was changed by the verb `update`, or merged after a model's comparison, keeps this
 change and stays a separate fact. A fact that has ended stays ended, with everything that had been merged into
 it.
 """
@@ -189,7 +189,7 @@ class _DecisionReplay:
             else self._decide_by_likeness(proposal)
         )
         if not isinstance(decision, AcceptedEvent):
-            raise ValueError(f"proposal {proposal.id} would be refused by the rules of this version")
+            raise ValueError(f"the rules of this version would reject proposal {proposal.id}")
         for _, other in before:
             if isinstance(other, FactForgottenV1):
                 self.redecided.facts.apply(other, str(other.id), proposal.at)

@@ -36,7 +36,8 @@ class KeptFact:
         order: a number that grows with every change of any of the user's facts. Unlike a time, the number is
             the same for a fact that was just decided and for a fact that was read from the log.
         lineage: the sources of the fact, of its confirmations and of its rewrites; see `join_lineages`.
-        answer: id of the model's answer that contained the fact, perhaps with other facts.
+        answer: id of the model's answer that contained the fact's current words, perhaps with other facts;
+            None if no answer of a model contained the words.
     """
 
     id: str
@@ -152,8 +153,9 @@ class UserFacts:
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both name the same conversation.
 
-    If one fact has no sources, because it was saved by a tool, imported or changed by hand, the result has
-    none either. With the other fact's sources alone, it would be forgotten with the other's conversation.
+    If one fact has no sources, because it was saved by a tool, imported or changed by the verb `update`, the
+    result has none either. With the other fact's sources alone, it would be forgotten with the other's
+    conversation.
     """
     if not one.sources or not other.sources:
         return _NO_LINEAGE

@@ -53,8 +53,8 @@ class LogState:
         decisions: maps each proposal to its newest decision and the event id of that decision.
         origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, or is the
             origin of another kept fact, the origin is `=` and the fact id.
-        own: origins of facts that stay separate facts: facts changed by hand, merged after a comparison,
-            or without a proposal.
+        own: origins of facts that stay separate facts: facts changed by the verb `update`, merged after a
+            comparison, or without a proposal.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -88,7 +88,7 @@ class LogState:
         self.facts.apply(event, event_id, at)
         if isinstance(event, FactWriteEvent) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
-            if is_by_hand(event) or isinstance(event, FactMergedV1):
+            if is_direct_update(event) or isinstance(event, FactMergedV1):
                 self.own.add(self.origins[event.fact_id])
 
     def _is_kept(self, fact_id: str) -> bool:
@@ -127,8 +127,8 @@ def find_proposal_id(event: Event) -> str | None:
     return None
 
 
-def is_by_hand(event: Event) -> bool:
-    """Return whether an event is a change of a fact by a command."""
+def is_direct_update(event: Event) -> bool:
+    """Return whether an event is a change of a fact by the verb `update`, without a proposal."""
     return isinstance(event, FactUpdatedV1) and event.decision is None and event.by is None
 
 

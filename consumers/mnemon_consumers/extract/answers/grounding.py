@@ -49,7 +49,7 @@ _VERBS: Final = re.compile(
     r"plan|call|turn|get|give|help|know|ask|dislike|collect|become|use|take|run)s|(?:mov|visit|enjoy|studi|"
     r"plann|di|call|marri|turn|help|ask)ed|goes|went|said|came|studies|teaches|bought|got|gave|met|told|became|took"
 )
-"""Verbs that make the first word before them a name: "Tom likes tea", but "Bought shoes"."""
+"""Verbs that make the first word of a fact a name if they follow it: "Tom likes tea"."""
 
 _ANAPHORA: Final = re.compile(
     r"\b(?:he|she|they|him|her|hers|his|them|their|it|its|there|who|"

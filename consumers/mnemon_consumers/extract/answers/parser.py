@@ -53,7 +53,7 @@ _THOUGHTS_END: Final = "</think>"
 
 
 class UnreadableAnswer(Exception):
-    """An answer without a readable list of facts. The error message quotes nothing of the answer."""
+    """An answer that is too long or has no readable list of facts. The message quotes none of it."""
 
 
 def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:

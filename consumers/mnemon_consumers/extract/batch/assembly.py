@@ -34,7 +34,7 @@ class _Pool:
 
     Attributes:
         most: maximum number of lines of the batch.
-        is_due: whether the windows of at least one tenant have waited `pool_seconds` or longer.
+        is_due: whether a window of at least one tenant has waited `pool_seconds` or longer.
     """
 
     provider: Provider

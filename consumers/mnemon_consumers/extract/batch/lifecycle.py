@@ -46,7 +46,8 @@ BATCHES_AT_ONCE: Final = 2
 """Maximum number of batches that a process handles at the same time."""
 
 AGE_DIVISOR: Final = 20
-"""Divisor of a batch's age: the pause after a check is a twentieth of the time since its submission."""
+"""Divisor of the time since a batch was submitted: a twentieth of this time is the pause after a check that
+finds the batch running."""
 
 LONGEST_PAUSE: Final = 60.0
 """Maximum pause in seconds after a check of a batch; the next check follows at the next tick after it."""
@@ -149,7 +150,7 @@ class BatchLifecycle:
         batches = require_batches(model)
         if not await self._database.run_query(count_answered_windows(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
-            await self._fail_batch(connection, batch, "all users of the batch are erased")
+            await self._fail_batch(connection, batch, "all windows of the batch are erased")
             return
         progress = await batches.load_progress(str(batch.provider_batch_id))
         match progress.state:
@@ -228,7 +229,7 @@ class BatchLifecycle:
                     held, [FailedWindow(each, each.attempts, now, is_online) for each in left]
                 )
             await update_batch(held, batch, "failed", now, error=error)
-        log.warning("batch failed, requeueing its windows", batch=batch.batch_id, error=error)
+        log.warning("batch failed, windows requeued", batch=batch.batch_id, error=error)
 
     def _count_failure(self, window: StoredWindow, now: datetime) -> FailedWindow:
         """Count a failure for a window whose batch failed without naming the line that caused it.

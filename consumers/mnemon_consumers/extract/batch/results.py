@@ -132,7 +132,7 @@ class BatchResults:
             await requeue_windows(held, retried.values())
             await update_batch(held, batch, "completed", datetime.now(UTC))
         log.info(
-            "batch results read",
+            "batch completed",
             batch=batch.batch_id,
             answered=sum(answered for answered, _ in of.values()),
             retried=len(retried),
@@ -171,7 +171,10 @@ class BatchResults:
 
 
 def _build_online_retry(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Return the record of a window that no batch reached, to request online; no failure is counted."""
+    """Return the record of a window that the batch left without an answer, to request it online.
+
+    No failure is counted.
+    """
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 

@@ -268,8 +268,8 @@ class BatchSubmitter:
 
 def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
     """Return whether settings still select batches and the provider and model of this batch."""
-    is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
-    return extraction.enabled and extraction.mode == "batch" and is_there
+    is_same_model = extraction.provider == batch.provider and extraction.model in (None, batch.model)
+    return extraction.enabled and extraction.mode == "batch" and is_same_model
 
 
 def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:

@@ -64,7 +64,7 @@ class ContextSummary(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a document; `name` is the title of the document, or else the id."""
+    """A chunk of a document; `name` is the title of the document, or else its id."""
 
     text: str
     name: str
@@ -91,7 +91,7 @@ class Context:
         user_data: fields that a tool or a person set.
         summaries: summaries of earlier messages, oldest first.
         recent: the newest messages, and messages that no summary covers, oldest first.
-        documents: passages of documents found for this turn, best first.
+        documents: chunks of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
         current_time: the current time; None if the context must not show it.
         language: language of the fixed words.

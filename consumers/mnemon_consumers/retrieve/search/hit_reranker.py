@@ -11,7 +11,8 @@ from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.models.reranker import Reranker, RerankerUnavailable
 
 RERANKER_PAUSE: Final = 5.0
-"""Seconds after a failure during which a model is not asked, so that turns do not wait for it."""
+"""Seconds after a failure during which a model is not asked, so that turns do not wait for the model. A model
+that failed within less than its whole time limit is not paused."""
 
 MARGIN: Final = 0.05
 """Seconds by which reranking ends before the caller stops waiting, so that the caller gets its hits."""
@@ -33,13 +34,13 @@ class HitReranker:
     async def score_texts(
         self, query: str, texts: Sequence[str], settings: Retrieval, until: float | None
     ) -> Sequence[float] | None:
-        """Return the relevance of each text; None if the model is paused, fails or takes too long.
+        """Return the relevance of each text; None if the model is paused or fails, or no time is left for it.
 
         Args:
             query: the query of the search.
             texts: texts that are not blank.
             settings: settings of the tenant; they name a reranker.
-            until: time of the event loop at which the caller stops waiting; None if it does not.
+            until: time of the event loop at which the caller stops waiting; None if it waits for any time.
         """
         model = settings.reranker
         assert model is not None, "the caller checks it"

@@ -23,7 +23,8 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     try:
         return await reply
     except DatabaseUnavailable as error:
-        raise Refusal("unavailable", f"the database cannot be used: {error}", retryable=True) from error
+        problem = f"the database cannot answer now: {error}; repeat the request later"
+        raise Refusal("unavailable", problem, retryable=True) from error
     except (nats.errors.Error, TimeoutError) as error:
         problem = f"the log does not answer: {error!r}; repeat the request"
         raise Refusal("unavailable", problem, retryable=True) from error

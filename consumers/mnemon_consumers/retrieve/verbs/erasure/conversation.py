@@ -74,7 +74,7 @@ class ConversationEraser:
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
             event, erased = await self._plan_erasure(owner, conversation)
-            there = await self._count_contents(erased)
+            counts = await self._count_contents(erased)
             batches = await self._database.run_query(list_provider_batches(erased))
             inactive = await self._database.run_query(count_in_inactive_generations(erased))
             registered = RegisteredEvent(self._register, owner, str(uuid4()))
@@ -82,7 +82,7 @@ class ConversationEraser:
         left = await wait_for_stores(partial(self._find_unfinished_stores, registered, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed=select_removed(there, left),
+            removed=select_removed(counts, left),
             pending=left,
             provider_batches=tuple(batches),
             generations=tuple(inactive),
@@ -145,7 +145,10 @@ class ConversationEraser:
         return event, ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
 
     async def _count_contents(self, erased: ErasedConversation) -> dict[str, JsonValue]:
-        """Count by store what an erasure would remove."""
+        """Count by store what an erasure would remove.
+
+        `vectors` is absent if the vector store does not answer, or this process has no vector index.
+        """
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._vector_index is not None:

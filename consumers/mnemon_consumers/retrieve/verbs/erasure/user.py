@@ -95,7 +95,7 @@ class EraseVerb:
 
     async def _erase_user(self, address: Address) -> Reply:
         owner = address.owner
-        there = await self._count_contents(owner, None)
+        counts = await self._count_contents(owner, None)
         batches = await self._database.run_query(list_provider_batches(build_full_erasure(owner)))
         inactive = await self._database.run_query(count_in_inactive_generations(build_full_erasure(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
@@ -106,7 +106,7 @@ class EraseVerb:
         left = await wait_for_stores(partial(self._find_unfinished_stores, registered, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed=select_removed(there, left),
+            removed=select_removed(counts, left),
             pending=left,
             provider_batches=tuple(batches),
             generations=tuple(inactive),
@@ -123,7 +123,11 @@ class EraseVerb:
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
-        """Count by store the entries of a user below an erasure, or all entries without an erasure."""
+        """Count by store the entries of a user that an erasure covers; all entries if `erased` is None.
+
+        With an erasure, `vectors` counts only points whose rows are gone. `vectors` is absent if the vector
+        store does not answer, or this process has no vector index.
+        """
         scope = ErasedUser(owner, *erased[:2]) if erased else build_full_erasure(owner)
         below = scope.below
         rows = await self._database.run_query(count_covered_rows(scope))

@@ -1,4 +1,4 @@
-"""Rewrite of a fact by hand, and the rules that refuse it. No I/O, no clock."""
+"""Rewrite of a fact by the verb `update`, and the rules that refuse it. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime

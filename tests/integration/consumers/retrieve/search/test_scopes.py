@@ -238,8 +238,8 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
             assert await found(stock, "Lisbon", "summaries") == ["s2"]
             assert await summary_points(stock, vectors_deployment) == 2
             assert (await audited(connection, vectors_deployment)).faults.named == []
-    (filled,) = [line for line in lines if line["event"].startswith("vectors ")]
-    assert filled["event"] == "vectors found missing, indexing them from the rows"
+    (filled,) = [line for line in lines if line["event"].startswith("empty collections ")]
+    assert filled["event"] == "empty collections found, indexing from the rows"
     assert (filled["collections"], filled["users"]) == (["summaries"], 2)
 
 
