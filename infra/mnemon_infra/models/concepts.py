@@ -47,7 +47,7 @@ def add_query_concepts(words: Mapping[int, float]) -> Sparse:
 
 
 def find_concepts(terms: Iterable[int]) -> frozenset[int]:
-    """Return the ids of the concepts that words have; `terms` are the ids of the words' stems."""
+    """Return the ids of the concepts of words, given the ids of the words' stems in a sparse vector."""
     concepts_of = load_concepts()
     return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
 

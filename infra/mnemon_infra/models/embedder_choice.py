@@ -17,10 +17,10 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
     A provider's package is imported only if the settings name the provider: some imports take a second.
 
     Raises:
-        EmbeddingNotConfigured: a package or a key is missing, the key cannot be sent, or the provider has no
-            such model.
-        EmbeddingUnavailable: the provider gives no usable answer.
-        EmbeddingRefused: the provider refuses the request.
+        EmbeddingNotConfigured: a package or a key is missing, the key cannot be sent, or `wordllama` or
+            `fastembed` has no such model.
+        EmbeddingUnavailable: the provider gives no usable answer, or its model cannot be loaded.
+        EmbeddingRefused: the provider `openai` refuses the first request, for example for an unknown model.
     """
     match settings.provider:
         case "none":

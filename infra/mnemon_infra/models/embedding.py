@@ -77,11 +77,14 @@ class EmbeddingUnavailable(Exception):
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
-    """The provider refuses key, model or request; every attempt fails until the cause is corrected."""
+    """The provider refuses key, model or request, or gives vectors of another dimension.
+
+    Every attempt fails until the cause is corrected.
+    """
 
 
 class EmbeddingNotConfigured(Exception):
-    """A package or a key is missing, the key cannot be sent, or the provider has no such model.
+    """A package or a key is missing, the key cannot be sent, or `wordllama` or `fastembed` has no such model.
 
     The message names the next step.
     """

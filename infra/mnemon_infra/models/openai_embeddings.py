@@ -34,7 +34,7 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 TIMEOUT, RETRIES = 10.0, 3
 """Maximum seconds of each step of an attempt, such as the connection, and maximum number of retries.
 
-Before a retry, the SDK waits as long as the server requests, else for a time that grows. The call fails if
+Before a retry, the SDK waits as long as the server requests, else longer each time. The call fails if
 the server requests more than two minutes.
 """
 
@@ -51,7 +51,8 @@ NO_KEY = "none"
 """Key that is sent if no key is set: the SDK requires a key, but a private server may not."""
 
 SHORTEST = 200
-"""A refused text is halved until it has at most this many characters; if refused again, it gets no vector."""
+"""A refused text is halved until it has at most this many characters; if refused again, its vector is all
+zeros."""
 
 _CHECK = "Check the server, and MNEMON_EMBEDDING_URL"
 
@@ -118,7 +119,7 @@ class _EmbeddingEndpoint:
             ) from None
 
     def build_refusal(self, why: str) -> EmbeddingRefused:
-        """Return the error for a refusal; its message is the address of the endpoint, followed by `why`."""
+        """Return an error whose message is the address of the endpoint, followed by `why`."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property
@@ -132,7 +133,9 @@ class _EmbeddingEndpoint:
                     f"requires a key, and none is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
                 )
             case 401 | 403:
-                return self.build_refusal(f"refuses the key (HTTP {status}): check MNEMON_EMBEDDING_API_KEY")
+                return self.build_refusal(
+                    f"refuses the key (HTTP {status}): check MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY"
+                )
             case 404:
                 return self.build_refusal(
                     f"has no model {self._model}, or no /embeddings (HTTP 404): check the setting "
@@ -174,7 +177,7 @@ class OpenAIEmbeddings:
 
         Raises:
             EmbeddingUnavailable: the endpoint gives no usable answer.
-            EmbeddingRefused: the endpoint refuses the request.
+            EmbeddingRefused: the endpoint refuses the request, or its vectors have another dimension.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         try:
@@ -195,7 +198,7 @@ class OpenAIEmbeddings:
 
         Raises:
             EmbeddingUnavailable: the endpoint gives no usable answer.
-            EmbeddingRefused: the endpoint refuses the request.
+            EmbeddingRefused: the endpoint refuses the request, or its vectors have another dimension.
         """
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
         for batch in _split_batches([text]):
@@ -215,8 +218,8 @@ class OpenAIEmbeddings:
             return
         if found.shape[1] != self.dimension:
             raise self._endpoint.build_refusal(
-                f"returns vectors of {found.shape[1]} dimensions; {self.model} has {self.dimension}: "
-                "check the model of the endpoint"
+                f"returns vectors of {found.shape[1]} dimensions, and {self.model} has {self.dimension}: "
+                "check that MNEMON_EMBEDDING_URL is the address of this model"
             )
         vectors[list(batch)] = normalise_length(found)
 

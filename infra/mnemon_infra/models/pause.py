@@ -2,7 +2,7 @@
 
 
 def describe_pause(provider: str, status: int) -> str:
-    """Return the message that a provider asks for a pause, and why."""
+    """Return the message that a request can be repeated later, with the reason that the status gives."""
     match status:
         case 429:
             why = "limits the rate of requests"
@@ -14,5 +14,5 @@ def describe_pause(provider: str, status: int) -> str:
 
 
 def describe_failure(provider: str, status: int) -> str:
-    """Return the message that a provider failed."""
+    """Return the message that a provider failed, with what to do next."""
     return f"{provider} failed (HTTP {status}): repeat later, or check the server"

@@ -179,7 +179,10 @@ class RerankerEndpoint:
             case 408 | 409 | 429:
                 return RerankerUnavailable(describe_pause(self._at, status))
             case _ if status < 500:
-                why = f"refuses requests to model {model} (HTTP {status}): check MNEMON_RERANKER_URL"
+                why = (
+                    f"refuses requests to model {model} (HTTP {status}): check the setting "
+                    "retrieval.reranker, and MNEMON_RERANKER_URL"
+                )
             case _:
                 return RerankerUnavailable(describe_failure(self._at, status))
         return RerankerRefused(f"{self._at} {why}")

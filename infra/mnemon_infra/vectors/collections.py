@@ -160,14 +160,14 @@ async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection
 
     A collection of an earlier version has no alias, and the name `<schema>_<collection>`.
     """
-    there = {each.name for each in (await client.get_collections()).collections}
+    existing = {each.name for each in (await client.get_collections()).collections}
     named = await _read_aliases(client)
     taken = set(named.values())
     plain = {each: f"{schema}_{each}" for each in Collection}
     return {
         each: named.get(build_alias(schema, each), plain[each])
         for each in Collection
-        if build_alias(schema, each) in named or plain[each] in there - taken
+        if build_alias(schema, each) in named or plain[each] in existing - taken
     }
 
 

@@ -46,14 +46,16 @@ class EmbeddingMetadata(BaseModel):
         """Check that this model made vectors; log a warning if their term weights have another version.
 
         Args:
-            recorded: the record that is kept with the vectors; None if there is none.
+            recorded: the record that is kept with the vectors; None without a readable record.
             place: the vectors, as messages name them.
 
         Raises:
-            VectorsOutdated: another model made the vectors, or their model is not recorded.
+            VectorsOutdated: another model made the vectors, or there is no readable record of their model.
         """
         if recorded is None:
-            raise VectorsOutdated(f"{place} have no record of their embedding model: run `mnemon reindex`")
+            raise VectorsOutdated(
+                f"{place} have no readable record of their embedding model: run `mnemon reindex`"
+            )
         if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}: "

@@ -1,4 +1,4 @@
-"""Choice of the vector engine of a deployment: a Qdrant server, or Qdrant Edge in this process."""
+"""Choice of the vector store of a deployment: a Qdrant server, or Qdrant Edge in this process."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -26,7 +26,8 @@ async def open_vectors(
         VectorsNotConfigured: neither a server nor a folder is set.
         VectorsInUse: another process has the folder open.
         VectorsOutdated: another model made the existing vectors, or their model is not recorded.
-        VectorsUnavailable: the engine does not answer.
+        VectorsUnavailable: the vector store does not answer, its disk is full, or the certificates for the
+            server cannot be read.
     """
     made_by = EmbeddingMetadata(model=model, dimension=dimension, terms=bm25.VERSION)
     if deployment.qdrant_url:

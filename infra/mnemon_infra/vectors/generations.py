@@ -78,7 +78,7 @@ async def has_vectors(deployment: Deployment) -> bool:
 async def drop_generation(deployment: Deployment) -> None:
     """Remove the vectors of a generation that is not live.
 
-    A process that has their folder open can still read them.
+    With the embedded engine, a process that has their folder open can still read them.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -115,7 +115,7 @@ async def swap_server_collections(deployment: Deployment, to: Deployment) -> Non
     The live collections become the former ones.
 
     Raises:
-        VectorsUnavailable: the server does not answer; the live collections are unchanged.
+        VectorsUnavailable: the server does not answer; it may have made the swap.
     """
     from mnemon_infra.vectors.collections import swap_collections
     from mnemon_infra.vectors.server import open_client
@@ -157,7 +157,7 @@ def settle_folder_swap(deployment: Deployment) -> None:
 
 
 async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
-    """Return the model that made the existing vectors; None if the model is not recorded.
+    """Return the model that made the existing vectors; None without vectors, or without a readable record.
 
     Raises:
         VectorsUnavailable: the server does not answer.

@@ -1,4 +1,4 @@
-"""Port for vector engines. Two engines implement it: `edge` and `server`."""
+"""Port for vector stores: Qdrant Edge (`edge`) and a Qdrant server (`server`) implement it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Collection(StrEnum):
 class Point:
     """A searchable point. `dense` is None without an embedder.
 
-    The payload identifies the item and never contains its text: texts are read from the database, which has
-    all erasures.
+    The payload identifies the item and never contains its text: texts are read from the database, where an
+    erasure removes them.
     """
 
     id: UUID
@@ -82,8 +82,8 @@ class VectorsLost(VectorsUnavailable):
 
     def __init__(self, place: Path | str) -> None:
         super().__init__(
-            f"the vectors in {place} were deleted while they were open: a running `index` fills them again "
-            "from the log"
+            f"the vectors in {place} were deleted or replaced while they were open: a running `index` fills "
+            "them again from the log"
         )
 
 

@@ -32,7 +32,7 @@ SERVER_CHECK_INTERVAL = 5.0
 """Seconds between two checks of a server, each a request."""
 
 _FAILURES = VectorsUnavailable, VectorsOutdated, nats.errors.Error, OSError, *PROVISION_REFUSALS
-"""Errors of a recovery that is tried again."""
+"""Errors after which a recovery is tried again."""
 
 
 @asynccontextmanager

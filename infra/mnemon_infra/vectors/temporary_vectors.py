@@ -10,11 +10,11 @@ from mnemon_infra.config import Deployment
 
 
 class TemporaryVectors(NamedTuple):
-    """Vector engine of a temporary run.
+    """Vector store of a temporary run.
 
     Attributes:
-        engine: name and version of the engine, such as `qdrant 1.19.0` or `edge 0.9.0`.
-        configuration: values for the run's `Deployment`; empty for the embedded engine.
+        engine: name and version of the vector store, such as `qdrant 1.19.0` or `edge 0.9.0`.
+        configuration: values for the run's `Deployment`; empty for Qdrant Edge.
     """
 
     engine: str
@@ -23,7 +23,7 @@ class TemporaryVectors(NamedTuple):
 
 @asynccontextmanager
 async def reserve_vectors(named: Deployment, purpose: str) -> AsyncIterator[TemporaryVectors]:
-    """Choose the vector engine of a temporary run, and drop the run's collections at the end of the block.
+    """Choose the vector store of a temporary run, and drop the run's collections at the end of the block.
 
     If the environment names a Qdrant server, the run uses it, even in production: the names of the run's
     collections begin with a unique prefix, and no others are read or written.
@@ -33,7 +33,8 @@ async def reserve_vectors(named: Deployment, purpose: str) -> AsyncIterator[Temp
         purpose: first part of the collections' names.
 
     Raises:
-        VectorsUnavailable: the server does not answer; at the end, the collections are left on it.
+        VectorsUnavailable: the server does not answer. At the end of the block, this leaves the collections
+            on the server.
     """
     if not named.qdrant_url:
         yield TemporaryVectors(f"edge {version('qdrant-edge-py')}", {})

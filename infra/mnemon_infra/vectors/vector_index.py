@@ -68,9 +68,11 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
         mnemon_infra.vectors.port.VectorsInUse: another process has the folder open.
         mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors, or their model is not
             recorded.
-        mnemon_infra.vectors.port.VectorsUnavailable: the vector engine does not answer.
-        mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing.
-        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.
+        mnemon_infra.vectors.port.VectorsUnavailable: the vector store does not answer, or its disk is full.
+        mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing, or the
+            key cannot be sent.
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer or refuses, or its
+            model cannot be loaded.
     """
     async with open_embedder(settings, deployment) as model:
         name, dimension = _describe_model(model)

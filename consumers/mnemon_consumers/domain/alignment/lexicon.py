@@ -46,7 +46,10 @@ MARKS: Final = (
     "units",
     "ranks",
 )
-"""Names of tables that are plain lists of words. Every other table maps names to words."""
+"""Names of tables that are plain lists of words.
+
+Every other table maps names to words, except `numbers`, which maps words to numbers.
+"""
 
 TABLES: Final = ("dates", "people", "slots")
 """Names of the tables that map a concept, such as "month 1" or "mother", to the words for it."""
@@ -58,7 +61,10 @@ An axis has two poles, such as "looks for" and "found", each a list of phrases.
 """
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
-"""Tables whose words are matched without stemming, because other words have the same stems."""
+"""Tables whose single words are matched without stemming, because other words have the same stems.
+
+For Russian words, see `_EXACT_IN_RUSSIAN`.
+"""
 
 _SHARED_STEM: Final = 3
 """Maximum length, in letters, of a Russian stem that may belong to several words. A word of a phrase is not

@@ -149,7 +149,7 @@ def _load_stemmer(language: str) -> "snowballstemmer.stemmer":
 
 @cache
 def _load_analyzer() -> "MorphAnalyzer":
-    # Loading the dictionary takes 0.1 s, so only processes that compare facts load it.
+    # Loading the dictionary takes 0.2 s, so only processes that compare facts load it.
     from pymorphy3 import MorphAnalyzer
 
     return MorphAnalyzer()

@@ -16,7 +16,7 @@ LONGEST: Final = 500
 """Maximum number of characters of a query to read, from its beginning."""
 
 NEEDED: Final = 0.999
-"""Minimum fit of a fact that a query names: the fact has all of the query's words."""
+"""Minimum fit of a fact that a query names: the fact has all content words of the query."""
 
 MARGIN: Final = 0.15
 """Minimum lead in fit of the named fact over the next fact."""

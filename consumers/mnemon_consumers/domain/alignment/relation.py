@@ -145,7 +145,7 @@ class _PairComparison:
             )
         if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
-                return self._decide_different("they have no word in common, and another number")
+                return self._decide_different("they have no word in common, and their numbers differ")
             return self._decide_open(FactRelation.DIFFERENT, "they have no word in common")
         if problem := self._find_other_subject():
             return self._decide_different(problem)
@@ -153,13 +153,13 @@ class _PairComparison:
             self.new.is_ended or self.old.is_negated != self.new.is_negated or self._has_opposite_feeling()
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
-            return self._decide_undecided("one names a kind of thing, the other perhaps another kind")
+            return self._decide_undecided("one fact names a kind of thing, the other perhaps another kind")
         if self.replacement.swaps_old_thing():
             return self._decide_update("the newer fact names the replacement")
         if self._is_another_part():
             return self._decide_undecided("one of the facts names a part of a series")
         if stage := self._find_next_stage():
-            return self._decide_update(f"it has come to the next stage: {stage}")
+            return self._decide_update(f"the newer fact reaches the next stage: {stage}")
         if self._is_trip_over():
             return self._decide_update("the newer fact says that the plan is carried out")
         if problem := self._find_contradiction():
@@ -529,7 +529,7 @@ class _PairComparison:
         ):
             return self._decide_update("the newer fact says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
-            return self._decide_undecided("a plan to have it has not ended by a sale")
+            return self._decide_undecided("a sale does not end the older fact's plan to have a thing")
         if self._ends_something_else(left_new):
             return self._decide_undecided("the newer fact may end something else")
         if "marital" in new.slots - old.slots and any(a.kind is TermKind.NAME for a, _ in left.pairs):
@@ -758,7 +758,7 @@ class _PairComparison:
             if self.replacement.is_quantity():
                 return self._decide_update("a new value of the same amount or date")
             if self.replacement.is_current:
-                return self._decide_undecided("another number or date: both may be true")
+                return self._decide_undecided("the numbers or dates differ, and both facts may be true")
         if self.replacement.is_variant():
             return self._decide_update("the newer fact says that the thing is of another kind now")
         if self.replacement.is_value():

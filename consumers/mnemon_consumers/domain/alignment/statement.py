@@ -58,9 +58,9 @@ class ParsedFact:
         terms: terms with content, in the order of the text.
         words: the terms except those of kind `LIGHT`.
         keys: keys of all terms.
-        tokens: in the order of the text, the place of each term in `terms`; for a negation `not`, for any
-            other word or phrase that is no term its first word, and nothing for the user.
-        slots: attributes to which it gives a value, such as `residence`.
+        tokens: the text in order: each term as its index in `terms`, each negation as `not`, and each other
+            word or phrase as its first word; words for the user are left out.
+        slots: attributes to which the fact gives a value, such as `residence`.
         is_negated: whether it denies something.
         is_ended: whether it says that a state is over.
         is_changed: whether it reports a change.

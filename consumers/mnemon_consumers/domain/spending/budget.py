@@ -38,10 +38,10 @@ class _DaySpending:
 
     Attributes:
         usd: cost of answered calls.
-        reserved: possible cost of calls that this process is about to make, or waits for.
+        reserved: possible cost of reserved calls, which are about to be made or wait for their answer.
         in_batches: possible cost of lines of unfinished batches, of all processes.
         read_at: the time of the last reading; None if the next check must read.
-        is_logged: whether the log says that the budget is spent.
+        is_logged: whether the warning about the spent budget was logged.
         reading: the reading that callers wait for, or the last one.
     """
 
@@ -54,7 +54,7 @@ class _DaySpending:
 
 
 def measure_spending() -> None:
-    """Set the metrics of the used shares of the budgets in this process."""
+    """Set the metrics of this process's budgets: the largest used share, and the number of spent budgets."""
     shares: dict[str, float] = {}
     for budgets in _instances:
         for tenant, share in budgets.compute_shares().items():
@@ -80,8 +80,8 @@ class Budgets:
         """Return whether a tenant may ask a model now.
 
         Calls that this object has reserved, and lines of unfinished batches of all processes, count as if
-        they had been answered, with the longest answer. The object logs once a day that a tenant has spent
-        its budget.
+        they had been answered, with the longest answer. Each object logs at most once a day that a tenant has
+        spent its budget.
 
         Args:
             tenant: the tenant that asks.
@@ -192,6 +192,6 @@ class Reservations:
         return True
 
     def release(self) -> None:
-        """Release all reservations; answered calls are counted as spent."""
+        """Release all reservations; the cost of answered calls stays counted by `record_spending`."""
         while self._releases:
             self._releases.pop()()

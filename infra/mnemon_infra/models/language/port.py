@@ -13,6 +13,9 @@ Purpose = Literal["extract", "compact"]
 NO_KEY: Final = "none"
 """Key that is sent if no key is set: the SDKs require a key, but a private server may not."""
 
+REFUSED_BATCH: Final = "check the account at the provider, or set extraction.mode=online"
+"""Next step in the message about a refused request of a batch interface."""
+
 MOST_TOKENS: Final = 10**9
 """Largest number of tokens of one call that is recorded, even if a provider reports a larger one."""
 
@@ -151,7 +154,7 @@ class BatchProgress:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
             expired batch has the results of the finished lines, or none. A `failed` batch has no results.
         done: number of lines that are finished, with or without success.
-        error: the provider's reason for a failed batch.
+        error: the reason for a failed batch, without content; None for other batches.
     """
 
     state: Literal["running", "ended", "failed"]

@@ -53,7 +53,7 @@ class ProviderError(NamedTuple):
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
     def describe(self, instructions: str, text: str) -> str:
-        """Return code, parameter and message, without words that may come from the request's text.
+        """Return code, parameter and message, the last without words that may come from the request's text.
 
         Return an empty text if the error has none of the three.
         """
@@ -89,14 +89,14 @@ def remove_content(message: str, instructions: str, text: str) -> str:
         if run in runs
         for offset in range(_IN_A_ROW)
     }
-    ours = _OF_ERRORS.union(_WORD.findall(instructions.casefold()))
+    allowed = _OF_ERRORS.union(_WORD.findall(instructions.casefold()))
     folded = text.casefold()
     places = iter(range(len(words)))
 
     def mask_word(match: re.Match[str]) -> str:
         word = match[0].casefold()
         is_shown = next(places, 0) not in repeated and (
-            word in ours or (word.isascii() and word not in folded)
+            word in allowed or (word.isascii() and word not in folded)
         )
         return match[0] if is_shown else LEFT_OUT
 

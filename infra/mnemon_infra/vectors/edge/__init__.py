@@ -1,1 +1,1 @@
-"""Qdrant Edge, the embedded vector engine."""
+"""Qdrant Edge, the embedded vector store."""

@@ -271,8 +271,9 @@ def lock_vectors(folder: Path) -> Iterator[None]:
             yield
     except FolderInUse as error:
         raise VectorsInUse(
-            f"{error}. The embedded vector engine serves one process only: run index, dedupe and retrieve "
-            "in one process, or set MNEMON_QDRANT_URL to a Qdrant server, which serves many processes"
+            f"{error}. The embedded vector store serves one process only: wait for the end of that "
+            "process, run index, dedupe and retrieve in one process, or set MNEMON_QDRANT_URL to a Qdrant "
+            "server, which serves many processes"
         ) from None
 
 

@@ -54,7 +54,7 @@ class PointMessage(msgspec.Struct, array_like=True):
 
 
 class OwnerReply(msgspec.Struct):
-    """A reply of the Edge owner; `error` is set if the request failed."""
+    """A reply of the Edge owner; `error` is None unless the request failed."""
 
     error: str | None = None
     points: list[PointMessage] = []
@@ -65,13 +65,14 @@ class OwnerReply(msgspec.Struct):
 class OwnerRequest(msgspec.Struct):
     """A request to the Edge owner.
 
-    A request for a page has the first three fields, and a request for a swap has the folder `to`.
+    A request for a page has the first three fields, and a request for a swap has `folder`, which is to become
+    the live one. The last two fields have other names in the message.
     """
 
     collection: str = ""
     begin: bytes | None = None
-    most: int = MOST
-    to: str = ""
+    limit: int = msgspec.field(default=MOST, name="most")
+    folder: str = msgspec.field(default="", name="to")
 
 
 class EdgeOwner:
@@ -117,7 +118,7 @@ class EdgeOwner:
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or the swap failed.
         """
-        await self._send_request("take", OwnerRequest(to=str(folder)))
+        await self._send_request("take", OwnerRequest(folder=str(folder)))
 
     async def _send_request(self, verb: str, request: OwnerRequest) -> OwnerReply:
         try:
@@ -151,7 +152,7 @@ async def serve_requests(
 
     async def answer_page(request: OwnerRequest) -> OwnerReply:
         begin = UUID(bytes=request.begin) if request.begin else None
-        found = await vectors.read_page(Collection(request.collection), begin, min(request.most, MOST))
+        found = await vectors.read_page(Collection(request.collection), begin, min(request.limit, MOST))
         return _fit_page(found)
 
     async def answer_counts(request: OwnerRequest) -> OwnerReply:
@@ -175,9 +176,9 @@ async def serve_requests(
         if gate.is_open:
             return OwnerReply(error="the pause of writers ended before the swap: try again")
         try:
-            await swap_open_folder(folder, Path(request.to))
+            await swap_open_folder(folder, Path(request.folder))
             gate.count_exchange()
-            log.info("vectors swapped", folder=request.to)
+            log.info("vectors swapped", folder=request.folder)
         finally:
             if lease:
                 lease.cancel()
@@ -199,7 +200,7 @@ async def serve_requests(
 
 @asynccontextmanager
 async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
-    """Count swaps of a server's collections by other processes in the gate, for the duration of the block."""
+    """Count each swap of a Qdrant server's collections in the gate, for the duration of the block."""
 
     async def count_swap(message: Msg) -> None:
         gate.count_exchange()
@@ -212,10 +213,10 @@ async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
 
 
 async def announce_swap(connection: Client) -> None:
-    """Tell all processes that the collections of a server were swapped.
+    """Tell all processes that the collections of a Qdrant server were swapped.
 
     Raises:
-        nats.errors.Error: the server does not answer.
+        nats.errors.Error: the NATS server does not answer.
     """
     await connection.publish(_EXCHANGED)
     await connection.flush()

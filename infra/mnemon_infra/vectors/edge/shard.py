@@ -48,7 +48,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
         needed: bytes that must be free in addition to `LEAST`.
 
     Raises:
-        VectorsUnavailable: the disk is full.
+        VectorsUnavailable: the disk has too little room.
         VectorsLost: the folder was deleted.
     """
     try:
@@ -57,7 +57,8 @@ def require_room(folder: Path, needed: int = 0) -> None:
         raise VectorsLost(folder) from None
     if free < LEAST + needed:
         raise VectorsUnavailable(
-            f"the disk of {folder} is full, {format_megabytes(free)} are left: make room on the disk"
+            f"the disk of {folder} has too little room: {format_megabytes(free)} are free, "
+            f"{format_megabytes(LEAST + needed)} are needed. Make room on the disk"
         )
 
 
@@ -133,7 +134,8 @@ class Shard:
         """Add or replace at most `WRITTEN_AT_ONCE` points, letting requests on the event loop go first.
 
         Raises:
-            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+            VectorsUnavailable: the engine fails now, or the disk has too little room.
+            VectorsLost: the folder was deleted.
         """
         async with self._lock_writers():
             self.engine.update(UpdateOperation.upsert_points(list(points)))
@@ -147,7 +149,8 @@ class Shard:
         """Remove the points that match a filter, letting requests on the event loop go first.
 
         Raises:
-            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+            VectorsUnavailable: the engine fails now, or the disk has too little room.
+            VectorsLost: the folder was deleted.
         """
         removal = UpdateOperation.delete_points_by_filter(which)
         async with self._lock_writers():
@@ -164,7 +167,8 @@ class Shard:
         """Stop the optimisation and pending flushes, then flush to disk. Searches continue.
 
         Raises:
-            VectorsUnavailable: the engine fails now; a later attempt may succeed.
+            VectorsUnavailable: the engine fails now, or the disk has too little room.
+            VectorsLost: the folder was deleted.
         """
         if self._optimising:
             self._optimising.cancel()
@@ -263,8 +267,8 @@ class Shard:
             written = iter(missed.written)
             while some := list(islice(written, WRITTEN_AT_ONCE)):
                 with translate_errors():
-                    there = self.engine.retrieve(some, with_payload=True, with_vector=True)
-                    points = [Point(each.id, each.vector or {}, each.payload) for each in there]
+                    stored = self.engine.retrieve(some, with_payload=True, with_vector=True)
+                    points = [Point(each.id, each.vector or {}, each.payload) for each in stored]
                     fresh.update(UpdateOperation.upsert_points(points))
                 await yield_to_requests()
             replace_file(self._current, draft.name)

@@ -66,7 +66,7 @@ async def test_of_openais_models_the_dimension_is_known(embedding_endpoint: Endp
     async with open_openai(None, embedding_endpoint.deployment) as model:
         assert (model.model, model.dimension) == ("openai/text-embedding-3-small", 1536)
         assert embedding_endpoint.requests == []
-        with pytest.raises(EmbeddingRefused, match=r"8 dimensions; openai/.*3-small has 1536"):
+        with pytest.raises(EmbeddingRefused, match=r"8 dimensions, and openai/.*3-small has 1536"):
             await model.embed(["tea"])
 
 

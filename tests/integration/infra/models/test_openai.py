@@ -152,7 +152,7 @@ class TestOpenAI(BatchesSuite):
     ) -> None:
         error = {"error": {"message": KEY, "code": "insufficient_quota", "param": None}}
         routed("POST /v1/chat/completions", lambda *_: HttpResponse(error, 429, {"Retry-After": "0.01"}))
-        with pytest.raises(ModelRefused, match=r"requires payment \(HTTP 429\)"):
+        with pytest.raises(ModelRefused, match=r"payment, or a spending limit is reached \(HTTP 429\)"):
             await model.complete(asking("I like tea"))
 
     @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: D
     async with open_edge(folder, EmbeddingMetadata(model="none", dimension=None)) as vectors:
         await vectors.require_present()
         shutil.rmtree(folder)
-        with pytest.raises(VectorsLost, match="were deleted while they were open"):
+        with pytest.raises(VectorsLost, match="were deleted or replaced while they were open"):
             await vectors.require_present()
         with pytest.raises(VectorsLost):
             async with hold_lock(database, "acme", "u1"):

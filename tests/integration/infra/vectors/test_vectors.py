@@ -166,7 +166,7 @@ class TestServerKeeps:
 
     async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient, schema: str) -> None:
         await client.create_collection(f"{schema}_memories", vectors_config={})
-        with pytest.raises(VectorsOutdated, match="have no record of their embedding model"):
+        with pytest.raises(VectorsOutdated, match="have no readable record of their embedding model"):
             await open_collections(client, schema, EmbeddingMetadata(model=MODEL, dimension=DIMENSION))
 
 

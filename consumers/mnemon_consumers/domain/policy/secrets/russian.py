@@ -199,7 +199,7 @@ def _list_tags(lower: str) -> tuple[tuple[Any, float], ...]:
 
 @cache
 def _load_analyzer() -> "MorphAnalyzer":
-    # Loading the dictionary takes 0.2 s, so only a text that names a credential in Russian loads it.
+    # Loading the dictionary takes 0.2 s, so it is loaded for the first text that needs it.
     from pymorphy3 import MorphAnalyzer
 
     return MorphAnalyzer(lang="ru")

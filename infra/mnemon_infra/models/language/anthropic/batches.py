@@ -19,6 +19,7 @@ from mnemon_infra.models.language.anthropic.endpoint import (
     parse_message,
 )
 from mnemon_infra.models.language.port import (
+    REFUSED_BATCH,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -199,7 +200,7 @@ class AnthropicBatches:
             with self._endpoint.translate_errors():
                 yield
         except RequestRefused as error:
-            raise ModelRefused(str(error)) from None
+            raise ModelRefused(f"{error}: {REFUSED_BATCH}") from None
 
 
 def _write_body(model: str, capabilities: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:

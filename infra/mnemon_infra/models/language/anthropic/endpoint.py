@@ -59,9 +59,10 @@ class ModelCapabilities:
     Attributes:
         schema: True if the model accepts a JSON Schema of the answer.
         thinking: the parameter that turns thinking off, because thoughts cost as much as answers and count
-            towards the limit of the answer's length; None if the request needs no such parameter.
-        effort: the effort of thinking, if thinking cannot be turned off.
-        thinking_tokens: additional tokens for thoughts.
+            towards the limit of the answer's length; None if thinking cannot be turned off, or if the
+            provider does not describe the model.
+        effort: the lowest effort, if thinking cannot be turned off and the model supports this effort.
+        thinking_tokens: additional tokens for thoughts, if thinking cannot be turned off.
     """
 
     schema: bool = True
@@ -92,10 +93,10 @@ class AnthropicEndpoint:
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
     async def read_capabilities(self) -> ModelCapabilities:
-        """Return the capabilities of the model, which are requested once.
+        """Return the capabilities of the model; after the first answer, without a request.
 
-        If the server refuses to give the capabilities, the defaults apply. A wrong key or model name then
-        shows with the next request.
+        The defaults apply if the server refuses to give the capabilities, or does not describe all of them.
+        A wrong key or model name then shows with the next request to the model.
 
         Raises:
             ModelUnavailable: the provider gives no usable answer; the next call asks again.
@@ -143,7 +144,8 @@ class AnthropicEndpoint:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(
-                f"{self.at} requires payment (HTTP {status}): check the account at the provider"
+                f"{self.at} requires payment, or a spending limit is reached (HTTP {status}): check the "
+                "account at the provider"
             )
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:

@@ -36,7 +36,7 @@ ANTHROPIC = "https://api.anthropic.com"
 RETRIES = 2
 """Maximum number of retries of a call.
 
-Before each, the SDK waits as long as the server requests, else for a time that grows. The call fails if the
+Before each retry, the SDK waits as long as the server requests, else longer each time. The call fails if the
 server requests more than `endpoint.LONGEST_WAIT` seconds.
 """
 

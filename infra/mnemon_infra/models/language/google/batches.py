@@ -23,6 +23,7 @@ from google.genai.types import (
 from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
+    REFUSED_BATCH,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -87,7 +88,10 @@ class GoogleBatches:
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return Google's id of the batch whose display name is mnemon's id; None without such a batch."""
+        """Return Google's id of the batch whose display name is `batch_id`; None without such a batch.
+
+        Batches that were created more than `SLACK` before `since` do not count.
+        """
         return await self._send_request(partial(self._find_job, batch_id, since - SLACK))
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
@@ -134,7 +138,7 @@ class GoogleBatches:
         try:
             return await self._server.send_request(call, tries)
         except RequestRefused as error:
-            raise ModelRefused(str(error)) from None
+            raise ModelRefused(f"{error}: {REFUSED_BATCH}") from None
 
     async def _read_progress(self, provider_batch_id: str) -> BatchProgress:
         job = await self._read_job(provider_batch_id)

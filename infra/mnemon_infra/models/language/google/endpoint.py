@@ -99,7 +99,7 @@ class GoogleEndpoint:
         return body
 
     async def download_file(self, name: str, file: IO[bytes]) -> None:
-        """Download a file of Google's into a local file, chunk by chunk, replacing its content.
+        """Download the file `name` from Google into `file`, in place of the former content of `file`.
 
         The call raises the SDK's errors, so make it through `send_request`. The SDK's own download would drop
         up to a megabyte when the connection breaks.
@@ -119,7 +119,9 @@ class GoogleEndpoint:
             return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
             what = "the key, or does not have the requested object" if status == 403 else "the key"
-            return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): check GEMINI_API_KEY")
+            return ModelRefused(
+                f"{self._at} refuses {what} (HTTP {status}): check GEMINI_API_KEY or GOOGLE_API_KEY"
+            )
         if error.status == "FAILED_PRECONDITION":  # no billing, or a country without the service
             return ModelRefused(
                 f"{self._at} does not serve this account (HTTP {status}): check its billing and its country"

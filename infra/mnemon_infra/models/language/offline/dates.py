@@ -1,4 +1,4 @@
-"""Dates that a text names, exact ones and those relative to its day: "tomorrow", «в прошлом месяце»."""
+"""Dates that a text names, exact ones and those relative to the day of the text: "tomorrow", «вчера»."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -182,7 +182,7 @@ def _parse_number(text: str) -> int | None:
 
 
 def _read_shift(match: re.Match[str], day: date) -> Days:
-    """Return the days that "last", "this" or "next" names with a week, weekend, month or year."""
+    """Return the days for "last", "this" or "next" with a week, weekend, month or year."""
     shift = _SHIFTS[match["shift"].lower()]
     unit = match["unit"].lower()
     if unit in ("weekend", "выходных", "выходные"):
@@ -197,7 +197,7 @@ def _read_shift(match: re.Match[str], day: date) -> Days:
 
 
 def _read_weekday(match: re.Match[str], day: date) -> Days:
-    """Return the day that "last", "this" or "next" and a weekday name; "this" Friday may be today."""
+    """Return the day for "last", "this" or "next" with a weekday; "this Friday" may be today."""
     shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
     if shift == 1:
         return _name_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))

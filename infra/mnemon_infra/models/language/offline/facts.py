@@ -9,7 +9,10 @@ from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 
 class _FoundStatement(NamedTuple):
-    """A statement with the number of its message, from 1; `speaker` is None unless several people speak."""
+    """A statement with the number of its message, from 1.
+
+    `speaker` is the name of the author if several people speak and the author has a name; else None.
+    """
 
     statement: UserStatement
     number: int

@@ -24,7 +24,7 @@ LONGEST: Final = 20_000
 class Sentence(NamedTuple):
     """A sentence, with each run of white space replaced by one space.
 
-    `is_cyrillic` is True if it has more Cyrillic letters than Latin ones.
+    `is_cyrillic` is True if the sentence has more Cyrillic letters than Latin ones.
     """
 
     text: str

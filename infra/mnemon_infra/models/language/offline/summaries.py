@@ -23,9 +23,14 @@ _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6
 """Maximum words of an exchange, tried in this order until all exchanges fit."""
 
 _OF_THE_USER: Final = 0.6
-"""Share of an exchange's words that the user has at least, if there is room for a user and an answer."""
+"""Minimum share of an exchange's words that the user's first sentence may have, even if an answer follows.
+
+The share applies if the exchange may have at least `_LEAST_FOR_BOTH` words.
+"""
 
 _LEAST_FOR_BOTH: Final = 10
+"""Minimum words of an exchange for which more than one sentence is chosen."""
+
 _LEAST_OF_A_SENTENCE: Final = 4
 """A sentence with names or numbers that does not fit is cut if at least twice this many words are left."""
 
@@ -78,13 +83,13 @@ def write_summary(messages: Sequence[PromptMessage]) -> str:
 
 
 def _fit_exchanges(
-    exchanges: Sequence[Exchange], most_words: int, *, merges: bool
+    exchanges: Sequence[Exchange], max_words: int, *, merges: bool
 ) -> list[_ShownSentence] | None:
-    """Return sentences of all exchanges that fit into `most_words`.
+    """Choose sentences from every exchange; together, they have at most `max_words` words.
 
-    Return None if an exchange would be left out, or would lose all its names and numbers.
+    Return None if this is impossible without the loss of all names and numbers of an exchange.
     """
-    if len(exchanges) > most_words:
+    if len(exchanges) > max_words:
         return None
     for share in _SHARES:
         pieces = []
@@ -93,7 +98,7 @@ def _fit_exchanges(
             own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
             pieces += _choose_sentences(exchange, max(1, own))
         text = _write_text(pieces)
-        if _fits(text, most_words) and all(_represents_exchange(exchange, text) for exchange in exchanges):
+        if _fits(text, max_words) and all(_represents_exchange(exchange, text) for exchange in exchanges):
             return pieces
     return None
 
@@ -171,10 +176,11 @@ def _has_missing_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownS
 
 
 def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
-    """Return the pieces with missing names and numbers, as far as `MOST_WORDS` allow.
+    """Return the pieces with missing names and numbers, as far as `MOST_WORDS` and `MOST_CHARACTERS` allow.
 
-    Exchanges take turns, newest first. The sentence of a missing name or number is added whole. If it does
-    not fit, the name or number alone is added in brackets after a shown sentence of the same speaker.
+    Exchanges take turns, newest first. The sentence of a missing name or number is added whole. If the
+    sentence does not fit or is shown already, the name or number alone is added in brackets, after a shown
+    sentence of the same speaker in the exchange. Without room or such a sentence, it is left out.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
     waiting = [(exchange, list(_find_missing_details(exchange, pieces))) for exchange in reversed(exchanges)]
@@ -213,8 +219,8 @@ def _sort_pieces(shown: Mapping[int, _ShownSentence]) -> list[_ShownSentence]:
     return [shown[place] for place in sorted(shown)]
 
 
-def _fits(text: str, most_words: int) -> bool:
-    return len(text.split()) <= most_words and len(text) <= MOST_CHARACTERS
+def _fits(text: str, max_words: int) -> bool:
+    return len(text.split()) <= max_words and len(text) <= MOST_CHARACTERS
 
 
 def _write_text(pieces: Sequence[_ShownSentence]) -> str:

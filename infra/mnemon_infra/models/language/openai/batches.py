@@ -19,6 +19,7 @@ from mnemon_infra.models.language.openai.endpoint import (
     parse_completion,
 )
 from mnemon_infra.models.language.port import (
+    REFUSED_BATCH,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -218,7 +219,7 @@ class OpenAIBatches:
             with self._endpoint.translate_errors("batches"):
                 yield
         except ParameterRefused as error:
-            raise ModelRefused(str(error)) from None
+            raise ModelRefused(f"{error}: {REFUSED_BATCH}") from None
 
 
 def _describe_errors(batch: Batch) -> str:

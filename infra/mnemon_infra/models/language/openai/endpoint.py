@@ -146,7 +146,12 @@ class OpenAIEndpoint:
         Another request may have fallen back further meanwhile.
         """
         if ANSWER_FORMS.index(form) > ANSWER_FORMS.index(self.form):
-            log.warning("schema form refused by the server, falling back", model=self.model, form=form)
+            log.warning(
+                "schema form refused by the server, falling back",
+                model=self.model,
+                refused_form=self.form,
+                form=form,
+            )
             self.form = form
 
     @contextmanager
@@ -154,7 +159,8 @@ class OpenAIEndpoint:
         """Translate errors within the block to those of the port.
 
         Args:
-            api: the part of the API that the block calls; messages name its setting or model.
+            api: the part of the API that the block calls. Of an absent path, the message names the model for
+                `model`, and the setting `extraction.mode` for `batches`.
 
         Raises:
             ModelUnavailable: the server gives no usable answer, or is overloaded.
@@ -179,7 +185,8 @@ class OpenAIEndpoint:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
             return ModelRefused(
-                f"{self.at} requires payment (HTTP {status}): check the account at the provider"
+                f"{self.at} requires payment, or a spending limit is reached (HTTP {status}): check the "
+                "account at the provider"
             )
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
@@ -187,7 +194,9 @@ class OpenAIEndpoint:
                     f"{self.at} requires a key, and none is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
                 )
             case 401 | 403:
-                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY")
+                return ModelRefused(
+                    f"{self.at} refuses the key (HTTP {status}): check MNEMON_MODEL_API_KEY or OPENAI_API_KEY"
+                )
             case 404 | 405 | 501 if api == "batches":
                 return ModelRefused(
                     f"{self.at} has no batches, or lacks this one (HTTP {status}): set extraction.mode=online"
@@ -219,7 +228,7 @@ class OpenAIEndpoint:
 
 
 def find_rejected_parameter(body: object) -> str | None:
-    """Return the parameter that the body of an error names, in a field or its message; None without one."""
+    """Return the parameter that an error names in the field `param`, else in its message; None if none."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
         return None

@@ -36,7 +36,7 @@ OPENAI = "https://api.openai.com/v1"
 RETRIES = 2
 """Maximum number of retries of a call.
 
-Before each, the SDK waits as long as the server requests, else for a time that grows. The call fails if the
+Before each retry, the SDK waits as long as the server requests, else longer each time. The call fails if the
 server requests more than two minutes.
 """
 

@@ -35,7 +35,7 @@ _EXPIRY_AND_CODE: Final = compile_pattern(
 
 
 def contains_card(text: str) -> bool:
-    """Return whether a text holds a card number, valid or only called so, or an expiry date with a code."""
+    """Return whether a text has a valid card number, a number named as one, or an expiry date with a code."""
     if any(_find_card_numbers(text)) or _EXPIRY_AND_CODE.search(text):
         return True
     return _NAMED.search(text) is not None and _LOYALTY.search(text) is None
