@@ -383,8 +383,8 @@ class UpdateV2(FactChanges):
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
         "is changed only if it has all content words of the query in the same sense, if these are about a "
-        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly "
-        "the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error "
+        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly"
+        " the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error "
         "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
@@ -397,8 +397,8 @@ class ForgetV1(Contract):
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
         "is removed only if it has all content words of the query in the same sense, if these are about a "
-        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly "
-        "the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error "
+        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly"
+        " the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error "
         "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
