@@ -140,7 +140,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             async with asyncio.timeout(CONFIRMATION_TIMEOUT):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, TimeoutError) as error:
-            log.warning("message not confirmed error=%s", error or "no answer in time")
+            log.warning("message not confirmed error=%s", str(error) or "no answer in time")
             return None
 
     def _create_tool(self, function: FunctionTool) -> BaseTool:

@@ -104,3 +104,22 @@ async def test_a_run_without_a_user_says_what_to_pass(shared: Up, user: Any) -> 
         with pytest.raises(ValueError, match=r"context=MemoryUser\(\"u42\"\).*context_schema=MemoryUser"):
             await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=context)
     assert not model._shown, "no model was asked"
+
+
+async def test_late_confirmation_is_logged_with_its_reason(
+    shared: Up, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon import langchain
+    from tests.support.scripted_model import ScriptedModel
+
+    assert shared.endpoints
+    monkeypatch.setattr(langchain, "CONFIRMATION_TIMEOUT", 0.0)
+    model = ScriptedModel(answers=[AIMessage("Hello.")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        middleware = langchain.MemoryMiddleware(memory)
+        agent = create_agent(model, middleware=[middleware], context_schema=langchain.MemoryUser)
+        await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=langchain.MemoryUser("clara"))
+    assert caplog.messages.count("message not confirmed error=no answer in time") == 2
