@@ -12,7 +12,7 @@ from mnemon_infra.broker.dead_letters.listing import Letter, read_rejected_event
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.telemetry import tracing
 
-_NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
+_CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
 
 
 class UserLog:
@@ -33,8 +33,9 @@ class UserLog:
             InvalidBody: the event is too large.
             nats.errors.Error: NATS did not confirm the event; the log may have the event or not.
         """
+        contract = _CONTRACTS[type(event)]
         acknowledgement = await self._broker.stream_context.publish(
-            build_memory_subject(address.tenant, address.user, _NAMES[type(event)]),
+            build_memory_subject(address.tenant, address.user, contract.name, len(contract.versions)),
             event.encode_body(),
             stream=LOG,
             headers={MESSAGE_ID: event_id or str(uuid4()), **tracing.build_headers()},
