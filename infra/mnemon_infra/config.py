@@ -190,8 +190,8 @@ class Deployment(BaseSettings):
         default=10,
         ge=1,
         description="Maximum number of connections of a database pool; a value below 2, or below "
-        "`MNEMON_PG_POOL_MIN`, is raised to that number. The pools of `compact` and of snapshots have limits "
-        "of their own.",
+        "`MNEMON_PG_POOL_MIN`, is raised to that number. The pools of `compact`, of snapshots and of the "
+        "admin page have limits of their own.",
     )
 
     persist_batch: int = Field(

@@ -51,7 +51,9 @@ def _complete_presets(incomplete: str) -> list[str]:
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME", help="Settings or groups of settings, such as limits.", autocompletion=_complete_names
+        metavar="NAME",
+        help="Settings or groups of settings, such as limits.per_user or limits.",
+        autocompletion=_complete_names,
     ),
 ]
 

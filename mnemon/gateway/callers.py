@@ -120,7 +120,9 @@ class Callers:
                 "`mnemon auth key create`"
             )
         self._attempts.record_failure(address)
-        raise _build_unauthorized("the key is wrong or revoked; create another with `mnemon auth key create`")
+        raise _build_unauthorized(
+            "the key is wrong or revoked; check it, or create another with `mnemon auth key create`"
+        )
 
     async def is_accepted(self, caller: Caller) -> bool:
         """Return whether the key of a caller is still valid and its permissions have not changed.
@@ -156,7 +158,8 @@ class Callers:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "unavailable",
-                f"this gateway has {MAX_OPEN_REQUESTS} open requests; repeat the request in a second",
+                f"this gateway has its maximum of {MAX_OPEN_REQUESTS} open requests; repeat the request in a "
+                "second",
                 retryable=True,
             )
         if tenant is not None and self._open[tenant] >= MAX_OPEN_REQUESTS_OF_TENANT:

@@ -391,7 +391,8 @@ class WindowAnsweredV1(Event):
     beyond_limit: int | None = Field(
         default=None,
         ge=1,
-        description="Number of usable facts above the limit of 50; a dead letter keeps these facts.",
+        description="Number of usable facts beyond the limit of 50. A dead letter keeps their texts, except "
+        "those with secrets.",
     )
     reason: Text | None = Field(
         default=None, description="Reason in the dead letter, if the outcome is `dead`."

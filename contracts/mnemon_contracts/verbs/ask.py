@@ -58,7 +58,8 @@ class Reply(Contract):
     error: AskError | None = Field(default=None, description="Error, if there is no result.")
     warnings: tuple[Text, ...] | None = Field(
         default=None,
-        description="Warnings, such as a field of the request that the verb does not know and ignores.",
+        description="Warnings, for example about a field of the request that the verb does not know and "
+        "ignores.",
     )
 
 
@@ -109,8 +110,8 @@ class ContextV1(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
-        "made a snapshot of it. Default: now.",
+        description="Former time or log position as of which to answer. It needs a snapshot that "
+        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
     task_id: Identifier | None = Field(
         default=None, description="Id of the bot's task whose tool results are added to the query."
@@ -220,8 +221,8 @@ class HistoryV1(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
-        "made a snapshot of it. Default: now.",
+        description="Former time or log position as of which to answer. It needs a snapshot that "
+        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
 
 

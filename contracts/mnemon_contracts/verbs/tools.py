@@ -71,8 +71,8 @@ class SearchRequest(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer, if `mnemon rebuild --until` has "
-        "made a snapshot of it. Default: now.",
+        description="Former time or log position as of which to answer. It needs a snapshot that "
+        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
     collection: Text | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""Gate for a kind of work: while the gate is closed, no new work begins, and running work ends."""
+"""Gate for a kind of work: while the gate is closed, no new work begins; running work may finish."""
 
 import asyncio
 from collections.abc import AsyncIterator

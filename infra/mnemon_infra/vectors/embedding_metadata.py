@@ -54,7 +54,8 @@ class EmbeddingMetadata(BaseModel):
         """
         if recorded is None:
             raise VectorsOutdated(
-                f"{place} have no readable record of their embedding model: run `mnemon reindex`"
+                f"{place} have no readable record of their embedding model: run `mnemon reindex` (with "
+                "--data DIR for the stack of a folder)"
             )
         if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(

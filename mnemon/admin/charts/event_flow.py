@@ -127,7 +127,10 @@ def _draw_picture(layout: _Layout, labels: Mapping[str, PartLabel]) -> Picture:
 
 
 def _is_busy(labels: Mapping[str, PartLabel], start: str, end: str) -> bool:
-    """Return whether a line is busy: as its end if that is a process or a stream, otherwise as its start."""
+    """Return whether a line of the diagram is shown as busy.
+
+    If its end is a process or a stream, the end decides, otherwise its start.
+    """
     return labels[end if labels[end].kind in ("process", "stream") else start].busy
 
 

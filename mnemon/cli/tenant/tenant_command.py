@@ -83,8 +83,9 @@ AddressOption = Annotated[
     typer.Option(
         "--address",
         metavar="URL",
-        help="Address at which bots reach the other NATS servers, without a login. Default: the address of "
-        "--to.",
+        help="Address of the other deployment's NATS servers for bots, such as nats://b:4222. The error "
+        "`moved` tells it to them, so leave out user and password. Default: the address in --to, without its "
+        "login.",
     ),
 ]
 

@@ -169,4 +169,6 @@ def _read_key_file(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise KeyUnusable(f"{path} cannot be read: {reason}. Name another file") from error
+        raise KeyUnusable(
+            f"{path} cannot be read: {reason}. Make it readable, or name another file"
+        ) from error

@@ -21,7 +21,13 @@ MIN_SECONDS: Final = 1.0
 
 
 async def measure_event_rates(connection: Client) -> dict[str, float]:
-    """Return each tenant's chat events per second, by the newest positions; moved events do not count."""
+    """Return the chat events per second of each tenant, over the newest `EXAMINED_POSITIONS` positions.
+
+    Events that a tenant move copied into this log are not counted.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     after = max(0, await read_log_end(connection.jetstream()) - EXAMINED_POSITIONS)
     counts: Counter[str] = Counter()
     first = now = datetime.now(UTC).timestamp()

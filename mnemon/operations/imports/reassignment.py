@@ -25,10 +25,11 @@ class NotReassigned(Exception):
 
 
 async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: Reassignment) -> list[str]:
-    """Erase a chat for each user for whom an earlier import took other senders for user and assistant.
+    """Erase the conversation of a chat that an earlier import stored with other senders as user or assistant.
 
-    Facts that come from this chat alone are erased with it. A conversation that has, or may have,
-    messages of another source stays.
+    It is erased for each of `reassignment.users` that has such messages, so that the chat can be imported
+    again. Facts that come from this conversation alone are erased with it. A conversation that has, or may
+    have, messages of another source is left unchanged.
 
     Returns:
         Sentences about erased and remaining conversations; empty if the chat is new or was imported with the

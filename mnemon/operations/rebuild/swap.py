@@ -118,8 +118,8 @@ async def open_former_generation(
                 place.deployment
             ) and await is_embedder_running(place):
                 raise RebuildBlocked(
-                    "mnemon is running, and the former vectors are of another embedding model",
-                    "Stop mnemon, then run: mnemon rebuild --back",
+                    "mnemon is running with another embedding model than that of the former vectors",
+                    "Stop mnemon, then run: mnemon rebuild --back, with --data DIR for the stack of a folder",
                 )
             await generation_repository.drop_schema(place.database, to.database_schema)
             await drop_generation(to)

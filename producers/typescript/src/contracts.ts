@@ -81,7 +81,7 @@ export interface ContextReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -228,7 +228,7 @@ export interface ContextV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
+   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -257,7 +257,7 @@ export interface DocumentReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -360,7 +360,7 @@ export interface EraseReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -425,7 +425,7 @@ export interface ForgetReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -513,7 +513,7 @@ export interface GetReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -783,7 +783,7 @@ export interface HistoryReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -845,7 +845,7 @@ export interface HistoryV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
+   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
 }
@@ -862,7 +862,7 @@ export interface ProfileReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -900,7 +900,7 @@ export interface FactsReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -950,7 +950,7 @@ export interface SaveReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -995,7 +995,7 @@ export interface SearchReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1096,7 +1096,7 @@ export interface SearchV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
+   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1121,7 +1121,7 @@ export interface SearchReplyV2 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1198,7 +1198,7 @@ export interface SearchV2 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer, if `mnemon rebuild --until` has made a snapshot of it. Default: now.
+   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1231,7 +1231,7 @@ export interface StatusReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1335,7 +1335,7 @@ export interface TasksReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1406,7 +1406,7 @@ export interface FactReplyV1 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -1461,7 +1461,7 @@ export interface UpdateReplyV2 {
    */
   error?: AskError;
   /**
-   * Warnings, such as a field of the request that the verb does not know and ignores.
+   * Warnings, for example about a field of the request that the verb does not know and ignores.
    */
   warnings?: string[];
   /**
@@ -2495,7 +2495,7 @@ export interface WindowAnsweredV1 {
    */
   unusable?: number | null;
   /**
-   * Number of usable facts above the limit of 50; a dead letter keeps these facts.
+   * Number of usable facts beyond the limit of 50. A dead letter keeps their texts, except those with secrets.
    */
   beyond_limit?: number | null;
   /**

@@ -80,7 +80,8 @@ class GoogleEndpoint:
             raise self._translate_status(error) from None
         except _NO_ANSWER as error:
             raise ModelUnavailable(
-                f"{self._at} does not answer: {type(error).__name__}. Check the server, and MNEMON_GOOGLE_URL"
+                f"{self._at} does not answer: {type(error).__name__}. Check the network, and "
+                "MNEMON_GOOGLE_URL if it is set"
             ) from None
         except _UNUSABLE_ANSWER as error:
             raise ModelUnavailable(
