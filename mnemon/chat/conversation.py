@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_contracts.verbs.tools import ForgetReplyV1, Scope, SearchReplyV2

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 from mnemon_contracts.fact_lines import name_importance
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact

@@ -14,7 +14,6 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.text import spell_command
 from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
 from mnemon.demo.report import (
     BotReplies,
@@ -30,6 +29,7 @@ from mnemon.demo.report import (
     RemovedMessages,
 )
 from mnemon.demo.sample import IVAN
+from mnemon.display_text import spell_command
 from mnemon_contracts.base import JsonObject
 from mnemon_contracts.events.memory import (
     Decision,

@@ -422,6 +422,13 @@ _NEXT_STEP = {
 }
 
 
+async def load_clock_time(connection: Connection) -> float:
+    """Return the time of the database's clock, in seconds since 1970."""
+    row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
 def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:
     """Return the error for a failed connection, with the driver's reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()

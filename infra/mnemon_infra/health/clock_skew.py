@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from nats.js.errors import APIError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.engine import Database, load_clock_time
 
 MAX_SKEW: Final = 60.0
 """Seconds by which clocks may differ. A larger difference is a fault of a clock, not of the network."""
@@ -62,7 +62,7 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
     begun = time.time()
     broker, newest = await _load_log_times(connection)
     broker_answered = time.time()
-    database_time = await database.run_query(_load_database_time)
+    database_time = await database.run_query(load_clock_time)
     return Clocks(
         broker=_compute_lead(broker, begun, broker_answered),
         database=_compute_lead(database_time, broker_answered, time.time()),
@@ -88,12 +88,6 @@ async def _load_log_times(connection: Client) -> tuple[float, float]:
     if "error" in said:
         APIError.from_error(said["error"])
     return _parse_seconds(said["ts"]), _parse_seconds(said["state"]["last_ts"])
-
-
-async def _load_database_time(connection: Connection) -> float:
-    row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
-    assert row is not None
-    return float(row[0])
 
 
 def _compute_lead(reading: float, asked_at: float, answered_at: float) -> float:

@@ -7,17 +7,14 @@ from typing import Final, Literal, NamedTuple
 from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.health.fault import count_unhandled_messages
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "persist": ("persist", "persist-sweep"),
-    "index": ("index", "index-sweep"),
-    "dedupe": ("dedupe", "dedupe-limits"),
-    "compact": ("compact-said", "compact"),
-    "extract": ("extract-said", "extract", "extract-batches"),
-    "maintain": ("maintain",),
+    consumer: tuple(each.name for each in DURABLES.values() if each.consumer == consumer)
+    for consumer in ("persist", "index", "dedupe", "compact", "extract", "maintain")
 }
-"""Durables of each consumer that has any."""
+"""Durables of each consumer that has any, in the order of the overview."""
 
 _RECENT: Final = 10.0
 """Seconds within which a process that reads a durable has an open pull request at least once."""

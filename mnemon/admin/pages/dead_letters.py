@@ -11,7 +11,7 @@ from starlette.responses import Response
 from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 from mnemon.operations.dead_letters import assess_redrive, get_letter_body
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD

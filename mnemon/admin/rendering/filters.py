@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 

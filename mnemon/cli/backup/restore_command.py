@@ -14,7 +14,7 @@ from mnemon.cli.backup.options import PassphraseOption, open_repository, show_po
 from mnemon.cli.options.target import load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

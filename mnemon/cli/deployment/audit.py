@@ -10,7 +10,7 @@ import typer
 from mnemon.cli.options.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.audit.ledger import Audit, AuditFault

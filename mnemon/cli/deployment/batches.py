@@ -12,7 +12,7 @@ import typer
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

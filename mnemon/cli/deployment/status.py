@@ -9,7 +9,7 @@ from mnemon.cli.deployment.usage import show_out_of_budget
 from mnemon.cli.options.target import DataOption, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.health.models import BatchesState, ModelsState

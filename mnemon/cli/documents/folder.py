@@ -12,7 +12,7 @@ import typer
 from mnemon.cli.memory.requests import MemoryRequest, connect_memory
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_json, show_progress
-from mnemon.cli.terminal.text import format_count, make_printable
+from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
     from mnemon.operations.folder_index.changes import FolderChanges

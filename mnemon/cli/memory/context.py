@@ -12,7 +12,7 @@ from mnemon.cli.memory.requests import (
     parse_as_of,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import Reply

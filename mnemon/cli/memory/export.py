@@ -16,7 +16,7 @@ from mnemon.cli.options.target import DataOption, open_deployment, require_deplo
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.exports.mirror import Mirror, MirrorCounts

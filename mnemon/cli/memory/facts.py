@@ -20,7 +20,7 @@ from mnemon.cli.memory.requests import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, 
 from mnemon.cli.options.target import DataOption
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import HistoryReplyV1

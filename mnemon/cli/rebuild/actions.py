@@ -12,7 +12,7 @@ import typer
 from mnemon.cli.options.target import open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

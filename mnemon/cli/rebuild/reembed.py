@@ -9,7 +9,7 @@ import typer
 from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.reembed import ReembedPreview

@@ -13,7 +13,7 @@ from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.cli.terminal.signals import StopSignals
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

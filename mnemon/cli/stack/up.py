@@ -18,7 +18,7 @@ from mnemon.cli.stack.run import (
 )
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
-from mnemon.cli.terminal.text import format_count, spell_command
+from mnemon.display_text import format_count, spell_command
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager

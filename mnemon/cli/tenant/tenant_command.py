@@ -12,7 +12,7 @@ from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from mnemon.operations.tenant_move.deployment import TenantSite

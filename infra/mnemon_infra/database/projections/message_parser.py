@@ -12,7 +12,7 @@ import msgspec
 from mnemon_contracts.base import BODY_LIMIT, ID_LIMIT
 
 
-class _ToolCall(msgspec.Struct):
+class _ParsedToolCall(msgspec.Struct):
     name: str
     id: str | None = None
     arguments: Any = None
@@ -30,7 +30,7 @@ class ParsedMessage(msgspec.Struct):
     sent_at: datetime | None = None
     name: str | None = None
     task_id: str | None = None
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: list[_ParsedToolCall] | None = None
     metadata: dict[str, Any] | None = None
 
     def compute_sent_time(self) -> float | None:

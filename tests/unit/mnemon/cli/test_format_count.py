@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon.cli.terminal.text import format_count
+from mnemon.display_text import format_count
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import make_printable
+from mnemon.display_text import make_printable
 
 
 def test_control_characters_are_escaped() -> None:

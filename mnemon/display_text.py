@@ -1,4 +1,4 @@
-"""Text for people: without control characters, commands to type next, and counts with their nouns."""
+"""Text that people read: without control characters, commands to type next, and counts with their nouns."""
 
 import os
 import re
