@@ -35,11 +35,11 @@ from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
+from mnemon_infra.broker.erasure.purge import read_erasures
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, retry_store
-from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock

@@ -39,11 +39,11 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, build_thing_filter
 from mnemon_infra.broker.dead_letters.listing import remove_message
+from mnemon_infra.broker.erasure.purge import read_erasures
+from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
-from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.database.generations.watch import load_generation_identity

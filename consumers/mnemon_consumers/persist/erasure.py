@@ -14,9 +14,9 @@ from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters, parse_subject
 from mnemon_infra.broker.dead_letters.listing import remove_message
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
+from mnemon_infra.broker.erasure.purge import purge_messages
+from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.log_reader import read_event_pages
-from mnemon_infra.broker.streams.purge import purge_messages
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure import conversations as conversation_erasing
 from mnemon_infra.database.erasure import users

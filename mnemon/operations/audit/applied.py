@@ -8,8 +8,8 @@ from typing import Final
 from mnemon.operations.audit.ledger import AuditFaults, PersistOutcomes, PositionSet
 from mnemon_consumers.persist.decide import decide_outcome
 from mnemon_contracts.subjects import parse_subject
+from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.broker.outcomes import Ack, Dead
-from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.database.audit.events import (
     RowDeviation,
     UserSample,

@@ -10,8 +10,8 @@ from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_memory_subject, find_origin
+from mnemon_infra.broker.erasure.scope import DERIVED, ErasedConversation, ErasedUser
 from mnemon_infra.broker.provisioning.restoration import ExactMessage
-from mnemon_infra.broker.streams.erasure_scope import DERIVED, ErasedConversation, ErasedUser
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.storage.erasure_register import RegisterEntry
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_infra.broker.streams.erasure_scope import ErasedUser
+from mnemon_infra.broker.erasure.scope import ErasedUser
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import mark_settled
 from mnemon_infra.database.erasure.users import load_erasure

@@ -15,8 +15,8 @@ from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, re
 from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner, build_thing_filter
+from mnemon_infra.broker.erasure.purge import read_erasures
 from mnemon_infra.broker.streams.log_writer import append_events
-from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.logged_events import stream_events

@@ -17,7 +17,7 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.models.embedding import Dense
 
 Undecided = Proposal | Comparison

@@ -1,1 +1,1 @@
-"""Streams: reading, writing and purging them."""
+"""Streams: reading and writing."""

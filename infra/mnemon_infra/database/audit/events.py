@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table, Text, bindparam, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
 from mnemon_infra.database.erasure.conversations import load_conversation_erasures
 from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS

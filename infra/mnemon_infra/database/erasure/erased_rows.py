@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, escape_as_json
+from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, escape_as_json
 from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,

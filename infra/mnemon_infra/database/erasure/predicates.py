@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, FromClause, Table, and_, any_, cast, exists, func, or_
 from sqlalchemy.dialects.postgresql import INT8MULTIRANGE
 
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
+from mnemon_infra.broker.erasure.scope import ErasedConversation
 from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import extract_position

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.broker.streams.erasure_scope import escape_as_json
+from mnemon_infra.broker.erasure.scope import escape_as_json
 from mnemon_infra.database.engine import (
     Connection,
     Lookup,

@@ -19,7 +19,7 @@ from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_memory_subject
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
+from mnemon_infra.broker.erasure.scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database

@@ -7,9 +7,9 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import build_schedule_subject, build_trigger_subject
+from mnemon_infra.broker.erasure.purge import count_remaining_messages, purge_messages
+from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.outcomes import Dead, settle_batch
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.purge import count_remaining_messages, purge_messages
 from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.broker.streams.triggers import GivenUp, build_given_up_subject, list_waiting_subjects
 from mnemon_infra.delivery import Delivery

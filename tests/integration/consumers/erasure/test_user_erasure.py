@@ -13,11 +13,11 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import store_letter
+from mnemon_infra.broker.erasure.purge import read_erasures
+from mnemon_infra.broker.erasure.scope import ErasedUser
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.broker.streams.log_reader import read_event_pages
-from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import count_covered_rows

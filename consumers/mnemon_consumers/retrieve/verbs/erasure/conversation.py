@@ -23,9 +23,9 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner, build_user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
+from mnemon_infra.broker.erasure.scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.conversations import (

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
 from mnemon_contracts.subjects import Owner, build_trigger_subject
+from mnemon_infra.broker.erasure.purge import count_matches, count_remaining_messages
+from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
-from mnemon_infra.broker.streams.purge import count_matches, count_remaining_messages
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (

@@ -27,8 +27,8 @@ from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
+from mnemon_infra.broker.erasure.scope import ErasedUser, build_full_erasure
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import ErasedUser, build_full_erasure
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_covered_rows,

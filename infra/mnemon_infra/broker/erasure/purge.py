@@ -29,7 +29,7 @@ from mnemon_infra.broker.dead_letters.listing import (
     remove_message,
 )
 from mnemon_infra.broker.dead_letters.redrive import find_original
-from mnemon_infra.broker.streams.erasure_scope import (
+from mnemon_infra.broker.erasure.scope import (
     ErasedConversation,
     Erasures,
     ErasureScope,

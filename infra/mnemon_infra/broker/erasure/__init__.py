@@ -1,0 +1,1 @@
+"""Erasure in the streams: which messages it removes, and their removal."""
