@@ -60,7 +60,7 @@ class Keeper:
 
 
 def build_router() -> Router:
-    """What the bot does with messages; people talk to it in private."""
+    """Return the handlers of messages; the bot answers in private chats only."""
     router = Router()
     router.message.filter(F.chat.type == "private")
     router.message.register(start, CommandStart())
@@ -153,7 +153,7 @@ def event_id(message: Message) -> str:
 
 
 async def main() -> None:
-    """Talk to whoever writes, until Ctrl-C."""
+    """Answer messages until Ctrl-C."""
     server = os.environ.get("TELEGRAM_API_URL")  # of a Bot API server of your own
     session = AiohttpSession(api=TelegramAPIServer.from_base(server) if server else PRODUCTION)
     dispatcher = Dispatcher()
