@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.streams import WORK
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.health.fault import count_unhandled_messages
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.settings_edit import setting
@@ -31,6 +32,8 @@ async def settled(stock: Stock, seq: int) -> None:
     await indexed(stock, seq)
     stream_context = stock.connection.jetstream()
     async with asyncio.timeout(60):
+        while count_unhandled_messages(await stream_context.consumer_info(LOG, "dedupe")):
+            await asyncio.sleep(0.02)
         while (await stream_context.stream_info(WORK, subjects_filter="work.dedupe.>")).state.subjects:
             await asyncio.sleep(0.02)
     await indexed(stock, (await stock.ask("status"))["log_seq"])
