@@ -66,11 +66,11 @@ def find_service_account() -> Account | None:
     try:
         entry = pwd.getpwnam(NAME)
     except KeyError:
-        entry = _create_account_once()
+        entry = _create_account()
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def _create_account_once() -> pwd.struct_passwd:
+def _create_account() -> pwd.struct_passwd:
     """Create the account unless another process has created it meanwhile.
 
     Two runs of `useradd` at once can both succeed, and the later account replaces the earlier one.
@@ -78,27 +78,18 @@ def _create_account_once() -> pwd.struct_passwd:
     Raises:
         NoAccount: the account cannot be created.
     """
+    command = ("useradd", "--system", "--user-group", "--no-create-home", "--shell", "/bin/false", NAME)
     try:
         with ACCOUNTS.open("rb") as accounts:
             fcntl.flock(accounts, fcntl.LOCK_EX)
             try:
                 return pwd.getpwnam(NAME)
             except KeyError:
-                _create_account()
-    except OSError as error:
-        raise NoAccount(
-            f"the account {NAME!r} cannot be created, because {ACCOUNTS} cannot be locked ({error}): create "
-            "the account, or run mnemon as an ordinary user"
-        ) from error
-    return pwd.getpwnam(NAME)
-
-
-def _create_account() -> None:
-    command = ("useradd", "--system", "--user-group", "--no-create-home", "--shell", "/bin/false", NAME)
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 (nothing of it is input)
+                # Nothing of the command is input.
+                subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoAccount(
             f"PostgreSQL does not run as root, and the account {NAME!r} cannot be created ({error}): create "
             "the account, or run mnemon as an ordinary user"
         ) from error
+    return pwd.getpwnam(NAME)
