@@ -65,15 +65,17 @@ def _use_memory_disk() -> None:
 class _Scheduling(LoadFileScheduling):
     """Groups of `WORKER_GROUPS` have a worker each, and other integration tests go to workers one by one.
 
-    The tests of other files share servers or are quick.
+    Without long tests, one worker runs both groups that need a stack of `mnemon up`, which takes
+    seconds of a processor to start. The tests of other files share servers or are quick.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(OWN_WORKERS):
             return nodeid
+        is_quick = self.config.getoption("markexpr") == "not long"
         for beginning, scope in WORKER_GROUPS.items():
             if nodeid.startswith(beginning):
-                return scope
+                return "stack" if is_quick and scope == "commands" else scope
         return nodeid if nodeid.startswith("tests/integration/") else nodeid.partition("::")[0]
 
 
@@ -84,12 +86,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without garbage collections, which take half of the time: everything imported stays."""
+    """Collect without garbage collections, which take half of the time: everything imported stays.
+
+    Later collections of all objects are rarer than usual: of the unit tests they take a twelfth of the time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        newest, younger, older = gc.get_threshold()
+        gc.set_threshold(newest, younger, 10 * older)
         gc.enable()
 
 

@@ -49,6 +49,7 @@ def test_every_schema_has_a_contract() -> None:
     assert {path.name for path in published.SCHEMAS.iterdir()} == {f"{name}.json" for name in CONTRACTS}
 
 
+@pytest.mark.long
 def test_the_output_is_the_same_in_every_process() -> None:
     script = (
         "import hashlib; from mnemon_contracts import export;"
@@ -110,6 +111,7 @@ def test_a_released_schema_whose_contract_is_gone_is_refused(
     assert refusal.startswith("contracts/schemas/song.sung.v1.json: no contract generates")
 
 
+@pytest.mark.long
 def test_command_writes_only_accepted_schemas(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

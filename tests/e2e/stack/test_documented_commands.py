@@ -84,6 +84,7 @@ def programs(shared: Up, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page",
     [

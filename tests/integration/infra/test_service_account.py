@@ -46,6 +46,7 @@ def accounts(tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.mark.long
 async def test_processes_that_start_at_once_get_the_same_account(accounts: Path) -> None:
     command = ["unshare", "--mount", "bash", "-c", RUN, "bash", str(accounts), sys.executable, "-c", CREATE]
     processes = [

@@ -249,6 +249,7 @@ class WordySuite:
         found = [str(name) for page in pages for name in names(page)]
         assert sorted(found) == sorted(map(str, range(1_000)))
 
+    @pytest.mark.long
     async def test_searches_are_right_while_points_are_written(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point("first")])
 

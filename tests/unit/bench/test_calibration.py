@@ -95,6 +95,7 @@ async def test_where_nothing_is_precise_nothing_is_merged() -> None:
     assert measured["recommended"] == {"update": 0.91, "duplicate": 0.91}
 
 
+@pytest.mark.long
 async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
     measured = await calibrate_embedder(load_wordllama(), read_pairs(PAIRS))
     english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
@@ -130,6 +131,7 @@ def test_a_file_that_is_none_is_refused_by_its_line(tmp_path: Path, content: str
         read_pairs(file)
 
 
+@pytest.mark.long
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MNEMON_NATS_URL", raising=False)
     shown = CliRunner().invoke(app, ["calibrate", str(PAIRS)])

@@ -47,6 +47,7 @@ def test_a_long_reply_in_between_does_not_hide_the_topic(search: InProcessSearch
     assert measure_recall(search, answered)["recall@10"] >= 0.8
 
 
+@pytest.mark.long
 def test_unrelated_messages_change_no_question_that_stands_by_itself(search: InProcessSearch) -> None:
     asked = list_unrelated_questions(load_dialogue())
 

@@ -110,6 +110,7 @@ async def test_folder_of_same_name_removes_nothing_without_confirmation(
         assert counts(confirmed) == (1, 0, 0, 1)
 
 
+@pytest.mark.long
 async def test_option_of_single_file_is_refused_for_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("Text")
     for arguments in ((tmp_path, "--id", "x"), (tmp_path / "a.md", "--dry-run")):

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
@@ -60,6 +61,7 @@ EVENTS: Final[tuple[tuple[str, Any, str], ...]] = (
 )
 
 
+@pytest.mark.long
 async def test_hostile_memory_events_harm_only_their_user(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+import pytest
 from nats.aio.client import Client
 from pydantic import JsonValue
 
@@ -167,6 +168,7 @@ async def audit(deployment: Deployment) -> Audit:
         return await run_audit(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 
+@pytest.mark.long
 async def test_fifty_hostile_messages_harm_only_themselves(
     stock: Stock, connection: Client, nats_url: str, vectors_deployment: Deployment
 ) -> None:

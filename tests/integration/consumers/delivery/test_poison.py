@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import pytest
 from nats.aio.client import Client
 from nats.js.api import RawStreamMsg
 from sqlalchemy import create_engine
@@ -102,6 +103,7 @@ async def test_five_poison_messages_among_a_thousand_become_letters(
         assert (original["Nats-Msg-Id"], original["X-Bot"]) == (f"p{number}", "Пётр")
 
 
+@pytest.mark.long
 async def test_redelivered_poison_makes_no_second_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:

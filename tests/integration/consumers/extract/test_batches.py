@@ -12,6 +12,7 @@ from mnemon_consumers.extract.batch import lifecycle
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
+@pytest.mark.long
 async def test_shared_batch_separates_users_and_tenants(
     batch_extraction: ExtractionHarness,
 ) -> None:

@@ -173,6 +173,7 @@ async def test_changed_model_and_instructions_apply_at_once(online_extraction: E
     assert len(await online_extraction.log_of("batch.intended")) == 1
 
 
+@pytest.mark.long
 async def test_two_processes_read_each_window_once(online_extraction: ExtractionHarness) -> None:
     online_extraction.server.state.seconds = 0.2
     async with online_extraction.running(), online_extraction.running("extract"):

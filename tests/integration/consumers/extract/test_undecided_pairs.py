@@ -127,6 +127,7 @@ async def test_fact_changed_during_the_call_is_not_merged(
     assert await vector_extraction.log_of("fact.merged") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pairs",
     [

@@ -185,6 +185,7 @@ async def persisting(deployment: Deployment) -> AsyncIterator[Process]:
     await process.wait()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("retrieve", "persisting")
 async def test_a_change_by_another_process_is_seen(connection: Client, stock: Stock) -> None:
     changes = await connection.subscribe("changed.acme.u1")

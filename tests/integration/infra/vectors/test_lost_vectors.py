@@ -54,9 +54,8 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 @pytest.mark.parametrize(
     "lost",
     [
-        "",
         "messages/current",
-        *(pytest.param(lost, marks=pytest.mark.long) for lost in ("messages", "memories", "documents")),
+        *(pytest.param(lost, marks=pytest.mark.long) for lost in ("", "messages", "memories", "documents")),
     ],
 )
 async def test_deleted_vectors_are_rebuilt_with_new_points(

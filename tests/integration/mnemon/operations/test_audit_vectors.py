@@ -3,6 +3,7 @@
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import Audit
@@ -25,6 +26,7 @@ LATER = b'{"role":"user","content":"x","later":1e300000}'
 """A message with a number that PostgreSQL cannot store."""
 
 
+@pytest.mark.long
 async def test_audit_names_missing_and_surplus_points(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:

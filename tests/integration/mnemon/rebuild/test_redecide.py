@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
@@ -90,6 +91,7 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
         yield Decided(stock, located, database, vector_index.vectors, model)
 
 
+@pytest.mark.long
 async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     for user in ("u1", "erased"):
         for text in (TEA, SENCHA):

@@ -86,6 +86,7 @@ async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
     return found
 
 
+@pytest.mark.long
 async def test_rebuild_names_points_contrary_to_the_log(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
@@ -182,6 +183,7 @@ async def test_dedupe_decides_by_the_repaired_rows(
     assert (again["id"], again["decision"] == "saved") == (tea["id"], False)
 
 
+@pytest.mark.long
 async def test_switch_killed_between_rows_and_vectors_is_completed(
     site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: RebuildReport
 ) -> None:

@@ -277,6 +277,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_long_conversation_does_not_enlarge_the_context(stock: Stock) -> None:
     await lived(stock)

@@ -64,6 +64,7 @@ async def test_a_forgotten_fact_is_in_no_reply_while_persist_is_down(stock: Stoc
     assert {code(reply) for reply in await replies(stock, "forget", id="ar_001")} == {"not_found"}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("two_services")
 async def test_forget_hides_fact_from_next_reply(stock: Stock) -> None:
     """No question overtakes the notice that a user has changed, however soon it follows."""

@@ -28,6 +28,7 @@ async def updated_events(stock: Stock) -> int:
     return sum((info.state.subjects or {}).values())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_update_by_unfitting_query_changes_nothing(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor
 from mnemon_consumers.domain.alignment.parser import parse_text
@@ -15,6 +17,7 @@ assert found[:100] == [parse_text(text) for text in TEXTS]
 """
 
 
+@pytest.mark.long
 def test_threads_that_load_the_lexicon_at_once_read_the_same() -> None:
     root = Path(__file__).parents[5]
     ended = subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, text=True)

@@ -14,6 +14,7 @@ from tests.support.hypothesis_profiles import scale_examples
 LANGUAGES = pytest.mark.parametrize("language", [ENGLISH, RUSSIAN], ids=["english", "russian"])
 
 
+@pytest.mark.long
 @LANGUAGES
 @given(drawn=st.data())
 @settings(max_examples=scale_examples(100))

@@ -148,6 +148,7 @@ async def test_every_exchange_with_a_name_or_a_number_leaves_a_trace(
     assert len(text) <= MOST_CHARACTERS
 
 
+@pytest.mark.long
 async def test_of_very_many_exchanges_those_with_details_and_the_newest_are_told() -> None:
     turns: list[tuple[Role, str]] = []
     for number in range(400):
