@@ -23,8 +23,8 @@ from langgraph.runtime import Runtime
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import Role
+from mnemon_contracts.function_tools import TOOLS, FunctionTool
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_contracts.verbs.function_tools import TOOLS, FunctionTool
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from mnemon.admin import login
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.live_status import LiveStatus
 from mnemon.admin.page import PageSection
@@ -31,7 +32,6 @@ from mnemon.admin.pages import (
 )
 from mnemon.admin.rendering.outages import PageError
 from mnemon.admin.rendering.renderer import render_template
-from mnemon.admin.session import login
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.request_guard import RequestGuard
 

@@ -25,6 +25,6 @@ def tools(
 
     Example: `mnemon tools --format anthropic`
     """
-    from mnemon_contracts.verbs.function_tools import list_definitions
+    from mnemon_contracts.function_tools import list_definitions
 
     typer.echo(json.dumps(list_definitions(form.value), ensure_ascii=False, indent=2))

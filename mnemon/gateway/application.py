@@ -15,7 +15,7 @@ from mnemon.gateway.callers import Callers
 from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.mcp_endpoint import McpEndpoint, add_mcp_routes
 from mnemon.gateway.memory_access import MemoryAccess
-from mnemon.gateway.openapi import read_document
+from mnemon.gateway.openapi_document import read_document
 from mnemon.gateway.problems import ProblemDetails, add_problem_handlers
 from mnemon.gateway.proxy.routes import Proxy, create_proxy_routes
 from mnemon.gateway.proxy.upstreams import Upstreams

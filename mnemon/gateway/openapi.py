@@ -9,19 +9,16 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from functools import cache
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI
 
+from mnemon.gateway.application import build_application
+from mnemon.gateway.openapi_document import DOCUMENT
 from mnemon_contracts.export import ROOT, find_differences, write_files
 from mnemon_contracts.publication.published import Examples, load_examples
 from mnemon_contracts.registry import EVENTS, VERBS
-
-DOCUMENT: Final = Path(__file__).with_suffix(".json")
-"""The committed document, which the gateway serves."""
 
 _LARGEST: Final = 2**63 - 1
 """Largest log position."""
@@ -35,13 +32,6 @@ _EXAMPLES_OF: Final = {
     verb.name: f"ask.{verb.name}.v{len(verb.requests)}.request" for verb in VERBS.values()
 } | {f"publish_{event.name}": f"{event.name}.v{len(event.versions)}" for event in EVENTS.values()}
 """Names of contracts by operation id: the request body of the operation has their published examples."""
-
-
-@cache
-def read_document() -> dict[str, Any]:
-    """Return the committed document."""
-    document: dict[str, Any] = json.loads(DOCUMENT.read_bytes())
-    return document
 
 
 def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any]:
@@ -122,8 +112,6 @@ def _list_references(schema: object) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     """Run the command; return the exit code: 1 if the file differs and `--check` is given, otherwise 0."""
-    from mnemon.gateway.application import build_application
-
     parser = argparse.ArgumentParser(
         prog="python -m mnemon.gateway.openapi", description=(__doc__ or "").partition("\n")[0]
     )

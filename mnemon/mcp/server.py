@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 
 from mnemon.mcp.tools import CONTEXT, MCP_TOOLS, NEW_CONVERSATION
 from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.function_tools import define_mcp_tool
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import ContextReplyV1, Reply
-from mnemon_contracts.verbs.function_tools import define_mcp_tool
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from mnemon_contracts.base import Contract
 from mnemon_contracts.events.chat import StartedV1
-from mnemon_contracts.verbs.function_tools import TOOLS, FunctionTool
+from mnemon_contracts.function_tools import TOOLS, FunctionTool
 
 CONTEXT: Final = FunctionTool(
     "memory_context",

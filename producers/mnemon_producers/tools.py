@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Origin
+from mnemon_contracts.function_tools import TOOLS
 from mnemon_contracts.registry import VERBS
 from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
-from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_contracts.verbs.tools import (
     DocumentInfo,
     DocumentReplyV1,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mnemon_consumers.extract.answers.parser import build_schema
+from mnemon_consumers.extract.answer_parser import build_schema
 
 _LIKES = re.compile(r"I like (?P<en>[\w -]+)|Я люблю (?P<ru>[\w -]+)")
 _PAIR = re.compile(

@@ -20,7 +20,7 @@ from mnemon_bench.workloads.conversations import (
     publish_events,
     wait_for_windows,
 )
-from mnemon_consumers.extract.answers.parser import parse_answer as read_answer
+from mnemon_consumers.extract.answer_parser import parse_answer as read_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction

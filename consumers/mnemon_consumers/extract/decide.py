@@ -7,16 +7,16 @@ from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.extract.answers.parser import ParsedAnswer
+from mnemon_consumers.extract.answer_parser import ParsedAnswer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
+from mnemon_contracts.function_tools import TOOLS
 from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import build_memory_subject
-from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.models.language.port import PromptMessage

@@ -13,7 +13,7 @@ from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_l
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
-from mnemon_infra.database.windows.batch_recovery import recover_batches
+from mnemon_infra.database.projections.batch_recovery import recover_batches
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")

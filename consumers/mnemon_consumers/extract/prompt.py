@@ -7,7 +7,7 @@ minimum for a cache is about a thousand tokens. The parts that differ between re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mnemon_consumers.extract.answers.parser import build_schema
+from mnemon_consumers.extract.answer_parser import build_schema
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import (

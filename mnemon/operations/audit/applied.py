@@ -19,8 +19,8 @@ from mnemon_infra.database.audit.events import (
 )
 from mnemon_infra.database.audit.removals import GoneSummary
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.item_states import SUMMARIES
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, Row
+from mnemon_infra.database.query_parts.item_states import SUMMARIES
 from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.delivery import Delivery
 

@@ -39,7 +39,7 @@ from mnemon_contracts.subjects import build_owner_filter, find_origin
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.triggers import publish_user_triggers
-from mnemon_infra.database.tenant_rows import (
+from mnemon_infra.database.audit.tenant_rows import (
     count_batched_windows,
     count_busy_windows,
     list_tenant_users,

@@ -12,7 +12,7 @@ from mnemon_contracts.subjects import build_tenant_event_filter
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
-from mnemon_infra.database.tenant_rows import delete_call_rows
+from mnemon_infra.database.audit.tenant_rows import delete_call_rows
 from mnemon_infra.delivery import parse_moved
 
 

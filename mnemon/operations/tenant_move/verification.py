@@ -17,7 +17,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_event_filter, find_origin
 from mnemon_infra.broker.streams.stream_reader import StreamMessage
-from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
+from mnemon_infra.database.audit.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 
 USERS_AT_ONCE: Final = 100
 """Number of users whose rows are compared at a time."""

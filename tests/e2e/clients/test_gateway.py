@@ -18,7 +18,7 @@ import nats
 import pytest
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
-from mnemon.gateway.openapi import read_document
+from mnemon.gateway.openapi_document import read_document
 from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
 from tests.support.processes.programs import run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon

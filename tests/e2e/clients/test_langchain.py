@@ -9,7 +9,7 @@ import nats
 import pytest
 
 from mnemon import MemoryClient
-from mnemon_contracts.verbs.function_tools import list_definitions
+from mnemon_contracts.function_tools import list_definitions
 from tests.support.processes.stack import Up
 
 

@@ -15,7 +15,7 @@ import pytest
 from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
-from mnemon_contracts.verbs.function_tools import list_definitions
+from mnemon_contracts.function_tools import list_definitions
 from tests.support.processes.chat_session import talk
 from tests.support.processes.stack import Up, mnemon
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.function_tools import FORMATS, TOOLS, ToolFormat, list_definitions
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.verbs.function_tools import FORMATS, TOOLS, ToolFormat, list_definitions
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")

@@ -24,7 +24,7 @@ from mnemon_consumers.dedupe.decide import (
     save_candidate,
     settle_candidate,
 )
-from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
+from mnemon_consumers.dedupe.decisions import KeptFact, UserFacts
 from mnemon_consumers.dedupe.state.log import (
     REDECIDE,
     AcceptedEvent,

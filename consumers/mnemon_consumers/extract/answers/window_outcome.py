@@ -6,14 +6,14 @@ from typing import Final
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.domain.spending.calls import build_call_event
-from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
-from mnemon_consumers.extract.answers.parser import (
+from mnemon_consumers.extract.answer_parser import (
     MOST_FACTS,
     ParsedAnswer,
     ProposedFact,
     UnreadableAnswer,
     parse_answer,
 )
+from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
 from mnemon_consumers.extract.decide import (
     EXTRACTOR,
     Death,

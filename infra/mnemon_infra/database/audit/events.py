@@ -15,8 +15,8 @@ from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
 from mnemon_infra.database.erasure.conversations import load_conversation_erasures
 from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
-from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.projections.rows import EventKey, EventRow, MemoryRow, MessageRow, Row
+from mnemon_infra.database.query_parts.event_order import is_owned
 from mnemon_infra.database.tables import KEY, erasures, metadata
 
 _CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}

@@ -8,8 +8,6 @@ from sqlalchemy import and_, not_, or_, select
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Database, Lookup, make_parameter
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import SUMMARIES, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
 from mnemon_infra.database.projections.sweep import (
     is_below_watermark,
@@ -17,6 +15,8 @@ from mnemon_infra.database.projections.sweep import (
     is_message_gone,
     is_summary_gone,
 )
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import SUMMARIES, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 OWNERS_PER_QUERY: Final = 16

@@ -34,8 +34,8 @@ from mnemon_infra.database.erasure.predicates import (
     is_covered_by_parameters,
     map_columns,
 )
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import conversation_erasures as erasures
 from mnemon_infra.database.tables import memory_events, messages
 from mnemon_infra.database.windows.window_repository import StoredWindow

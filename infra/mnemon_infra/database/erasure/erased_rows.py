@@ -33,7 +33,7 @@ from mnemon_infra.database.erasure.predicates import (
     is_covered_by_parameters,
 )
 from mnemon_infra.database.erasure.users import BELOW, PROJECTED_TABLES, is_below
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import IS_OPEN, batches, conversation_erasures, erasures, windows
 from mnemon_infra.generation_names import OTHERS
 

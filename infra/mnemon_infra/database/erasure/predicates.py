@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import INT8MULTIRANGE
 
 from mnemon_infra.broker.erasure.scope import ErasedConversation
 from mnemon_infra.database.engine import make_parameter
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import extract_position
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import clears, memory_events, messages, starts, windows
 from mnemon_infra.database.tables import conversation_erasures as erasures
 

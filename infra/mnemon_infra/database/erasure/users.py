@@ -35,8 +35,8 @@ from mnemon_infra.database.engine import (
     query,
 )
 from mnemon_infra.database.erasure import conversations
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import extract_position
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import (
     clears,
     conversation_erasures,

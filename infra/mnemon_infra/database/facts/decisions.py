@@ -11,8 +11,8 @@ from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Connection, Database, Lookup, make_parameter
-from mnemon_infra.database.projections.event_order import is_owned
-from mnemon_infra.database.projections.item_states import has_name
+from mnemon_infra.database.query_parts.event_order import is_owned
+from mnemon_infra.database.query_parts.item_states import has_name
 from mnemon_infra.database.tables import memory_events
 
 DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.rejected")

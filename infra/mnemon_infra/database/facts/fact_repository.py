@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, sel
 from mnemon_contracts.events.memory import Fact, Kind, Tier
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, query
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import IS_WANTED, VERSIONS, has_name, select_newest
 from mnemon_infra.database.projections.rows import ENDINGS
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import IS_WANTED, VERSIONS, has_name, select_newest
 from mnemon_infra.database.tables import memory_events as events
 
 FACT_EVENTS: Final = (

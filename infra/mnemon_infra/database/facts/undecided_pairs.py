@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import VERSIONS, has_name
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 _BATCH: Final = make_parameter("of_batch", str)

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Select, select
 from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, query
-from mnemon_infra.database.projections.event_order import bind_owner
-from mnemon_infra.database.projections.item_states import IS_WANTED, select_last_position, select_newest
+from mnemon_infra.database.query_parts.event_order import bind_owner
+from mnemon_infra.database.query_parts.item_states import IS_WANTED, select_last_position, select_newest
 
 
 class DocumentEntry(NamedTuple):

@@ -12,10 +12,10 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.memory.user_memory import select_visible_messages
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position, has_name
 from mnemon_infra.database.projections.sweep import is_below_watermark
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import SUMMARIES, extract_position, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000

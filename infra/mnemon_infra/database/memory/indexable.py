@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.row_places import open_long_read
 from mnemon_infra.database.engine import Database, is_storable
-from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS
+from mnemon_infra.database.query_parts.item_states import SUMMARIES, VERSIONS
 from mnemon_infra.vectors.port import Collection
 
 PAGE: Final = 5000

@@ -9,9 +9,9 @@ from sqlalchemy import ARRAY, ColumnElement, Select, Text, exists, func, literal
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import IS_WANTED, SUMMARIES, extract_position, has_name
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import IS_WANTED, SUMMARIES, extract_position, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8

@@ -12,8 +12,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages, profile_sets
 
 _AT_MOST = make_parameter("at_most", int)

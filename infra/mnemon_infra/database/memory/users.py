@@ -10,9 +10,9 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEventRecord
 from mnemon_infra.database.memory.user_memory import StoredRow, select_visible_messages
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import IS_WANTED, has_name
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import IS_WANTED, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Select, and_, func, select, true, union_all
 
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 _END: Final = 2**63 - 1

@@ -23,8 +23,8 @@ from sqlalchemy import (
 
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.engine import Connection, Lookup, is_storable, make_parameter, query
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 AROUND: Final = 2

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Select, func, select, union_all
 
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections.item_states import VERSIONS, has_name
+from mnemon_infra.database.query_parts.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 MESSAGES: Final = 3000

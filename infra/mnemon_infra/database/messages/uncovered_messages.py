@@ -29,9 +29,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import SUMMARIES, extract_position
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages, windows
 

@@ -20,10 +20,10 @@ from sqlalchemy import (
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import SUMMARIES, VERSIONS, has_name
 from mnemon_infra.database.tables import (
     clears,
     conversation_erasures,

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, DateTime, Select, cast, exists, func, sele
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
-from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS
+from mnemon_infra.database.query_parts.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 

@@ -8,9 +8,9 @@ from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
-from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import bind_owner, is_owned
-from mnemon_infra.database.projections.item_states import extract_position
+from mnemon_infra.database.query_parts import event_order as parts
+from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
+from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages
 from mnemon_infra.database.windows.window_repository import StoredWindow

@@ -11,8 +11,8 @@ from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract import decide
+from mnemon_consumers.extract.answer_parser import MOST_FACTS
 from mnemon_consumers.extract.answers import window_outcome
-from mnemon_consumers.extract.answers.parser import MOST_FACTS
 from mnemon_contracts.events.memory import Window
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.streams.log_writer import LogEvent

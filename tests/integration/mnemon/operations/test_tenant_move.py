@@ -41,8 +41,8 @@ from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.broker.streams.stream_reader import find_moved_position
 from mnemon_infra.config import Deployment
+from mnemon_infra.database.audit.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.tenant_rows import COMPARED_TABLES, list_tenant_users, load_tenant_rows
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence

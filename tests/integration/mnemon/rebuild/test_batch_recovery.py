@@ -12,8 +12,8 @@ from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.database.projections.batch_recovery import recover_batches
 from mnemon_infra.database.projections.writer import write_rows
-from mnemon_infra.database.windows.batch_recovery import recover_batches
 from mnemon_infra.database.windows.batches import StoredBatch, list_open_batches, load_batch
 from mnemon_infra.database.windows.window_repository import load_batch_windows
 from mnemon_infra.delivery import Delivery

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answers.parser import (
+from mnemon_consumers.extract.answer_parser import (
     MOST_CHARACTERS,
     MOST_FACTS,
     MOST_OF_AN_ANSWER,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answers.parser import ParsedAnswer, ProposedFact
+from mnemon_consumers.extract.answer_parser import ParsedAnswer, ProposedFact
 from mnemon_consumers.extract.decide import (
     WindowCut,
     build_answered_event,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.answer_parser import parse_answer
 from mnemon_consumers.extract.pair_selection import MOST_ASKED, select_open_pairs
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_infra.database.facts.fact_repository import FactRecord

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta, timezone
 
-from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.answer_parser import parse_answer
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, build_request
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.language_models import Extraction

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.extract.answers.parser import MOST_FACTS
+from mnemon_consumers.extract.answer_parser import MOST_FACTS
 from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, WindowJudgement, judge_answer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.window_requests import WindowRequest

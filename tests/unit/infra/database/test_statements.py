@@ -11,7 +11,8 @@ from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.memory import documents, scan_cursor, summaries, tasks, user_memory
 from mnemon_infra.database.messages import lookup as found
 from mnemon_infra.database.messages import sample, uncovered_messages
-from mnemon_infra.database.windows import batch_recovery, batches, contents, pending, window_repository
+from mnemon_infra.database.projections import batch_recovery
+from mnemon_infra.database.windows import batches, contents, pending, window_repository
 
 LOOKUPS = [
     value

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.gateway.openapi import read_document
+from mnemon.gateway.openapi_document import read_document
 
 
 def list_schemas(part: object) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.answer_parser import parse_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.language_models import Extraction

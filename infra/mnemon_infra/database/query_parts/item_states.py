@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from mnemon_infra.database.engine import make_parameter
-from mnemon_infra.database.projections.event_order import is_owned
+from mnemon_infra.database.query_parts.event_order import is_owned
 from mnemon_infra.database.tables import memory_events as events
 
 VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")

@@ -15,7 +15,7 @@ from mnemon_contracts.events.memory import BatchIntendedV1, Window
 from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, make_parameter, query
 from mnemon_infra.database.erasure.users import drop_erased_windows
-from mnemon_infra.database.projections.item_states import extract_position
+from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import OF_BATCHES, batches, windows
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.windows import batches as batch_rows

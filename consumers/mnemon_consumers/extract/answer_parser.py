@@ -26,7 +26,7 @@ from pydantic import (
     field_validator,
 )
 
-from mnemon_consumers.extract.answers.pair_relations import ComparedPair, parse_relations, strip_brackets
+from mnemon_consumers.extract.pair_relations import ComparedPair, parse_relations, strip_brackets
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import MAX_NAMES, Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
