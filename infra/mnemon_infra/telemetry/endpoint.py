@@ -104,6 +104,7 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe)
     except CancelledError:
         return ["the process is ending"]
     except Exception as error:  # a probe that fails is a reason, too
+        metrics.READY.set(0)
         log.exception("health probe failed")
         return [f"the health probe failed: {error!r}"]
 

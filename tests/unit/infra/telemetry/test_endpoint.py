@@ -74,6 +74,22 @@ async def test_blocked_event_loop_is_neither_alive_nor_ready(
     assert again[0] == 200
 
 
+async def test_process_whose_probe_fails_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics.READY, "values", {(): 1.0})
+    port = free_port()
+
+    async def fail() -> Sequence[str]:
+        raise RuntimeError("the disk cannot be read")
+
+    async with serve_http("127.0.0.1", port, fail):
+        with capture_logs() as lines:
+            status, body = await asyncio.to_thread(got, f"http://127.0.0.1:{port}/readyz")
+        _, series = await asyncio.to_thread(got, f"http://127.0.0.1:{port}/metrics")
+    assert (status, "the disk cannot be read" in body) == (503, True)
+    assert "health probe failed" in {line["event"] for line in lines}
+    assert "mnemon_ready 0.0" in series
+
+
 @pytest.mark.parametrize(
     ("listens_at", "host", "status"),
     [
