@@ -67,10 +67,10 @@ async def run(
         user is indexed, each over the value of the user alone. `saved_flooded_to_alone`: time until a fact is
         decided that is proposed after the flood, over the time without a flood. `saved_to_flood`: the same
         time over the time until all proposals of the flood are decided. `milliseconds` and `seconds`: the
-        measured values.
+        measured values. `degraded`: number of contexts that lack parts, of `requests` in each case.
 
     Raises:
-        RuntimeError: a context fails.
+        RuntimeError: a context has an error.
     """
     background = [name for name in CONSUMERS if name not in FOREGROUND]
     async with (
@@ -89,10 +89,12 @@ async def run(
         saved_alone = await _wait_for_decisions(
             connection, QUIET, await _propose_facts(connection, QUIET, 1, first=1)
         )
-        report(f"alone: p50 and p99 {compute_percentiles(alone)} ms, kept after {saved_alone:.2f} s")
+        report(
+            f"alone: p50 and p99 {compute_percentiles(alone.milliseconds)} ms, kept after {saved_alone:.2f} s"
+        )
         document = await _add_document(connection, FLOOD)
         reading = await measure_contexts(connection, QUIET, requests)
-        report(f"while a document is read: p50 and p99 {compute_percentiles(reading)} ms")
+        report(f"while a document is read: p50 and p99 {compute_percentiles(reading.milliseconds)} ms")
         await wait_for_projections(connection, {name_user(FLOOD): document})
         last = await publish_events(connection, generate_conversations([FLOOD], messages, first=SAID_BEFORE))
         flood = await _propose_facts(connection, FLOOD, proposals)
@@ -103,10 +105,14 @@ async def run(
             flooded = await measure_contexts(connection, QUIET, requests)
             saved_flooded = await saving
         flood_over = await watching
-        report(f"flooded: p50 and p99 {compute_percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
+        report(
+            f"flooded: p50 and p99 {compute_percentiles(flooded.milliseconds)} ms, "
+            f"{flooded.degraded} of {requests} degraded, kept after {saved_flooded:.2f} s"
+        )
         await wait_for_projections(connection, last)
-    (p50, p99), (p50_flooded, p99_flooded) = compute_percentiles(alone), compute_percentiles(flooded)
-    p50_reading, p99_reading = compute_percentiles(reading)
+    p50, p99 = compute_percentiles(alone.milliseconds)
+    p50_flooded, p99_flooded = compute_percentiles(flooded.milliseconds)
+    p50_reading, p99_reading = compute_percentiles(reading.milliseconds)
     return {
         "ratios": {
             "p99_flooded_to_alone": round(p99_flooded / p99, 2),
@@ -119,7 +125,16 @@ async def run(
         "milliseconds": {
             "alone": {"p50": p50, "p99": p99},
             "flooded": {"p50": p50_flooded, "p99": p99_flooded},
-            "reading": {"p50": p50_reading, "p99": p99_reading, "longest": round(max(reading), 3)},
+            "reading": {
+                "p50": p50_reading,
+                "p99": p99_reading,
+                "longest": round(max(reading.milliseconds), 3),
+            },
+        },
+        "degraded": {
+            "alone": alone.degraded,
+            "flooded": flooded.degraded,
+            "reading": reading.degraded,
         },
         "seconds": {
             "saved_alone": round(saved_alone, 3),

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from pydantic import SecretStr
@@ -66,12 +66,14 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle.
+        `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle. `degraded`:
+        number of contexts that lack parts, idle and busy.
 
     Raises:
-        RuntimeError: a context fails, or extraction ended before the contexts were measured.
+        RuntimeError: a context has an error, or extraction ended before the contexts were measured.
     """
     taken: dict[str, list[float]] = {"idle": [], "busy": []}
+    degraded = {"idle": 0, "busy": 0}
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
         background = [name for name in CONSUMERS if name not in FOREGROUND]
@@ -96,12 +98,12 @@ async def run(
                 await wait_for_projections(
                     connection, await publish_events(connection, generate_conversations(speakers, WINDOW - 1))
                 )
-                taken["idle"] += (idle := await measure_contexts(connection, ASKER, requests))
+                idle = await measure_contexts(connection, ASKER, requests)
                 await _set_extraction(connection, enabled=True)
                 # The last message makes each conversation as long as a window.
                 last = await publish_events(connection, generate_conversations(speakers, 1, first=WINDOW - 1))
                 await wait_for_projections(connection, last)
-                taken["busy"] += (busy := await measure_contexts(connection, ASKER, requests))
+                busy = await measure_contexts(connection, ASKER, requests)
                 if await count_windows(connection) > (number + 1) * users:
                     raise RuntimeError(
                         "extraction ended before the contexts were measured; run the bench again while "
@@ -109,9 +111,12 @@ async def run(
                     )
                 await wait_for_windows(connection, last)
                 await _set_extraction(connection, enabled=False)
+                for name, measured in (("idle", idle), ("busy", busy)):
+                    taken[name] += measured.milliseconds
+                    degraded[name] += measured.degraded
                 report(
-                    f"round {number + 1} of {rounds}: idle {compute_percentiles(idle)}, "
-                    f"busy {compute_percentiles(busy)}"
+                    f"round {number + 1} of {rounds}: idle {compute_percentiles(idle.milliseconds)}, "
+                    f"busy {compute_percentiles(busy.milliseconds)}"
                 )
     milliseconds = {
         name: dict(zip(("p50", "p99"), compute_percentiles(each), strict=True))
@@ -124,6 +129,7 @@ async def run(
         },
         "targets": TARGETS,
         "milliseconds": milliseconds,
+        "degraded": degraded,
     }
 
 
@@ -143,22 +149,33 @@ async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> N
             await asyncio.sleep(0.02)
 
 
-async def measure_contexts(connection: Client, speaker: int, requests: int) -> list[float]:
-    """Request contexts of a user, one after the other, and return the milliseconds of each.
+class MeasuredContexts(NamedTuple):
+    """Contexts of a user that were requested one after the other.
+
+    Attributes:
+        milliseconds: round trip of each request.
+        degraded: number of contexts that lack parts, because the parts did not answer in time.
+    """
+
+    milliseconds: list[float]
+    degraded: int
+
+
+async def measure_contexts(connection: Client, speaker: int, requests: int) -> MeasuredContexts:
+    """Request contexts of a user, one after the other.
 
     Raises:
-        RuntimeError: a context fails.
+        RuntimeError: a context has an error.
     """
     subject = build_ask_subject(TENANT, name_user(speaker), "context")
-    taken = []
+    taken, degraded = [], 0
     for number in range(requests):
         body = json.dumps({"query": make_question(number)}).encode()
         begun = time.perf_counter()
         message = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
         reply = ContextReplyV1.parse(message.data)
-        if reply.error or reply.degraded:
-            raise RuntimeError(
-                f"context of {name_user(speaker)} has an error or lacks parts: {message.data.decode()}"
-            )
-    return taken
+        if reply.error:
+            raise RuntimeError(f"context of {name_user(speaker)} has an error: {message.data.decode()}")
+        degraded += bool(reply.degraded)
+    return MeasuredContexts(taken, degraded)
