@@ -16,7 +16,7 @@ from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.launcher import LaunchOptions
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import read_ended_sessions
+from mnemon.admin.session.ended_sessions import read_ended_sessions
 from mnemon.http.server import serve_http
 from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging

@@ -9,7 +9,7 @@ from typing import Final
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-from mnemon.admin.session.revoked import SESSION_SECONDS, EndedSessions
+from mnemon.admin.session.ended_sessions import SESSION_SECONDS, EndedSessions
 from mnemon.http.login_attempts import LoginAttempts
 
 _NOTICE_SECONDS: Final = 60

@@ -51,7 +51,7 @@ async def _serve_admin(
     from mnemon.admin.application import create_application
     from mnemon.admin.connections import ServerConnections
     from mnemon.admin.session.access import Access
-    from mnemon.admin.session.revoked import read_ended_sessions
+    from mnemon.admin.session.ended_sessions import read_ended_sessions
     from mnemon.admin.session.tokens import create_link_key, create_token, load_token
     from mnemon.http.server import format_address, serve_http
     from mnemon_infra.telemetry.logging import configure_logging

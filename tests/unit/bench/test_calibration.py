@@ -131,7 +131,6 @@ def test_a_file_that_is_none_is_refused_by_its_line(tmp_path: Path, content: str
         read_pairs(file)
 
 
-@pytest.mark.long
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MNEMON_NATS_URL", raising=False)
     shown = CliRunner().invoke(app, ["calibrate", str(PAIRS)])

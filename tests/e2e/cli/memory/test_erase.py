@@ -17,7 +17,6 @@ NOTHING = dict.fromkeys(STORES, 0)
 ALL = ("persist", "index", "dedupe", "retrieve")
 
 
-@pytest.mark.long
 async def test_erase_removes_everything_of_a_user(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest_asyncio
 from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import read_ended_sessions
+from mnemon.admin.session.ended_sessions import read_ended_sessions
 from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"
