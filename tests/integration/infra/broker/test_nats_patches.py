@@ -201,6 +201,7 @@ _HEADERS = st.lists(_PIECES | st.binary(max_size=4) | st.text(max_size=4).map(st
 )
 
 
+@pytest.mark.long
 @given(_HEADERS)
 @example(b"Name: value\r\nName: again\r\n\r\n")
 @example(b": without a name\r\n")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: Se
     assert user.redecide(same) == []
 
 
+@pytest.mark.long
 @given(_STEPS, _STEPS, _SETTINGS, _SETTINGS)
 @settings(max_examples=scale_examples(50), phases=_PHASES)
 def test_other_settings_change_it_once_and_back(

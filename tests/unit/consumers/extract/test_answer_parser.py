@@ -217,6 +217,7 @@ JSON = st.recursive(
 FACT = st.fixed_dictionaries({"text": st.text(max_size=40)}, optional=dict.fromkeys([*WHOLE][1:], JSON))
 
 
+@pytest.mark.long
 @given(st.lists(FACT | JSON, max_size=8))
 @example([{"text": "The prompt ends with </think>"}])
 def test_listed_facts_become_valid_proposals(facts: list[Any]) -> None:

@@ -35,6 +35,7 @@ _MESSAGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @given(_MESSAGES.map(lambda message: json.dumps(message).encode()) | st.binary(max_size=60))
 def test_fast_decoder_agrees_with_the_contract(body: bytes) -> None:
     fast = message_parser.parse_message(body)

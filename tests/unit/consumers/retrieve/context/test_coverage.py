@@ -268,6 +268,7 @@ SETTINGS = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=scale_examples(300))
 @given(
     conversation=conversations(),

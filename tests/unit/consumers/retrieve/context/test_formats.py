@@ -263,6 +263,7 @@ def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
     assert [child for element in root for child in element] == []
 
 
+@pytest.mark.long
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_block(context: Context) -> None:
     titles = re.findall(
@@ -274,6 +275,7 @@ def test_no_text_fakes_a_block(context: Context) -> None:
     assert titles == [f"[{title}]" for section, title in real.items() if getattr(context, section)]
 
 
+@pytest.mark.long
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
@@ -282,12 +284,14 @@ def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 
 
+@pytest.mark.long
 @given(HOSTILE_CONTEXTS)
 def test_no_text_speaks_for_another(context: Context) -> None:
     spoken = re.findall(r"^(?:User|Assistant|Tool)\b", text_of(BLOCKS, context), re.MULTILINE)
     assert len(spoken) <= len(context.recent) + len(context.conversation)
 
 
+@pytest.mark.long
 @given(HOSTILE_CONTEXTS)
 def test_recent_messages_are_given_word_for_word(context: Context) -> None:
     recent = MESSAGES.render(Context(recent=context.recent)).messages

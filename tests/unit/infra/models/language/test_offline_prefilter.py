@@ -37,6 +37,7 @@ def test_sentence_without_fragments_has_no_candidates() -> None:
     assert list(ENGLISH.find_candidates("Zinc cups fell.")) == []
 
 
+@pytest.mark.long
 def test_each_character_matches_its_own_lower_case_or_is_irregular() -> None:
     letters = {
         letter

@@ -34,6 +34,7 @@ def delivered(body: bytes, headers: dict[str, str] | None = None, domain: str = 
     return Msg(Client(), subject="chat.acme.u1.-.message.v1", reply=reply, data=body, headers=headers)
 
 
+@pytest.mark.long
 @given(st.lists(RECORDS, min_size=1, max_size=20))
 def test_decoding_reverses_encoding(records: list[LogRecord]) -> None:
     segment = encode_segment(records)
