@@ -65,8 +65,8 @@ def _use_memory_disk() -> None:
 class _Scheduling(LoadFileScheduling):
     """Groups of `WORKER_GROUPS` have a worker each, and other integration tests go to workers one by one.
 
-    Without long tests, one worker runs both groups that need a stack of `mnemon up`, which takes
-    seconds of a processor to start. The tests of other files share servers or are quick.
+    Without long tests, the groups `commands` and `stack` share a worker, because each start of `mnemon up`
+    takes seconds of a processor. Tests of other files share servers or are quick.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -88,7 +88,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling 
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without garbage collections, which take half of the time: everything imported stays.
 
-    Later collections of all objects are rarer than usual: of the unit tests they take a twelfth of the time.
+    Afterwards, full collections are ten times rarer: at the usual threshold they took a twelfth of the time
+    of the unit tests.
     """
     gc.disable()
     try:

@@ -9,8 +9,7 @@ from starlette.routing import Route
 from mnemon.admin.forms.fields import read_form
 from mnemon.admin.page import SESSION_OVER, PageSection, Visit
 from mnemon.admin.rendering.renderer import render_template
-from mnemon.admin.session.access import Access
-from mnemon.admin.session.ended_sessions import SESSION_SECONDS
+from mnemon.admin.session.access import SESSION_SECONDS, Access
 from mnemon_contracts.base import InvalidBody
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.latency.foreground import measure_contexts, wait_for_projections
-from mnemon_bench.measures.percentiles import compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
@@ -40,7 +39,9 @@ CALLERS = 64
 REFUSED = 0.01
 """Seconds after which a caller of the flooding user repeats a request that was refused."""
 
-TARGETS = {"at_most": {"saved_to_flood": 0.5}}
+TARGETS = {
+    "at_most": {"saved_to_flood": 0.5, "degraded_alone": 0, "degraded_reading": 0, "degraded_flooded": 0}
+}
 
 
 async def run(
@@ -67,7 +68,8 @@ async def run(
         user is indexed, each over the value of the user alone. `saved_flooded_to_alone`: time until a fact is
         decided that is proposed after the flood, over the time without a flood. `saved_to_flood`: the same
         time over the time until all proposals of the flood are decided. `milliseconds` and `seconds`: the
-        measured values. `degraded`: number of contexts that lack parts, of `requests` in each case.
+        measured values. `degraded_alone`, `degraded_reading` and `degraded_flooded`: number of contexts that
+        lack parts, of `requests` in each case.
 
     Raises:
         RuntimeError: a context has an error.
@@ -89,12 +91,10 @@ async def run(
         saved_alone = await _wait_for_decisions(
             connection, QUIET, await _propose_facts(connection, QUIET, 1, first=1)
         )
-        report(
-            f"alone: p50 and p99 {compute_percentiles(alone.milliseconds)} ms, kept after {saved_alone:.2f} s"
-        )
+        report(f"alone: {alone.compute_percentiles()} ms, kept after {saved_alone:.2f} s")
         document = await _add_document(connection, FLOOD)
         reading = await measure_contexts(connection, QUIET, requests)
-        report(f"while a document is read: p50 and p99 {compute_percentiles(reading.milliseconds)} ms")
+        report(f"while a document is read: {reading.compute_percentiles()} ms")
         await wait_for_projections(connection, {name_user(FLOOD): document})
         last = await publish_events(connection, generate_conversations([FLOOD], messages, first=SAID_BEFORE))
         flood = await _propose_facts(connection, FLOOD, proposals)
@@ -106,36 +106,29 @@ async def run(
             saved_flooded = await saving
         flood_over = await watching
         report(
-            f"flooded: p50 and p99 {compute_percentiles(flooded.milliseconds)} ms, "
+            f"flooded: {flooded.compute_percentiles()} ms, "
             f"{flooded.degraded} of {requests} degraded, kept after {saved_flooded:.2f} s"
         )
         await wait_for_projections(connection, last)
-    p50, p99 = compute_percentiles(alone.milliseconds)
-    p50_flooded, p99_flooded = compute_percentiles(flooded.milliseconds)
-    p50_reading, p99_reading = compute_percentiles(reading.milliseconds)
+    milliseconds = {
+        "alone": alone.compute_percentiles(),
+        "flooded": flooded.compute_percentiles(),
+        "reading": reading.compute_percentiles() | {"longest": round(max(reading.milliseconds), 3)},
+    }
+    p50, p99 = milliseconds["alone"]["p50"], milliseconds["alone"]["p99"]
     return {
         "ratios": {
-            "p99_flooded_to_alone": round(p99_flooded / p99, 2),
-            "p99_reading_to_alone": round(p99_reading / p99, 2),
-            "p50_flooded_to_alone": round(p50_flooded / p50, 2),
+            "p99_flooded_to_alone": round(milliseconds["flooded"]["p99"] / p99, 2),
+            "p99_reading_to_alone": round(milliseconds["reading"]["p99"] / p99, 2),
+            "p50_flooded_to_alone": round(milliseconds["flooded"]["p50"] / p50, 2),
             "saved_flooded_to_alone": round(saved_flooded / saved_alone, 2),
             "saved_to_flood": round(saved_flooded / flood_over, 3),
         },
         "targets": TARGETS,
-        "milliseconds": {
-            "alone": {"p50": p50, "p99": p99},
-            "flooded": {"p50": p50_flooded, "p99": p99_flooded},
-            "reading": {
-                "p50": p50_reading,
-                "p99": p99_reading,
-                "longest": round(max(reading.milliseconds), 3),
-            },
-        },
-        "degraded": {
-            "alone": alone.degraded,
-            "flooded": flooded.degraded,
-            "reading": reading.degraded,
-        },
+        "milliseconds": milliseconds,
+        "degraded_alone": alone.degraded,
+        "degraded_reading": reading.degraded,
+        "degraded_flooded": flooded.degraded,
         "seconds": {
             "saved_alone": round(saved_alone, 3),
             "saved_flooded": round(saved_flooded, 3),

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, NamedTuple
 from mnemon_bench.quality.calibration import LabelledPair
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_consumers.extract.answer_parser import parse_answer
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from mnemon_consumers.dedupe.decisions import KeptFact
+from mnemon_consumers.dedupe.user_facts import KeptFact
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.relation import (

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Any, Final, NamedTuple
 
-from mnemon_consumers.dedupe.decisions import KeptFact
+from mnemon_consumers.dedupe.user_facts import KeptFact
 from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 

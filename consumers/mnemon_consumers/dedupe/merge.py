@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from mnemon_consumers.dedupe.decide import DecisionEvent
-from mnemon_consumers.dedupe.decisions import KeptFact, UserFacts, join_lineages
+from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts, join_lineages
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.relation import relate_facts

@@ -97,21 +97,22 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe)
         return asked.result(PROBE_TIMEOUT)
     except TimeoutError:
         asked.cancel()
-        if not turned.is_set():
-            return [_report_blocked_loop(thread)]
-        metrics.READY.set(0)
-        return [f"the health probe did not end within {PROBE_TIMEOUT:g} s"]
+        reason = (
+            f"the health probe did not end within {PROBE_TIMEOUT:g} s"
+            if turned.is_set()
+            else _report_blocked_loop(thread)
+        )
     except CancelledError:
-        return ["the process is ending"]
+        reason = "the process is ending"
     except Exception as error:  # a probe that fails is a reason, too
-        metrics.READY.set(0)
         log.exception("health probe failed")
-        return [f"the health probe failed: {error!r}"]
+        reason = f"the health probe failed: {error!r}"
+    metrics.READY.set(0)
+    return [reason]
 
 
 def _report_blocked_loop(thread: int) -> str:
-    """Set the metrics for a blocked event loop, and log its stack. Return the fault with its next step."""
-    metrics.READY.set(0)
+    """Set the metric of a blocked event loop, and log its stack. Return the fault with its next step."""
     metrics.FAULTS.replace_series({("event_loop", ""): 1})
     frame = sys._current_frames().get(thread)
     stack = traceback.extract_stack(frame) if frame else []

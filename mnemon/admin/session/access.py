@@ -3,14 +3,18 @@
 import hashlib
 import hmac
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-from mnemon.admin.session.ended_sessions import SESSION_SECONDS, EndedSessions
+from mnemon.admin.session.ended_sessions import EndedSessions
 from mnemon.http.login_attempts import LoginAttempts
+
+SESSION_SECONDS: Final = 12 * 3600
+"""Lifetime of a session in seconds."""
 
 _NOTICE_SECONDS: Final = 60
 
@@ -88,7 +92,7 @@ class Access:
         Raises:
             OSError: the end could not be recorded: after a restart the session is valid again.
         """
-        self._ended.add(session.id)
+        self._ended.add(session.id, time.time() + SESSION_SECONDS)
 
     def sign_notice(self, notice: str) -> str:
         """Sign a notice for the next page, as the value of a cookie."""

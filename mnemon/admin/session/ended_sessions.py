@@ -2,13 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import Final
 
 from mnemon.admin.session.tokens import open_admin_folder
 from mnemon_infra.process.data_folder import replace_file
-
-SESSION_SECONDS: Final = 12 * 3600
-"""Lifetime of a session in seconds."""
 
 
 class EndedSessions:
@@ -28,15 +24,18 @@ class EndedSessions:
     def __contains__(self, id_: str) -> bool:
         return id_ in self._until
 
-    def add(self, id_: str) -> None:
+    def add(self, id_: str, until: float) -> None:
         """Record the end of a session.
+
+        Args:
+            id_: the session's id.
+            until: time after which the session would have expired, in seconds since the epoch.
 
         Raises:
             OSError: the file cannot be written; the session is over only as long as this process runs.
         """
         now = time.time()
-        self._until = {each: until for each, until in self._until.items() if until > now}
-        self._until[id_] = now + SESSION_SECONDS
+        self._until = {each: later for each, later in self._until.items() if later > now} | {id_: until}
         if self._path:
             text = "".join(f"{each} {until:.0f}\n" for each, until in self._until.items())
             replace_file(self._path, text)

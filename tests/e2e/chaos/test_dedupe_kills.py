@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import build_memory_subject

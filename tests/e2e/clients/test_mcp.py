@@ -49,7 +49,6 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
     await connection.close()
 
 
-@pytest.mark.long
 async def test_mcp_serves_over_stdio(shared: Up) -> None:
     from mcp import types
     from mcp.client.client import Client

@@ -89,7 +89,7 @@ def programs(shared: Up, tmp_path: Path) -> Path:
     "page",
     [
         pytest.param(README, id="README.md"),
-        pytest.param(QUICK_START, id="quick-start.md", marks=pytest.mark.long),
+        pytest.param(QUICK_START, id="quick-start.md"),
     ],
 )
 async def test_every_block_does_what_the_page_says(

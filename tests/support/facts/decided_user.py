@@ -7,10 +7,10 @@ import numpy as np
 
 from mnemon_consumers.dedupe.comparison import Likeness
 from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
 from mnemon_consumers.dedupe.redecide.corrections import Correction, build_corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
 from mnemon_consumers.dedupe.state.log import Logged, fold_log
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import FactProposedV1, FactUpdatedV1, Lineage
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1

@@ -24,7 +24,6 @@ from mnemon_consumers.dedupe.decide import (
     save_candidate,
     settle_candidate,
 )
-from mnemon_consumers.dedupe.decisions import KeptFact, UserFacts
 from mnemon_consumers.dedupe.state.log import (
     REDECIDE,
     AcceptedEvent,
@@ -33,6 +32,7 @@ from mnemon_consumers.dedupe.state.log import (
     LogState,
     find_proposal_id,
 )
+from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
 from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (

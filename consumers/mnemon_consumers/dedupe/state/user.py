@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Final
 
 from mnemon_consumers.dedupe.decide import Proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
 from mnemon_consumers.dedupe.merge import Comparison
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (

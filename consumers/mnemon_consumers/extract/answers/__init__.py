@@ -1,1 +1,1 @@
-"""Parses, checks and publishes the answers of a model."""
+"""Checks answers of a model against their sources, decides their outcome and publishes them."""

@@ -1,1 +1,1 @@
-"""Queries of the audit, which compares the log with the projections."""
+"""Queries of the audit and of tenant moves, which compare rows with the log or with another deployment."""

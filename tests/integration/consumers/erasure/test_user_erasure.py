@@ -266,7 +266,6 @@ async def test_erasure_withdraws_windows_sent_to_a_model(
     assert receipt["seen_seq"] < late
 
 
-@pytest.mark.long
 @requires_storage
 async def test_erased_text_is_absent_from_disk(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path

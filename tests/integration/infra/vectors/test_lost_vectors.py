@@ -49,10 +49,18 @@ async def whole(stock: Stock, facts: int = 1) -> None:
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.long
 @requires_folder
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("lost", ["", "messages/current", "messages", "memories", "documents"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "",
+        *(
+            pytest.param(lost, marks=pytest.mark.long)
+            for lost in ("messages/current", "messages", "memories", "documents")
+        ),
+    ],
+)
 async def test_deleted_vectors_are_rebuilt_with_new_points(
     stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:

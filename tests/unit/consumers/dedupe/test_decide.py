@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
 from mnemon_consumers.dedupe.eviction import find_excess_facts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     Decision,

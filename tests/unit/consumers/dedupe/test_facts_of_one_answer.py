@@ -6,7 +6,7 @@ import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.wordllama import load_word_similarity, load_wordllama

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mnemon_consumers.dedupe.decisions import KeptFact, UserFacts
+from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
-from mnemon_consumers.dedupe.decisions import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.events.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.embedding import Thresholds
