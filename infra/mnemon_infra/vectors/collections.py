@@ -1,7 +1,8 @@
 """Collections of a Qdrant server: creation, swap and removal.
 
 All readers and writers use aliases, `<schema>.<collection>`. The collections are named
-`<schema>_<collection>`, or longer if a swap has left that name to another generation.
+`<schema>_<collection>`, or longer if a swap has left that name to another generation. The list of collections
+is `Collection` in `port.py`.
 """
 
 from collections.abc import Iterator

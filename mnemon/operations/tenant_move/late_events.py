@@ -1,4 +1,7 @@
-"""Late events: those that a log has received since their tenant moved to another deployment."""
+"""Late events: those that a log has received since their tenant moved to another deployment.
+
+`TenantMove._is_withheld` in `run.py` decides which of them are not forwarded.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
