@@ -22,7 +22,7 @@ _WORDS: Final = ("about", "the", "weather,", "die", "Kinder,", "рецепт,", 
 
 
 @dataclass(slots=True)
-class _User:
+class _GeneratedUser:
     """Ids of a user's facts, tasks, documents and summaries, for later events that refer to them."""
 
     name: str
@@ -52,10 +52,10 @@ async def fill_log(
 class _EventGenerator:
     def __init__(self, seed: int, users: int) -> None:
         self._chance = random.Random(seed)
-        self._users = [_User(f"u{number}") for number in range(users)]
+        self._users = [_GeneratedUser(f"u{number}") for number in range(users)]
         self._number = 0
         self._seed = seed
-        kinds: list[tuple[int, Callable[[_User], LogEvent | None]]] = [
+        kinds: list[tuple[int, Callable[[_GeneratedUser], LogEvent | None]]] = [
             (700, self._make_message),
             (10, self._make_start),
             (6, self._make_clearance),
@@ -91,17 +91,17 @@ class _EventGenerator:
             subject, json.dumps(body, ensure_ascii=False).encode(), f"{self._seed}-{self._number}"
         )
 
-    def _make_chat_event(self, user: _User, name: str, /, **body: Any) -> LogEvent:
+    def _make_chat_event(self, user: _GeneratedUser, name: str, /, **body: Any) -> LogEvent:
         conversation = self._chance.choice([None, None, None, "c1", "c2"])
         return self._make_event(build_chat_subject(TENANT, user.name, conversation, name), body)
 
-    def _make_memory_event(self, user: _User, name: str, /, **body: Any) -> LogEvent:
+    def _make_memory_event(self, user: _GeneratedUser, name: str, /, **body: Any) -> LogEvent:
         return self._make_event(build_memory_subject(TENANT, user.name, name), body)
 
     def _make_coverage(self) -> dict[str, Any]:
         return {"conversation": "c1", "from_seq": max(1, self._number - 20), "to_seq": self._number}
 
-    def _make_message(self, user: _User) -> LogEvent:
+    def _make_message(self, user: _GeneratedUser) -> LogEvent:
         fields: dict[str, Any] = {}
         if self._number % 7 == 0:
             fields = {
@@ -112,18 +112,18 @@ class _EventGenerator:
         role = self._chance.choice(["user", "assistant"])
         return self._make_chat_event(user, "message", role=role, content=self._make_text(), **fields)
 
-    def _make_start(self, user: _User) -> LogEvent:
+    def _make_start(self, user: _GeneratedUser) -> LogEvent:
         return self._make_chat_event(user, "started", discard_previous=self._number % 3 == 0)
 
-    def _make_clearance(self, user: _User) -> LogEvent:
+    def _make_clearance(self, user: _GeneratedUser) -> LogEvent:
         return self._make_chat_event(user, "cleared")
 
-    def _make_profile(self, user: _User) -> LogEvent:
+    def _make_profile(self, user: _GeneratedUser) -> LogEvent:
         return self._make_memory_event(
             user, "profile.set", fields={self._chance.choice("abc"): self._chance.choice([1, None])}
         )
 
-    def _make_fact(self, user: _User) -> LogEvent:
+    def _make_fact(self, user: _GeneratedUser) -> LogEvent:
         user.facts.append(f"f{self._number}")
         return self._make_memory_event(
             user,
@@ -133,7 +133,7 @@ class _EventGenerator:
             decision={"proposal_id": "p"},
         )
 
-    def _change_fact(self, user: _User) -> LogEvent | None:
+    def _change_fact(self, user: _GeneratedUser) -> LogEvent | None:
         if not user.facts:
             return self._make_memory_event(user, "fact.rejected", proposal_id="p", reason="too_short")
         fact = self._chance.choice(user.facts)
@@ -152,7 +152,7 @@ class _EventGenerator:
             return self._make_memory_event(user, "fact.merged", fact_id=fact, **merged, **texts)
         return self._make_memory_event(user, "fact.updated", fact_id=fact, **texts)
 
-    def _end_fact(self, user: _User) -> LogEvent | None:
+    def _end_fact(self, user: _GeneratedUser) -> LogEvent | None:
         if not user.facts:
             return None
         fact = user.facts.pop(self._chance.randrange(len(user.facts)))
@@ -164,18 +164,18 @@ class _EventGenerator:
         name, body = self._chance.choice(endings)
         return self._make_memory_event(user, name, fact_id=fact, **body)
 
-    def _make_task(self, user: _User) -> LogEvent:
+    def _make_task(self, user: _GeneratedUser) -> LogEvent:
         user.tasks.append(f"t{self._number}")
         return self._make_memory_event(user, "task.added", task_id=user.tasks[-1], text=self._make_text())
 
-    def _change_task(self, user: _User) -> LogEvent | None:
+    def _change_task(self, user: _GeneratedUser) -> LogEvent | None:
         if not user.tasks:
             return None
         if self._number % 2:
             return self._make_memory_event(user, "task.done", task_id=user.tasks[-1])
         return self._make_memory_event(user, "task.removed", task_id=user.tasks.pop())
 
-    def _make_document(self, user: _User) -> LogEvent:
+    def _make_document(self, user: _GeneratedUser) -> LogEvent:
         user.documents.append(f"d{self._number}")
         return self._make_memory_event(
             user,
@@ -185,14 +185,14 @@ class _EventGenerator:
             title="A title",
         )
 
-    def _remove_document(self, user: _User) -> LogEvent | None:
+    def _remove_document(self, user: _GeneratedUser) -> LogEvent | None:
         return (
             self._make_memory_event(user, "document.removed", document_id=user.documents.pop())
             if user.documents
             else None
         )
 
-    def _make_summary(self, user: _User) -> LogEvent:
+    def _make_summary(self, user: _GeneratedUser) -> LogEvent:
         user.summaries.append(f"s{self._number}")
         return self._make_memory_event(
             user,
@@ -202,7 +202,7 @@ class _EventGenerator:
             **self._make_coverage(),
         )
 
-    def _merge_summaries(self, user: _User) -> LogEvent | None:
+    def _merge_summaries(self, user: _GeneratedUser) -> LogEvent | None:
         if len(user.summaries) < 2:
             return None
         merged, user.summaries = user.summaries, [f"s{self._number}"]
@@ -215,7 +215,7 @@ class _EventGenerator:
             **self._make_coverage(),
         )
 
-    def _make_batch_event(self, user: _User) -> LogEvent:
+    def _make_batch_event(self, user: _GeneratedUser) -> LogEvent:
         batch, part = divmod(self._number, 4)
         name, body = (
             (
@@ -228,13 +228,13 @@ class _EventGenerator:
         )[part]
         return self._make_memory_event(user, name, batch_id=f"b{batch}", **body)
 
-    def _make_model_call(self, user: _User) -> LogEvent:
+    def _make_model_call(self, user: _GeneratedUser) -> LogEvent:
         body = {"provider": "openai", "model": "m", "purpose": "extract", "tokens": {"input": 9, "output": 2}}
         return self._make_memory_event(user, "model.called", usd=0.001 * (self._number % 5), **body)
 
-    def _answer_window(self, user: _User) -> LogEvent:
+    def _answer_window(self, user: _GeneratedUser) -> LogEvent:
         outcome = self._chance.choice(["proposed", "nothing", "dead"])
         return self._make_memory_event(user, "window.answered", outcome=outcome, **self._make_coverage())
 
-    def _make_unreadable_event(self, user: _User) -> LogEvent:
+    def _make_unreadable_event(self, user: _GeneratedUser) -> LogEvent:
         return self._make_chat_event(user, "message", role="nobody", content=1)

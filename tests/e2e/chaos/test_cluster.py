@@ -20,7 +20,7 @@ from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
 from tests.support.chaos.erasure_under_load import TENANT as OTHERS
 from tests.support.chaos.load import (
     TENANT,
-    Talk,
+    ConversationLoad,
     is_persisted,
     stored_rows,
     talk_while_dying,
@@ -91,7 +91,7 @@ async def test_cluster_keeps_erasure_over_three_leader_deaths(
     for command in ("provision", "migrate"):
         assert (await mnemon(command, **environment)).code == 0
     await three.is_whole()
-    talk = Talk(users=60, turns=60)
+    talk = ConversationLoad(users=60, turns=60)
     with ProviderServer() as server:
         async with await connect(three.url, name="test") as connection:
             forgetting = Forgetting(connection, three.url, server)

@@ -12,7 +12,7 @@ from mnemon_contracts.settings.document import DEFAULTS, flatten_document
 from tests.support.processes.stack import TIMEOUT, CommandResult, Up, mnemon
 
 
-class Settings:
+class SettingsCommands:
     """The commands on one server."""
 
     def __init__(self, nats_url: str) -> None:
@@ -35,13 +35,13 @@ class Settings:
 
 
 @pytest.fixture
-def settings(nats_url: str, connection: Client) -> Settings:
-    return Settings(nats_url)
+def settings(nats_url: str, connection: Client) -> SettingsCommands:
+    return SettingsCommands(nats_url)
 
 
 async def test_setting_reaches_a_running_process(shared: Up) -> None:
     assert shared.endpoints
-    settings = Settings(shared.endpoints.nats)
+    settings = SettingsCommands(shared.endpoints.nats)
     async with await nats.connect(shared.endpoints.nats) as client:
         for number in range(5):
             body = json.dumps({"role": "user", "content": str(number)}).encode()
@@ -78,7 +78,7 @@ async def test_setting_reaches_a_running_process(shared: Up) -> None:
             await settings.done("unset", "time_stamps")
 
 
-async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
+async def test_setting_is_set_read_and_unset(settings: SettingsCommands) -> None:
     assert flatten_document(await settings.json("get")) == DEFAULTS
     await settings.done("set", "recent_messages=3", "time_stamps.zone=Europe/Moscow", "embedding.model=null")
     await settings.done("set", "limits.per_user=60", 'time_stamps.template="{text}"', "--tenant", "акме 1")
@@ -103,7 +103,7 @@ async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
     }
 
 
-async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) -> None:
+async def test_invalid_setting_is_named_and_changes_nothing(settings: SettingsCommands) -> None:
     for arguments, named in (
         (("set", "recent_messages=true"), "recent_messages: "),
         (("set", "policy.min_length=300"), "policy.max_length: 240 is less than min_length, which is 300"),
@@ -125,7 +125,7 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) 
 
 
 async def test_settings_history_lists_revisions_and_rollback_restores_one(
-    settings: Settings, connection: Client
+    settings: SettingsCommands, connection: Client
 ) -> None:
     first = await settings.done("set", "recent_messages=3", "limits.per_user=60")
     second = await settings.done("set", "recent_messages=4")
@@ -162,7 +162,7 @@ async def test_settings_history_lists_revisions_and_rollback_restores_one(
     assert "recent_messages: " in refused.err
 
 
-async def test_a_preset_is_shown_set_and_taken_back(settings: Settings) -> None:
+async def test_a_preset_is_shown_set_and_taken_back(settings: SettingsCommands) -> None:
     shown = await settings.json("preset")
     assert shown["004"]["values"]["limits.profile"] == 50
     before = await settings.done("set", "recent_messages=7", "--tenant", "acme")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.support.processes.chat_session import Talk, talk
+from tests.support.processes.chat_session import ChatSession, talk
 from tests.support.processes.stack import Up
 
 
@@ -37,7 +37,7 @@ async def test_chat_that_started_a_stack_ends_it_on_sigterm_while_its_input_stay
     assert not Up(data).pids()
 
 
-async def _told(anna: Talk) -> None:
+async def _told(anna: ChatSession) -> None:
     """Perform the main actions of memory: save, read, ask, forget."""
     anna.tell("My cello annoys Porto")
     await anna.heard("cello, annoys, Porto.")

@@ -30,7 +30,7 @@ def restored_folder() -> Iterator[Path]:
         yield data
 
 
-class Talk:
+class TalkingUsers:
     """Users who talk until the block ends; `said` has each acknowledged message by its log position."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ async def test_a_lost_folder_is_restored_without_an_erased_user(
     environment = {"MNEMON_ERASURE_REGISTER": str(register)}
     login = json.loads((await mnemon("auth", "tenant", "acme", "--data", up.data, "--json")).out)
     endpoints = await up.start(**environment)
-    talk = Talk()
+    talk = TalkingUsers()
 
     def address(nats: str) -> str:
         return str(login["url"]).replace("HOST:4222", nats.removeprefix("nats://"))

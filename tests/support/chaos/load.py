@@ -37,7 +37,7 @@ Death = Callable[[], Awaitable[None]]
 
 
 @dataclass
-class Talk:
+class ConversationLoad:
     """In each turn every user says one thing: half of them as a bot publishes, half as an import does."""
 
     users: int
@@ -83,7 +83,7 @@ class Talk:
             self._change.notify_all()
 
 
-async def talk_while_dying(talk: Talk, url: str, deaths: Sequence[Death]) -> None:
+async def talk_while_dying(talk: ConversationLoad, url: str, deaths: Sequence[Death]) -> None:
     """Publish the talk; the deaths come one after another, spread over it."""
 
     async def die() -> None:
@@ -99,7 +99,7 @@ async def talk_while_dying(talk: Talk, url: str, deaths: Sequence[Death]) -> Non
         group.create_task(die())
 
 
-async def is_persisted(talk: Talk, url: str) -> None:
+async def is_persisted(talk: ConversationLoad, url: str) -> None:
     """Wait until every event of the talk has ended."""
     connection = await connect(url, name="test")
     position = await AppliedPosition().wait_for(connection.jetstream(), talk.last_seq, TIMEOUT)
@@ -118,7 +118,7 @@ def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> 
     return found
 
 
-async def users_that_miss_something(talk: Talk, url: str, users: Sequence[int]) -> list[str]:
+async def users_that_miss_something(talk: ConversationLoad, url: str, users: Sequence[int]) -> list[str]:
     """The users whose history is not what they said, in that order."""
     wrong = []
     async with MemoryClient.connect(url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
@@ -171,7 +171,7 @@ class DyingUp:
         return death
 
 
-async def up_is_killed(up: Up, talk: Talk, kills: int) -> None:
+async def up_is_killed(up: Up, talk: ConversationLoad, kills: int) -> None:
     """`mnemon up` is killed so often, and each of its servers once."""
     dying = DyingUp(up)
     await dying.start()
@@ -179,7 +179,7 @@ async def up_is_killed(up: Up, talk: Talk, kills: int) -> None:
     await _rehearse(dying, talk, [*servers, *[dying.killed] * kills])
 
 
-async def runners_are_killed(up: Up, talk: Talk, kills: int) -> None:
+async def runners_are_killed(up: Up, talk: ConversationLoad, kills: int) -> None:
     """Two `mnemon run persist` are killed at random; PostgreSQL is restarted, and killed, in between."""
     dying = DyingUp(up, "--only", "retrieve")
     await dying.start()
@@ -194,7 +194,7 @@ async def runners_are_killed(up: Up, talk: Talk, kills: int) -> None:
         await _rehearse(dying, talk, [*killed[:half], *database, *killed[half:]])
 
 
-async def _rehearse(dying: DyingUp, talk: Talk, deaths: Sequence[Death]) -> None:
+async def _rehearse(dying: DyingUp, talk: ConversationLoad, deaths: Sequence[Death]) -> None:
     endpoints = await dying.up.ready()
     begun = time.monotonic()
     await talk_while_dying(talk, endpoints.nats, deaths)
@@ -216,7 +216,7 @@ async def _in_full(users: int, turns: int, kills: int) -> None:
         up = Up(parent / "data")
         try:
             print(rehearsal.__doc__)
-            await rehearsal(up, Talk(users, turns), kills)
+            await rehearsal(up, ConversationLoad(users, turns), kills)
             print("every message is stored once, and every history is what was said")
         finally:
             await up.stop()

@@ -27,7 +27,7 @@ def by(update: float, duplicate: float = 1, limits: FactLimits | None = None, **
     return SettingsV1(dedupe=dedupe, limits=limits or FactLimits())
 
 
-class User:
+class DecidedUser:
     """A user whose texts lie in given directions: a log, and what it amounts to."""
 
     def __init__(self) -> None:

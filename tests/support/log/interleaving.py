@@ -29,13 +29,13 @@ from tests.support.log.log_model import (
     WORKERS,
     Draft,
     Hand,
-    Log,
     Logged,
+    LogModel,
     Reached,
     events_of,
 )
 from tests.support.log.projected_state import contents_of, delivery_of, forget_all, shown, texts_of
-from tests.support.log.reference_fold import TENANT, LoggedEvent, State, fold
+from tests.support.log.reference_fold import TENANT, ReferenceEvent, ReferenceState, fold
 
 Value = TypeVar("Value")
 
@@ -59,7 +59,7 @@ class Interleaving(RuleBasedStateMachine):
     ) -> None:
         super().__init__()
         self._loop, self._database, self._rebuilt, self._schemas = loop, database, rebuilt, schemas
-        self._log = Log()
+        self._log = LogModel()
         self._hands: dict[int, Hand] = {}
         self._written: list[Logged] = []
         self._has_failed = False
@@ -175,7 +175,7 @@ class Interleaving(RuleBasedStateMachine):
         await mark_settled(self._database, ErasedUser((TENANT, user), erased.seq, erased.at))
         return True
 
-    def _held(self, user: str) -> list[LoggedEvent]:
+    def _held(self, user: str) -> list[ReferenceEvent]:
         return events_of(user, self._log.held.values())
 
     def _purge(self, positions: Iterable[int]) -> None:
@@ -226,5 +226,5 @@ class Interleaving(RuleBasedStateMachine):
             assert found.differences == []
 
 
-def _same(user: str, found: State, expected: State) -> None:
+def _same(user: str, found: ReferenceState, expected: ReferenceState) -> None:
     assert found == expected, f"{user} has {found}, and the log says {expected}"

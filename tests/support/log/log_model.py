@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, get_args
 
 from hypothesis import strategies as st
 
-from tests.support.log.reference_fold import EventKind, LoggedEvent
+from tests.support.log.reference_fold import EventKind, ReferenceEvent
 
-Logged = tuple[str, LoggedEvent]
+Logged = tuple[str, ReferenceEvent]
 """A user, and an event of theirs."""
 
 _KINDS: list[EventKind] = [*get_args(EventKind)]
@@ -56,7 +56,7 @@ Reached = Literal["taken", "written", "told", "acknowledged"]
 
 
 @dataclass
-class Log:
+class LogModel:
     """A stream, and its one consumer, as JetStream keeps them."""
 
     ever: list[Logged] = field(default_factory=list)
@@ -85,11 +85,11 @@ class Log:
         self.ever.append((draft.user, event := self._event(draft)))
         self.held[event.seq] = draft.user, event
 
-    def of(self, user: str) -> list[LoggedEvent]:
+    def of(self, user: str) -> list[ReferenceEvent]:
         """All that it took of a user."""
         return events_of(user, self.ever)
 
-    def _event(self, draft: Draft) -> LoggedEvent:
+    def _event(self, draft: Draft) -> ReferenceEvent:
         seq = self.end + 1
         theirs = self.of(draft.user)
         if theirs and draft.repeats is not None:
@@ -97,7 +97,7 @@ class Log:
             # Under the id that it had, though it may say something else.
             return replace(first, seq=seq, discard=draft.discard, item=draft.item)
         summaries = (each.id for each in theirs if each.kind.startswith("summary."))
-        return LoggedEvent(
+        return ReferenceEvent(
             seq,
             f"e{len(theirs)}",
             draft.kind,
@@ -119,5 +119,5 @@ class Hand:
     reached: Reached = "taken"
 
 
-def events_of(user: str, logged: Iterable[Logged]) -> list[LoggedEvent]:
+def events_of(user: str, logged: Iterable[Logged]) -> list[ReferenceEvent]:
     return [event for whose, event in logged if whose == user]

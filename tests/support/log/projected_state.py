@@ -12,10 +12,10 @@ from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.delivery import Delivery
-from tests.support.log.reference_fold import TENANT, USER, LoggedEvent, State
+from tests.support.log.reference_fold import TENANT, USER, ReferenceEvent, ReferenceState
 
 
-def delivery_of(event: LoggedEvent, user: str = USER) -> Delivery:
+def delivery_of(event: ReferenceEvent, user: str = USER) -> Delivery:
     subject = (
         build_memory_subject(TENANT, user, event.kind)
         if "." in event.kind
@@ -25,7 +25,7 @@ def delivery_of(event: LoggedEvent, user: str = USER) -> Delivery:
     return Delivery(subject, body, event.id, "LOG", event.seq, 1, 1.8e9 + event.seq)
 
 
-def _body_of(event: LoggedEvent) -> dict[str, object]:
+def _body_of(event: ReferenceEvent) -> dict[str, object]:
     fact = {"text": event.id}
     match event.kind:
         case "message":
@@ -73,7 +73,7 @@ def _body_of(event: LoggedEvent) -> dict[str, object]:
     return {**about, "text": event.id}
 
 
-def shown(places: Iterable[str], user: str = USER) -> Query[State]:
+def shown(places: Iterable[str], user: str = USER) -> Query[ReferenceState]:
     """Query all that a user is shown, without internal texts.
 
     Args:
@@ -81,10 +81,10 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
         user: who.
     """
 
-    async def query(connection: Connection) -> State:
+    async def query(connection: Connection) -> ReferenceState:
         owner = TENANT, user
         (now,) = await user_memory.load_newest_messages([NewestMessagesQuery(*owner, None, 100)])(connection)
-        state = State(now.conversation)
+        state = ReferenceState(now.conversation)
         wanted = [
             NewestMessagesQuery(*owner, place, 100)
             for place in sorted({*places, now.conversation, "c1", "c2"})

@@ -37,7 +37,7 @@ EventKind = Literal[
 
 
 @dataclass(frozen=True)
-class LoggedEvent:
+class ReferenceEvent:
     """An event of the one user that a fold is about. `conversation` None is the current one.
 
     What an event says is its own id. `item` is the fact, task or document that it is about; a summary is its
@@ -57,7 +57,7 @@ class LoggedEvent:
 
 
 @dataclass
-class State:
+class ReferenceState:
     """State at the end of the log."""
 
     current: str
@@ -73,16 +73,16 @@ class State:
     """The memory events whose content is still there when all has been swept."""
 
 
-def fold(events: Iterable[LoggedEvent], user: str = USER) -> State:
+def fold(events: Iterable[ReferenceEvent], user: str = USER) -> ReferenceState:
     """A user's state after a log; of several copies of an event the first counts that nothing has erased."""
     ordered = sorted(events, key=lambda event: event.seq)
     erased = erased_up_to(ordered)
-    first: dict[str, LoggedEvent] = {}
+    first: dict[str, ReferenceEvent] = {}
     for event in ordered:
         if event.seq >= erased and not (event.kind.startswith("summary.") and event.from_seq < erased):
             first.setdefault(event.id, event)
     log = list(first.values())
-    state = State(derive_first_conversation(TENANT, user))
+    state = ReferenceState(derive_first_conversation(TENANT, user))
     floors = _fold_conversations(log, state, user)
     _fold_facts(log, state)
     _fold_items(log, state)
@@ -90,13 +90,13 @@ def fold(events: Iterable[LoggedEvent], user: str = USER) -> State:
     return state
 
 
-def erased_up_to(events: Iterable[LoggedEvent]) -> int:
+def erased_up_to(events: Iterable[ReferenceEvent]) -> int:
     """Return the position below which everything is erased."""
     erasures = (min(event.up_to, event.seq) for event in events if event.kind == "user.erased")
     return max(erasures, default=0)
 
 
-def _fold_conversations(log: list[LoggedEvent], state: State, user: str) -> dict[str | None, int]:
+def _fold_conversations(log: list[ReferenceEvent], state: ReferenceState, user: str) -> dict[str | None, int]:
     """Returns the floors of the conversations, and under None that of all."""
     started: set[str] = set()
     floors: dict[str | None, int] = {}
@@ -123,7 +123,7 @@ def _fold_conversations(log: list[LoggedEvent], state: State, user: str) -> dict
     return floors
 
 
-def _fold_facts(log: list[LoggedEvent], state: State) -> None:
+def _fold_facts(log: list[ReferenceEvent], state: ReferenceState) -> None:
     ended = {each.item for each in log if each.kind in ("fact.forgotten", "fact.expired", "fact.evicted")}
     saved = {each.item for each in log if each.kind == "fact.saved"}
     for event in log:
@@ -133,7 +133,7 @@ def _fold_facts(log: list[LoggedEvent], state: State) -> None:
                 state.facts.setdefault(event.item, []).insert(0, event.id)
 
 
-def _fold_items(log: list[LoggedEvent], state: State) -> None:
+def _fold_items(log: list[ReferenceEvent], state: ReferenceState) -> None:
     added: dict[str, set[str]] = {}
     for event in log:
         match event.kind:
@@ -154,7 +154,7 @@ def _fold_items(log: list[LoggedEvent], state: State) -> None:
     state.texts.update(*added.values())
 
 
-def _fold_summaries(log: list[LoggedEvent], state: State, floors: dict[str | None, int]) -> None:
+def _fold_summaries(log: list[ReferenceEvent], state: ReferenceState, floors: dict[str | None, int]) -> None:
     kept = [
         event
         for event in log

@@ -34,7 +34,7 @@ Summary = dict[str, Any]
 
 
 @dataclass
-class Gate:
+class GatedModel:
     """A model that answers once it is let."""
 
     answering: Callable[[ReceivedRequest], str]
@@ -80,9 +80,9 @@ class CompactionHarness:
         async with run_consumers(consumers or ("persist", "compact"), self.deployment):
             yield
 
-    def gate(self) -> Gate:
+    def gate(self) -> GatedModel:
         """From now on the model answers when it is let."""
-        gate = Gate(self.server.state.answering)
+        gate = GatedModel(self.server.state.answering)
         self.server.state.answering = gate
         return gate
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.processes.stack import TIMEOUT
 
 
-class Talk:
+class ChatSession:
     """A process that is spoken with."""
 
     def __init__(self, process: Process) -> None:
@@ -50,7 +50,7 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[Talk]:
+async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[ChatSession]:
     """`mnemon` with some arguments, until the end of the block."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon", *map(str, arguments)),
@@ -59,7 +59,7 @@ async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[Talk
         stdout=PIPE,
     )
     try:
-        yield Talk(process)
+        yield ChatSession(process)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -29,13 +29,13 @@ def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class EndpointAnswer:
     status: int
     body: object
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def right(request: Body) -> Answer:
+def right(request: Body) -> EndpointAnswer:
     data = [
         {
             "object": "embedding",
@@ -47,12 +47,14 @@ def right(request: Body) -> Answer:
         for index, text in enumerate(request["input"])
     ]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return Answer(200, {"object": "list", "model": request["model"], "data": data, "usage": usage})
+    return EndpointAnswer(200, {"object": "list", "model": request["model"], "data": data, "usage": usage})
 
 
-def refusal(status: int, headers: Mapping[str, str] | None = None) -> Answer:
+def refusal(status: int, headers: Mapping[str, str] | None = None) -> EndpointAnswer:
     """As OpenAI words it, and worse: with the whole key."""
-    return Answer(status, {"error": {"message": f"no: {KEY}", "type": "x", "code": None}}, headers or {})
+    return EndpointAnswer(
+        status, {"error": {"message": f"no: {KEY}", "type": "x", "code": None}}, headers or {}
+    )
 
 
 class Endpoint:
@@ -61,7 +63,7 @@ class Endpoint:
     path = "/v1/embeddings"
 
     def __init__(self) -> None:
-        self.faults: list[Callable[[Body], Answer]] = []
+        self.faults: list[Callable[[Body], EndpointAnswer]] = []
         self.requests: list[Body] = []
         self.keys: list[str | None] = []
         self.in_flight = self.most_in_flight = 0
@@ -70,7 +72,7 @@ class Endpoint:
         self._lock = threading.Lock()
         endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class EndpointHandler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
@@ -87,16 +89,16 @@ class Endpoint:
             def log_request(self, *_: object) -> None:
                 pass
 
-        class Server(ThreadingHTTPServer):
+        class EndpointServer(ThreadingHTTPServer):
             daemon_threads = True
 
             def handle_error(self, request: object, client_address: object) -> None:
                 """A client that has gone is one of the faults."""
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = EndpointServer(("127.0.0.1", 0), EndpointHandler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
-    def answer(self, path: str, key: str | None, request: Body) -> Answer:
+    def answer(self, path: str, key: str | None, request: Body) -> EndpointAnswer:
         with self._lock:
             self.requests.append(request)
             self.keys.append(key)
@@ -110,7 +112,7 @@ class Endpoint:
             with self._lock:
                 self.in_flight -= 1
 
-    def build_answer(self, request: Body) -> Answer:
+    def build_answer(self, request: Body) -> EndpointAnswer:
         """Return the answer without a fault."""
         return right(request)
 

@@ -1,7 +1,7 @@
 """A server that reranks as Jina, Cohere and vLLM do on the wire, and fails as it is told to."""
 
 from mnemon_infra.config import Deployment
-from tests.support.servers.embedding_server import KEY, Answer, Body, Endpoint
+from tests.support.servers.embedding_server import KEY, Body, Endpoint, EndpointAnswer
 
 
 def score_text(text: str) -> float:
@@ -16,12 +16,14 @@ def build_results(request: Body) -> list[Body]:
     return sorted(results, key=lambda result: -result["relevance_score"])
 
 
-def build_tei_answer(request: Body) -> Answer:
+def build_tei_answer(request: Body) -> EndpointAnswer:
     """Answer as text-embeddings-inference, which does not know `documents`."""
     if "texts" not in request:
-        return Answer(422, b"Failed to deserialize the JSON body: missing field `texts`")
+        return EndpointAnswer(422, b"Failed to deserialize the JSON body: missing field `texts`")
     results = build_results({"documents": request["texts"]})
-    return Answer(200, [{"index": each["index"], "score": each["relevance_score"]} for each in results])
+    return EndpointAnswer(
+        200, [{"index": each["index"], "score": each["relevance_score"]} for each in results]
+    )
 
 
 class RerankerServer(Endpoint):
@@ -29,8 +31,8 @@ class RerankerServer(Endpoint):
 
     path = "/v1/rerank"
 
-    def build_answer(self, request: Body) -> Answer:
-        return Answer(200, {"id": "1", "model": request["model"], "results": build_results(request)})
+    def build_answer(self, request: Body) -> EndpointAnswer:
+        return EndpointAnswer(200, {"id": "1", "model": request["model"], "results": build_results(request)})
 
     @property
     def address(self) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 
-class Span(NamedTuple):
+class ReceivedSpan(NamedTuple):
     """A span, with the names of the consumers whose process it is from."""
 
     trace_id: str
@@ -24,9 +24,9 @@ class Collector:
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.spans: list[Span] = []
+        self.spans: list[ReceivedSpan] = []
 
-    def of(self, trace_id: str) -> list[Span]:
+    def of(self, trace_id: str) -> list[ReceivedSpan]:
         return [span for span in self.spans if span.trace_id == trace_id]
 
     def take(self, body: bytes) -> None:
@@ -34,7 +34,7 @@ class Collector:
             of = {each.key: each.value for each in sent.resource.attributes}
             process = tuple(each.string_value for each in of["mnemon.consumers"].array_value.values)
             self.spans += [
-                Span(
+                ReceivedSpan(
                     span.trace_id.hex(),
                     span.name,
                     of["service.name"].string_value,
@@ -53,7 +53,7 @@ class Collector:
 def collecting() -> Iterator[Collector]:
     """A collector that listens, until the end of the block."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class TraceHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             collector.take(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
@@ -63,7 +63,7 @@ def collecting() -> Iterator[Collector]:
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), TraceHandler) as server:
         collector = Collector(server.server_port)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

@@ -18,8 +18,6 @@ from mnemon_infra.config import Deployment
 
 ROOT = Path(__file__).parents[3]
 
-PACKAGES = ("contracts", "producers", "consumers", "infra", "mnemon", "migrations", "bench")
-
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers"}
 
 # Put together here, so that this file does not hold what it looks for.
@@ -90,13 +88,13 @@ def test_no_file_has_a_vague_name(files: list[Path]) -> None:
     assert parts & FORBIDDEN_NAMES == set()
 
 
-def test_no_class_name_exists_twice() -> None:
+def test_no_class_name_exists_twice(files: list[Path]) -> None:
     names = Counter(
-        node.name
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
+        node.name.lstrip("_")
+        for path in files
+        if path.suffix == ".py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef)
     )
 
     assert [name for name, count in names.items() if count > 1] == []

@@ -19,13 +19,13 @@ from mnemon_infra.database.projections.writer import write_rows
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.interleaving import Interleaving
 from tests.support.log.projected_state import delivery_of, shown, texts_of
-from tests.support.log.reference_fold import TENANT, USER, LoggedEvent, State, fold
+from tests.support.log.reference_fold import TENANT, USER, ReferenceEvent, ReferenceState, fold
 
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(20)))
 """How many interleavings are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 
-async def state_of(database: Database, *places: str) -> State:
+async def state_of(database: Database, *places: str) -> ReferenceState:
     state = await database.run_query(shown(places))
     return replace(state, texts=await texts_of(database))
 
@@ -58,11 +58,11 @@ async def _schema_of(database: Database) -> str:
 
 async def test_removed_merged_summary_replaces_no_summary(database: Database) -> None:
     log = [
-        LoggedEvent(1, "first", "message", "c1"),
-        LoggedEvent(2, "clear", "cleared", "c1"),
-        LoggedEvent(3, "second", "message", "c1"),
-        LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
-        LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
+        ReferenceEvent(1, "first", "message", "c1"),
+        ReferenceEvent(2, "clear", "cleared", "c1"),
+        ReferenceEvent(3, "second", "message", "c1"),
+        ReferenceEvent(4, "of the second", "summary.written", "c1", from_seq=3),
+        ReferenceEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
     ]
     await write_rows(database, plan_batch([delivery_of(event) for event in log]).rows)
     for _ in range(2):
@@ -75,12 +75,12 @@ async def test_removed_merged_summary_replaces_no_summary(database: Database) ->
 async def test_swept_event_may_be_delivered_again(database: Database) -> None:
     """The trigger sweeps all events that the log takes after the end of a fact; a task can be added again."""
     early = [
-        LoggedEvent(1, "saved", "fact.saved"),
-        LoggedEvent(2, "forgotten", "fact.forgotten"),
-        LoggedEvent(3, "added", "task.added"),
-        LoggedEvent(4, "removed", "task.removed"),
+        ReferenceEvent(1, "saved", "fact.saved"),
+        ReferenceEvent(2, "forgotten", "fact.forgotten"),
+        ReferenceEvent(3, "added", "task.added"),
+        ReferenceEvent(4, "removed", "task.removed"),
     ]
-    late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
+    late = [ReferenceEvent(5, "updated", "fact.updated"), ReferenceEvent(6, "again", "task.added")]
     for part in early, late:
         rows = plan_batch([delivery_of(event) for event in part]).rows
         await write_rows(database, rows)
@@ -94,11 +94,11 @@ async def test_swept_event_may_be_delivered_again(database: Database) -> None:
 async def test_clear_waits_for_earlier_events(database: Database) -> None:
     """The start of c2 is late: the content of what was said in it must not be swept with c1's."""
     log = [
-        LoggedEvent(1, "in c1", "message", "c1"),
-        LoggedEvent(2, "c2", "started", "c2"),
-        LoggedEvent(3, "in c2", "message"),
-        LoggedEvent(4, "back", "started", "c1"),
-        LoggedEvent(5, "clear", "cleared"),
+        ReferenceEvent(1, "in c1", "message", "c1"),
+        ReferenceEvent(2, "c2", "started", "c2"),
+        ReferenceEvent(3, "in c2", "message"),
+        ReferenceEvent(4, "back", "started", "c1"),
+        ReferenceEvent(5, "clear", "cleared"),
     ]
     early = [event for event in log if event.id not in ("c2", "back")]
     await write_rows(database, plan_batch([delivery_of(event) for event in early]).rows)
@@ -111,7 +111,7 @@ async def test_clear_waits_for_earlier_events(database: Database) -> None:
 
 @pytest.mark.parametrize("copies", [1, 3])
 async def test_event_twice_in_a_batch_is_applied_once(database: Database, copies: int) -> None:
-    events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
+    events = [ReferenceEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
     await write_rows(database, plan_batch([delivery_of(event) for event in reversed(events)]).rows)
     (view,) = await database.run_query(
         user_memory.load_newest_messages([NewestMessagesQuery(TENANT, USER, "c1", 10)])

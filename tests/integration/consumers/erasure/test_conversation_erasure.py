@@ -35,7 +35,7 @@ from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
-from tests.support.log.reference_fold import TENANT, USER, EventKind, LoggedEvent, State, fold
+from tests.support.log.reference_fold import TENANT, USER, EventKind, ReferenceEvent, ReferenceState, fold
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
@@ -55,9 +55,9 @@ DRAFTS = st.tuples(
 )
 
 
-def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: int) -> list[LoggedEvent]:
+def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: int) -> list[ReferenceEvent]:
     return [
-        LoggedEvent(
+        ReferenceEvent(
             seq,
             f"e{seq}",
             kind,
@@ -71,7 +71,9 @@ def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: 
     ]
 
 
-def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: str) -> State:
+def without(
+    state: ReferenceState, log: Sequence[ReferenceEvent], below: int, conversation: str
+) -> ReferenceState:
     """Return the result of a fold without a conversation below a position."""
     old = {
         each.id
@@ -86,7 +88,7 @@ def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: 
     return replace(state, messages=said, summaries=summaries, texts=state.texts - old)
 
 
-async def state_of(database: Database, log: Sequence[LoggedEvent], last: int) -> State:
+async def state_of(database: Database, log: Sequence[ReferenceEvent], last: int) -> ReferenceState:
     await sweep_owner(database, *OWNER, up_to=last)
     places = [derive_started_conversation(*OWNER, each.id) for each in log if each.kind == "started"]
     state = await database.run_query(shown([FIRST, *places]))
@@ -109,7 +111,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     def run(work: Coroutine[Any, Any, Value]) -> Value:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
+    async def erased(before: Sequence[ReferenceEvent], conversation: str, item: str) -> Delivery:
         """As the verb does it: what it has to know is looked up while all before it is there."""
         await forget_all(other_database)
         await write_rows(other_database, plan_batch([delivery_of(each) for each in before]).rows)
@@ -126,7 +128,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
             build_memory_subject(*OWNER, "user.erased"), event.encode_body(), "gone", "LOG", below, 1, 1.8e9
         )
 
-    async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
+    async def hold(log: list[ReferenceEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)
         at = datetime.fromtimestamp(tombstone.stored_at, UTC)
         taking = ErasedConversation.from_event(OWNER, event, "gone", tombstone.sequence, at)

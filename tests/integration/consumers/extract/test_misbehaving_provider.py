@@ -41,7 +41,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Case:
+class Misbehaviour:
     """A way to misbehave, which `prepare` has the provider do, and what comes of the window."""
 
     name: str
@@ -156,68 +156,70 @@ REFUSED_TEXT = {
 SAID = "code invalid_prompt, param messages: Invalid content: ..."
 
 ONLINE = [
-    Case("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
-    Case("400 for the schema", setting(formats=frozenset())),
-    Case(
+    Misbehaviour("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Misbehaviour("400 for the schema", setting(formats=frozenset())),
+    Misbehaviour(
         "400 for the text", failing(3, status=400, body=REFUSED_TEXT), End("refused", f"(HTTP 400): {SAID}")
     ),
-    Case(
+    Misbehaviour(
         "422 for the text", failing(3, status=422, body=REFUSED_TEXT), End("refused", f"(HTTP 422): {SAID}")
     ),
-    Case("413", failing(1, status=413), End("refused", "HTTP 413")),
-    Case("401", failing(1, status=401)),
-    Case("403", failing(1, status=403)),
-    Case("404", failing(1, status=404)),
-    Case("405", failing(1, status=405)),
-    Case("408", failing(3, status=408)),
-    Case("429 with Retry-After", failing(3, status=429, retry_after=0.1)),
-    Case("429 without", failing(3, status=429)),
-    Case("429 unpaid", failing(3, status=429, body={"error": {"code": "insufficient_quota"}})),
-    Case("500", failing(3, status=500)),
-    Case("503", failing(3, status=503, retry_after=0.1)),
-    Case("529", failing(3, status=529)),
-    Case("the connection is cut", failing(3, is_dropped=True)),
-    Case("slow", failing(3, seconds=20)),
-    Case("a page", failing(1, body=b"<html>")),
-    Case("an empty body", failing(1, body=b"")),
-    Case("null", failing(1, body=b"null")),
-    Case("a list", failing(1, body=b"[]")),
-    Case("an error that is none", failing(1, body={"error": {"code": 502}})),
-    Case("broken JSON once", failing(1, body=b'{"choices": [}'), End(calls=2)),
-    Case("broken JSON", failing(9, body=b'{"choices": [}'), unusable("broken JSON")),
-    Case("half an answer", failing(9, is_half=True), unusable("broken JSON")),
+    Misbehaviour("413", failing(1, status=413), End("refused", "HTTP 413")),
+    Misbehaviour("401", failing(1, status=401)),
+    Misbehaviour("403", failing(1, status=403)),
+    Misbehaviour("404", failing(1, status=404)),
+    Misbehaviour("405", failing(1, status=405)),
+    Misbehaviour("408", failing(3, status=408)),
+    Misbehaviour("429 with Retry-After", failing(3, status=429, retry_after=0.1)),
+    Misbehaviour("429 without", failing(3, status=429)),
+    Misbehaviour("429 unpaid", failing(3, status=429, body={"error": {"code": "insufficient_quota"}})),
+    Misbehaviour("500", failing(3, status=500)),
+    Misbehaviour("503", failing(3, status=503, retry_after=0.1)),
+    Misbehaviour("529", failing(3, status=529)),
+    Misbehaviour("the connection is cut", failing(3, is_dropped=True)),
+    Misbehaviour("slow", failing(3, seconds=20)),
+    Misbehaviour("a page", failing(1, body=b"<html>")),
+    Misbehaviour("an empty body", failing(1, body=b"")),
+    Misbehaviour("null", failing(1, body=b"null")),
+    Misbehaviour("a list", failing(1, body=b"[]")),
+    Misbehaviour("an error that is none", failing(1, body={"error": {"code": 502}})),
+    Misbehaviour("broken JSON once", failing(1, body=b'{"choices": [}'), End(calls=2)),
+    Misbehaviour("broken JSON", failing(9, body=b'{"choices": [}'), unusable("broken JSON")),
+    Misbehaviour("half an answer", failing(9, is_half=True), unusable("broken JSON")),
 ]
 
 BATCHED = [
-    Case("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
-    Case("400 that names a parameter in words", refusing_lines(400, message="Unsupported: 'max_tokens'")),
-    Case("400 for the text, not so online", refusing_lines(400)),
-    Case("400 for the text", both(
+    Misbehaviour("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Misbehaviour(
+        "400 that names a parameter in words", refusing_lines(400, message="Unsupported: 'max_tokens'")
+    ),
+    Misbehaviour("400 for the text, not so online", refusing_lines(400)),
+    Misbehaviour("400 for the text", both(
         refusing_lines(400), failing(3, status=400, body=REFUSED_TEXT)
     ), End("refused", f"(HTTP 400): {SAID}")),
-    Case("401 for a line", refusing_lines(401)),
-    Case("404 for a line", refusing_lines(404, code="model_not_found")),
-    Case("413 for a line", refusing_lines(413)),
-    Case("429 for a line", refusing_lines(429)),
-    Case("500 for a line", refusing_lines(500), End("no_answer", "HTTP 500", calls=0)),
-    Case("a line failed", damaging("failed"), End("no_answer", "HTTP 500", calls=0)),
-    Case("a line cut", damaging("cut"), End("no_answer", "broken", calls=0)),
-    Case("a line without a name", damaging("nameless"), End("no_answer", "have no line", calls=0)),
-    Case("a line without an answer", damaging("hollow"), End("no_answer", "broken", calls=0)),
-    Case("a line left out", damaging("left out"), End("no_answer", "have no line", calls=0)),
-    Case("a line twice", damaging("twice")),
-    Case("expired", setting(faults__ending="expired", faults__done_share=0.0)),
-    Case("failed", setting(faults__ending="failed")),
-    Case("shuffled", setting(faults__order="shuffled")),
-    Case("no batches", setting(has_batches=False)),
-    Case("the answer to a submission lost", failing(1, is_half=True, path=BATCHES)),
-    Case("a submission refused", failing(1, status=400, path=BATCHES)),
-    Case("an upload failed", failing(3, status=500, path=FILES)),
-    Case("an upload answered with a page", failing(1, body=b"<html>", path=FILES)),
-    Case("a progress failed", failing(3, status=503, path="GET /v1/batches/")),
-    Case("a progress with another form", failing(1, body={"status": 7}, path="GET /v1/batches/")),
-    Case("results cut", failing(3, is_dropped=True, path="GET /v1/files")),
-    Case("results failed", failing(3, status=500, path="GET /v1/files")),
+    Misbehaviour("401 for a line", refusing_lines(401)),
+    Misbehaviour("404 for a line", refusing_lines(404, code="model_not_found")),
+    Misbehaviour("413 for a line", refusing_lines(413)),
+    Misbehaviour("429 for a line", refusing_lines(429)),
+    Misbehaviour("500 for a line", refusing_lines(500), End("no_answer", "HTTP 500", calls=0)),
+    Misbehaviour("a line failed", damaging("failed"), End("no_answer", "HTTP 500", calls=0)),
+    Misbehaviour("a line cut", damaging("cut"), End("no_answer", "broken", calls=0)),
+    Misbehaviour("a line without a name", damaging("nameless"), End("no_answer", "have no line", calls=0)),
+    Misbehaviour("a line without an answer", damaging("hollow"), End("no_answer", "broken", calls=0)),
+    Misbehaviour("a line left out", damaging("left out"), End("no_answer", "have no line", calls=0)),
+    Misbehaviour("a line twice", damaging("twice")),
+    Misbehaviour("expired", setting(faults__ending="expired", faults__done_share=0.0)),
+    Misbehaviour("failed", setting(faults__ending="failed")),
+    Misbehaviour("shuffled", setting(faults__order="shuffled")),
+    Misbehaviour("no batches", setting(has_batches=False)),
+    Misbehaviour("the answer to a submission lost", failing(1, is_half=True, path=BATCHES)),
+    Misbehaviour("a submission refused", failing(1, status=400, path=BATCHES)),
+    Misbehaviour("an upload failed", failing(3, status=500, path=FILES)),
+    Misbehaviour("an upload answered with a page", failing(1, body=b"<html>", path=FILES)),
+    Misbehaviour("a progress failed", failing(3, status=503, path="GET /v1/batches/")),
+    Misbehaviour("a progress with another form", failing(1, body={"status": 7}, path="GET /v1/batches/")),
+    Misbehaviour("results cut", failing(3, is_dropped=True, path="GET /v1/files")),
+    Misbehaviour("results failed", failing(3, status=500, path="GET /v1/files")),
 ]  # fmt: skip
 
 
@@ -287,7 +289,7 @@ async def test_misbehaving_answers_cover_every_sort(
 
 @pytest.mark.parametrize("case", ONLINE, ids=str)
 async def test_misbehaving_provider_online_answers_each_window_once(
-    case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
+    case: Misbehaviour, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await impatient_extraction.set(mode="online")
     case.prepare(impatient_extraction.server.state)
@@ -300,7 +302,7 @@ async def test_misbehaving_provider_online_answers_each_window_once(
 
 @pytest.mark.parametrize("case", BATCHED, ids=str)
 async def test_misbehaving_provider_in_batches_answers_each_window_once(
-    case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
+    case: Misbehaviour, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with impatient_extraction.running():
         await impatient_extraction.cut_of(3)

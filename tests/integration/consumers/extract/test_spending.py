@@ -141,7 +141,7 @@ async def test_impossible_cost_hides_no_other_cost(database: Database) -> None:
     assert await database.run_query(sum_spending("acme", since)) == 2 * MOST_USD
 
 
-class Clock:
+class CalendarClock:
     """A time that passes when it is told to."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ async def spend(database: Database, *calls: Call) -> None:
 
 
 async def test_budget_left_is_the_limit_minus_spending_of_today(database: Database) -> None:
-    clock = Clock()
+    clock = CalendarClock()
     yesterday = Call(1, "e1", MIDNIGHT - timedelta(microseconds=1), usd=100)
     await spend(database, yesterday, Call(2, "e2", usd=0.5), Call(3, "e3", tenant="globex", usd=1))
     budgets = Budgets(database, limited(1.0), clock)
@@ -188,7 +188,7 @@ async def test_budget_left_is_the_limit_minus_spending_of_today(database: Databa
 
 
 async def test_own_spending_counts_at_once_and_once(database: Database) -> None:
-    clock = Clock()
+    clock = CalendarClock()
     budgets = Budgets(database, limited(1.0), clock)
     assert await budgets.has_budget("acme")
     budgets.record_spending("acme", 0.75)
@@ -209,7 +209,7 @@ async def test_own_spending_counts_at_once_and_once(database: Database) -> None:
 async def test_changed_limit_applies_at_once(database: Database) -> None:
     await spend(database, Call(1, "e1", usd=2))
     live = limited(1.0)
-    budgets = Budgets(database, live, Clock())
+    budgets = Budgets(database, live, CalendarClock())
     assert not await budgets.has_budget("acme")
     live.value = limited(3.0).value
     assert await budgets.has_budget("acme")
@@ -221,7 +221,7 @@ async def test_changed_limit_applies_at_once(database: Database) -> None:
 
 async def test_spent_budget_is_logged_once_a_day(database: Database) -> None:
     await spend(database, Call(1, "e1", usd=2))
-    clock = Clock()
+    clock = CalendarClock()
     budgets = Budgets(database, limited(1.0), clock)
     with capture_logs() as logs:
         assert not any(await asyncio.gather(*(budgets.has_budget("acme") for _ in range(20))))

@@ -29,7 +29,7 @@ SOON = 9.0
 
 
 @dataclass
-class Durable:
+class PersistWorker:
     """A worker that takes messages of `persist` and says how they end."""
 
     connection: Client
@@ -63,9 +63,9 @@ async def nats_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 
 @pytest.fixture
-async def durable(connection: Client) -> Durable:
+async def durable(connection: Client) -> PersistWorker:
     assert ACK_WAIT > 2 * SOON
-    return Durable(connection, await connection.jetstream().pull_subscribe_bind("persist", LOG))
+    return PersistWorker(connection, await connection.jetstream().pull_subscribe_bind("persist", LOG))
 
 
 async def say(connection: Client, *bodies: bytes) -> None:
@@ -79,13 +79,15 @@ async def letters(connection: Client) -> list[RawStreamMsg]:
     return [await jetstream.get_msg(DEAD, seq) for seq in range(1, state.last_seq + 1)]
 
 
-async def nothing_open(durable: Durable) -> None:
+async def nothing_open(durable: PersistWorker) -> None:
     async with asyncio.timeout(SOON):
         while await durable.open() != (0, 0):
             await asyncio.sleep(0.01)
 
 
-async def test_unburied_message_is_redelivered_and_buried_later(connection: Client, durable: Durable) -> None:
+async def test_unburied_message_is_redelivered_and_buried_later(
+    connection: Client, durable: PersistWorker
+) -> None:
     await connection.jetstream().delete_stream(DEAD)
     await say(connection, b"{", b"[")
     with capture_logs() as logged:
@@ -102,7 +104,7 @@ async def test_unburied_message_is_redelivered_and_buried_later(connection: Clie
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"[", b"{"]
 
 
-async def test_unburied_message_blocks_no_other(connection: Client, durable: Durable) -> None:
+async def test_unburied_message_blocks_no_other(connection: Client, durable: PersistWorker) -> None:
     await connection.jetstream().delete_stream(DEAD)
     await say(connection, b"1", b"2", b"3", b"4")
     await durable.end(await durable.take(4), ACK, POISON, Ack("no reason to"), Retry(0.0))
@@ -110,7 +112,7 @@ async def test_unburied_message_blocks_no_other(connection: Client, durable: Dur
     assert sorted(Delivery.from_message(each).sequence for each in again) == [2, 4]
 
 
-async def test_each_outcome_ends_its_own_message(connection: Client, durable: Durable) -> None:
+async def test_each_outcome_ends_its_own_message(connection: Client, durable: PersistWorker) -> None:
     await say(connection, b"1", b"2", b"3", b"4", b"5")
     await durable.end(await durable.take(5), POISON, ACK, Retry(0.0), Ack("no reason to"), POISON)
     (again,) = await durable.take()
@@ -120,7 +122,7 @@ async def test_each_outcome_ends_its_own_message(connection: Client, durable: Du
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"1", b"5"]
 
 
-async def test_retry_is_redelivered_after_its_delay(connection: Client, durable: Durable) -> None:
+async def test_retry_is_redelivered_after_its_delay(connection: Client, durable: PersistWorker) -> None:
     await say(connection, b"1", b"2")
     await durable.end(await durable.take(2), Retry(3600.0), Retry())
     (again,) = await durable.take()
@@ -135,7 +137,7 @@ async def test_retry_is_redelivered_after_its_delay(connection: Client, durable:
             await asyncio.sleep(0.01)
 
 
-async def test_many_dead_letters_are_stored_in_groups(connection: Client, durable: Durable) -> None:
+async def test_many_dead_letters_are_stored_in_groups(connection: Client, durable: PersistWorker) -> None:
     count = 150
     await say(connection, *(str(number).encode() for number in range(count)))
     await durable.end(await durable.take(count), *([POISON] * count))
@@ -145,7 +147,7 @@ async def test_many_dead_letters_are_stored_in_groups(connection: Client, durabl
 
 
 async def test_a_letter_holds_the_message_as_long_as_the_server_takes_it(
-    connection: Client, durable: Durable
+    connection: Client, durable: PersistWorker
 ) -> None:
     """The server closes the connection of a client that sends it more than it takes."""
     await say(connection, b"x")
@@ -173,7 +175,7 @@ async def test_a_letter_holds_the_message_as_long_as_the_server_takes_it(
 
 
 async def test_a_confidential_letter_has_neither_headers_nor_body(
-    connection: Client, durable: Durable
+    connection: Client, durable: PersistWorker
 ) -> None:
     await connection.jetstream().publish(SUBJECT, b"my password", stream=LOG, headers={"X-Bot": "secret"})
     await durable.end(await durable.take(), Dead("invalid_body", "no JSON", is_confidential=True))

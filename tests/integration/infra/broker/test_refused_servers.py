@@ -29,7 +29,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 _BOT = "authorization { user: bot, password: secret }\n"
 
 
-class Guarded(NatsServer):
+class PasswordServer(NatsServer):
     """It lets in who knows the password."""
 
     async def prepare(self) -> None:
@@ -75,7 +75,7 @@ async def test_consumers_do_not_start_on_a_server_that_is_too_old(deployment: De
 
 @pytest.mark.parametrize("who", ["bot:wrong@", ""])
 async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path, who: str) -> None:
-    server = Guarded(tmp_path, None)
+    server = PasswordServer(tmp_path, None)
     await server.start()
     place = server.url.removeprefix("nats://")
     try:

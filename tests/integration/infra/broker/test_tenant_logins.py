@@ -77,7 +77,7 @@ REPLIES = [
 
 
 @dataclass
-class Stock:
+class ObservedClient:
     """A client of nats-py, and what the server has told it."""
 
     connection: Client
@@ -99,7 +99,7 @@ class Stock:
 
 
 @dataclass
-class Guarded:
+class TenantServer:
     """A server with logins, of the tenants A and B."""
 
     server: NatsServer
@@ -118,20 +118,20 @@ class Guarded:
 
 
 @pytest_asyncio.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
+async def guarded(tmp_path: Path) -> AsyncIterator[TenantServer]:
     with FolderLogins(tmp_path).edit() as users:
         logins = {tenant: users.issue_tenant_login(tenant) for tenant in ("A", "B", "ä.b c")}
     server = NatsServer(tmp_path, None)
     await server.start()
     operator = await connect(server.build_login_url("operator"), name="operator")
     await provision(operator)
-    yield Guarded(server, operator, logins)
+    yield TenantServer(server, operator, logins)
     await operator.close()
     await server.stop()
 
 
 @contextlib.asynccontextmanager
-async def stock(guarded: Guarded, tenant: str) -> AsyncIterator[Stock]:
+async def stock(guarded: TenantServer, tenant: str) -> AsyncIterator[ObservedClient]:
     refusals: list[str] = []
 
     async def note(error: Exception) -> None:
@@ -139,10 +139,10 @@ async def stock(guarded: Guarded, tenant: str) -> AsyncIterator[Stock]:
 
     options: dict[str, Any] = {"inbox_prefix": build_inbox_prefix(tenant), "error_cb": note}
     async with await nats.connect(guarded.address(tenant), **options) as connection:
-        yield Stock(connection, refusals)
+        yield ObservedClient(connection, refusals)
 
 
-async def test_login_reaches_nothing_of_another_tenant(guarded: Guarded) -> None:
+async def test_login_reaches_nothing_of_another_tenant(guarded: TenantServer) -> None:
     before = await guarded.stored()
     async with stock(guarded, "A") as bot:
         for subject in PUBLISHED:
@@ -151,7 +151,7 @@ async def test_login_reaches_nothing_of_another_tenant(guarded: Guarded) -> None
     assert await guarded.stored() == before
 
 
-async def test_login_subscribes_only_to_its_inbox(guarded: Guarded) -> None:
+async def test_login_subscribes_only_to_its_inbox(guarded: TenantServer) -> None:
     async with stock(guarded, "A") as bot:
         for subject in LISTENED:
             await bot.connection.subscribe(subject)
@@ -161,7 +161,7 @@ async def test_login_subscribes_only_to_its_inbox(guarded: Guarded) -> None:
             assert await bot.refused(subject), subject
 
 
-async def test_reply_reaches_only_the_requester(guarded: Guarded) -> None:
+async def test_reply_reaches_only_the_requester(guarded: TenantServer) -> None:
     worker = await connect(guarded.server.build_login_url("worker"), name="worker")
 
     async def answer(message: Msg) -> None:
@@ -186,7 +186,7 @@ async def test_reply_reaches_only_the_requester(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("tenant", ["A", "ä.b c"])
-async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: Guarded, tenant: str) -> None:
+async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: TenantServer, tenant: str) -> None:
     async with MemoryClient.connect(guarded.address(tenant), tenant=tenant, timeouts=IMPATIENT) as memory:
         assert await memory.publish("u", "user", "hi") == 1
         many = [ChatEvent("u", MessageV1(role="user", content=str(number))) for number in range(1500)]
@@ -195,14 +195,14 @@ async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: Guarded, ten
             await memory.history("u")
 
 
-async def test_the_client_says_that_it_is_not_permitted(guarded: Guarded) -> None:
+async def test_the_client_says_that_it_is_not_permitted(guarded: TenantServer) -> None:
     async with MemoryClient.connect(guarded.address("A"), tenant="B", timeouts=IMPATIENT) as memory:
         with pytest.raises(PublishFailed, match="permissions violation") as failed:
             await memory.publish("u", "user", "hi")
         assert not failed.value.retryable
 
 
-async def test_connection_without_login_is_refused(guarded: Guarded) -> None:
+async def test_connection_without_login_is_refused(guarded: TenantServer) -> None:
     with pytest.raises(BrokerUnreachable, match="credentials"):
         await connect(guarded.server.url, name="nobody")
     wrong = guarded.logins["A"]._replace(password="guess-that-is-wrong").add_to_url(guarded.server.url)
@@ -220,7 +220,9 @@ FORBIDDEN_TO_WORKERS = (
 )
 
 
-async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: str, tmp_path: Path) -> None:
+async def test_worker_login_runs_all_consumers(
+    guarded: TenantServer, database_url: str, tmp_path: Path
+) -> None:
     worker = guarded.server.build_login_url("worker")
     alone = Deployment(nats_url=worker, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     deployment = locate_vectors(alone, tmp_path / "vectors")
@@ -239,7 +241,7 @@ async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: s
         assert not (await memory.history("u")).messages
 
 
-async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: Guarded) -> None:
+async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: TenantServer) -> None:
     refusals: list[str] = []
 
     async def note(error: Exception) -> None:
@@ -252,7 +254,7 @@ async def test_gateway_login_counts_chats_and_derives_nothing_else(guarded: Guar
         assert json.loads(stored.data or b"")["purpose"] == "chat"
         assert (await read_settings(connection, "A")).spending.prices == ()
         assert not refusals
-        gateway = Stock(connection, refusals)
+        gateway = ObservedClient(connection, refusals)
         for subject in ("memory.A.u.fact.saved.v1", "$KV.settings.default", "$JS.API.STREAM.PURGE.LOG"):
             await connection.publish(subject, SAID)
             assert await gateway.refused(subject)
@@ -269,20 +271,20 @@ def test_old_logins_file_limits_the_worker(tmp_path: Path) -> None:
     assert "$JS.API.>" not in path.read_text()
 
 
-async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: Guarded) -> None:
+async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: TenantServer) -> None:
     refusals: list[str] = []
 
     async def note(error: Exception) -> None:
         refusals.append(str(error).lower())
 
     async with await nats.connect(guarded.server.build_login_url("worker"), error_cb=note) as connection:
-        worker = Stock(connection, refusals)
+        worker = ObservedClient(connection, refusals)
         for subject in FORBIDDEN_TO_WORKERS:
             await connection.publish(subject, SAID)
             assert await worker.refused(subject)
 
 
-async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_path: Path) -> None:
+async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: TenantServer, tmp_path: Path) -> None:
     cuts = 0
 
     async def cut() -> None:
@@ -315,7 +317,7 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
     assert stored[LOG]["chat.A.u.-.message.v1"] == len(said) == len(set(said))
 
 
-async def test_revoked_login_is_disconnected(guarded: Guarded, tmp_path: Path) -> None:
+async def test_revoked_login_is_disconnected(guarded: TenantServer, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit() as users:
         assert users.revoke_tenant_login("A")
         assert not users.revoke_tenant_login("nobody")
@@ -327,7 +329,7 @@ async def test_revoked_login_is_disconnected(guarded: Guarded, tmp_path: Path) -
         await memory.publish("u", "user", "hi")
 
 
-async def test_logins_file_holds_no_password(guarded: Guarded, tmp_path: Path) -> None:
+async def test_logins_file_holds_no_password(guarded: TenantServer, tmp_path: Path) -> None:
     path = FolderLogins(tmp_path).path
     text = path.read_text()
     assert path.stat().st_mode & 0o077 == 0

@@ -28,7 +28,7 @@ PAIR = FactPair(fact_id="ar_002", version="s2", other_id="ar_001", other_version
 ANOTHER = FactPair(fact_id="ar_003", version="s3", other_id="ar_001", other_version="s1")
 
 
-class Rows:
+class PairRows:
     """Rows of two users with the same facts."""
 
     def __init__(self, database: Database) -> None:
@@ -57,11 +57,11 @@ class Rows:
 
 
 @pytest.fixture
-def rows(database: Database) -> Rows:
-    return Rows(database)
+def rows(database: Database) -> PairRows:
+    return PairRows(database)
 
 
-async def test_undecided_decision_opens_pairs_of_its_user_alone(rows: Rows) -> None:
+async def test_undecided_decision_opens_pairs_of_its_user_alone(rows: PairRows) -> None:
     await rows.save(1)
     await rows.save(2, "ar_001")
     await rows.save(1, user="u2")
@@ -78,7 +78,7 @@ async def test_undecided_decision_opens_pairs_of_its_user_alone(rows: Rows) -> N
     ]
 
 
-async def test_answers_and_questions_without_one_are_told_apart(rows: Rows) -> None:
+async def test_answers_and_questions_without_one_are_told_apart(rows: PairRows) -> None:
     await rows.save(2, "ar_001")
     await rows.save(2, "ar_001", user="u2")
     await rows.put("fact.compared", FactComparedV1(**PAIR.model_dump(), relation="different"))
@@ -89,7 +89,7 @@ async def test_answers_and_questions_without_one_are_told_apart(rows: Rows) -> N
     assert (records[OTHER].answered, records[OTHER].unanswered) == (set(), [])
 
 
-async def test_merges_name_the_surviving_fact(rows: Rows) -> None:
+async def test_merges_name_the_surviving_fact(rows: PairRows) -> None:
     await rows.save(2, "ar_001")
     fact = Fact(text="text")
     merged = FactMergedV1(
@@ -101,7 +101,7 @@ async def test_merges_name_the_surviving_fact(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("is_completed", [True, False])
-async def test_batch_reserves_its_pairs_until_it_ends(rows: Rows, is_completed: bool) -> None:
+async def test_batch_reserves_its_pairs_until_it_ends(rows: PairRows, is_completed: bool) -> None:
     await rows.save(2, "ar_001")
     await rows.intend("b1", PAIR, line=3)
     await rows.intend("b2", ANOTHER)
@@ -124,6 +124,6 @@ async def test_batch_reserves_its_pairs_until_it_ends(rows: Rows, is_completed: 
     assert await asked() == {ANOTHER}
 
 
-async def test_pairs_of_no_users_need_no_query(rows: Rows) -> None:
+async def test_pairs_of_no_users_need_no_query(rows: PairRows) -> None:
     assert await rows.database.run_query(load_pair_records([])) == {}
     assert await rows.database.run_query(load_batch_pairs("b1", [])) == {}

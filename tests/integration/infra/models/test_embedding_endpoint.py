@@ -25,9 +25,9 @@ from mnemon_infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.support.servers.embedding_server import (
     DIMENSION,
     KEY,
-    Answer,
     Body,
     Endpoint,
+    EndpointAnswer,
     refusal,
     right,
     vector,
@@ -178,30 +178,30 @@ async def test_unreachable_server_is_reported(embedding_endpoint: Endpoint) -> N
             pass
 
 
-def turned_round(request: Body) -> Answer:
+def turned_round(request: Body) -> EndpointAnswer:
     answer = right(request)
     assert isinstance(answer.body, dict)
-    return Answer(200, {**answer.body, "data": answer.body["data"][::-1]})
+    return EndpointAnswer(200, {**answer.body, "data": answer.body["data"][::-1]})
 
 
-def in_numbers(request: Body) -> Answer:
+def in_numbers(request: Body) -> EndpointAnswer:
     return right({**request, "encoding_format": "float"})
 
 
 @pytest.mark.parametrize("way", [turned_round, in_numbers])
 async def test_alternative_answer_formats_are_accepted(
-    way: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
+    way: Callable[[Body], EndpointAnswer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [way]
     texts = ["one", "two", "три"]
     assert await model.embed(texts) == pytest.approx(expected(*texts), abs=1e-6)
 
 
-def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], Answer]:
-    def fault(request: Body) -> Answer:
+def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], EndpointAnswer]:
+    def fault(request: Body) -> EndpointAnswer:
         answer = right({**request, "encoding_format": "float"})
         assert isinstance(answer.body, dict)
-        return Answer(200, {**answer.body, "data": change(answer.body["data"])})
+        return EndpointAnswer(200, {**answer.body, "data": change(answer.body["data"])})
 
     return fault
 
@@ -223,13 +223,15 @@ def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], Answer]:
             changed(lambda data: [{**item, "embedding": [float("nan")] * DIMENSION} for item in data]),
             id="not numbers",
         ),
-        pytest.param(lambda _: Answer(200, b"<html>", {"Content-Type": "text/html"}), id="a web page"),
-        pytest.param(lambda _: Answer(200, b"{"), id="half an answer"),
-        pytest.param(lambda _: Answer(200, b"[" * 100_000), id="too deep"),
+        pytest.param(
+            lambda _: EndpointAnswer(200, b"<html>", {"Content-Type": "text/html"}), id="a web page"
+        ),
+        pytest.param(lambda _: EndpointAnswer(200, b"{"), id="half an answer"),
+        pytest.param(lambda _: EndpointAnswer(200, b"[" * 100_000), id="too deep"),
     ],
 )
 async def test_malformed_answer_is_not_stored(
-    fault: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
+    fault: Callable[[Body], EndpointAnswer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [fault] * 4
     with pytest.raises(
@@ -270,7 +272,7 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
 ) -> None:
     long = "tea " * 1000
 
-    def short_ones_only(request: Body) -> Answer:
+    def short_ones_only(request: Body) -> EndpointAnswer:
         return refusal(400) if max(map(len, request["input"])) > 1000 else right(request)
 
     embedding_endpoint.faults = [short_ones_only] * 50

@@ -17,7 +17,7 @@ from mnemon_infra.models.reranker import (
     RerankerRefused,
     RerankerUnavailable,
 )
-from tests.support.servers.embedding_server import KEY, Answer, Body, refusal
+from tests.support.servers.embedding_server import KEY, Body, EndpointAnswer, refusal
 from tests.support.servers.ports import free_port
 from tests.support.servers.reranker_server import RerankerServer, build_results, build_tei_answer
 
@@ -105,20 +105,25 @@ async def test_refusal_is_told_without_the_key(
     ("fault", "words"),
     [
         pytest.param(
-            lambda request: Answer(200, {"results": build_results(request)[:-1]}),
+            lambda request: EndpointAnswer(200, {"results": build_results(request)[:-1]}),
             "not exactly one score for each text",
             id="one too few",
         ),
         pytest.param(
-            lambda _: Answer(200, b" " * (ANSWER_BYTES + 1)), "more than 2,097,152 bytes", id="huge"
+            lambda _: EndpointAnswer(200, b" " * (ANSWER_BYTES + 1)), "more than 2,097,152 bytes", id="huge"
         ),
         pytest.param(
-            lambda _: Answer(200, b"x", {"Content-Encoding": "gzip"}), "no list of scores", id="compressed"
+            lambda _: EndpointAnswer(200, b"x", {"Content-Encoding": "gzip"}),
+            "no list of scores",
+            id="compressed",
         ),
     ],
 )
 async def test_unusable_answer_is_reported(
-    fault: Callable[[Body], Answer], words: str, reranker_endpoint: RerankerServer, reranker: RerankerEndpoint
+    fault: Callable[[Body], EndpointAnswer],
+    words: str,
+    reranker_endpoint: RerankerServer,
+    reranker: RerankerEndpoint,
 ) -> None:
     reranker_endpoint.faults = [fault]
     with pytest.raises(RerankerUnavailable, match=words):

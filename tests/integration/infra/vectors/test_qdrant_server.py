@@ -60,7 +60,7 @@ async def deployment(server_url: str) -> AsyncIterator[Deployment]:
     await reset_vectors(deployment)
 
 
-class TestServer(Suite, WordySuite):
+class TestQdrantServer(Suite, WordySuite):
     @pytest_asyncio.fixture
     async def vectors(self, deployment: Deployment) -> AsyncIterator[VectorStore]:
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:

@@ -28,7 +28,7 @@ BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MODEL = Lineage(extractor="extract", prompt_version="extract-2", model="openai/m", batch_id="b1")
 
 
-class User:
+class MergedUser:
     """A user as `dedupe` knows them."""
 
     def __init__(self) -> None:
@@ -90,21 +90,21 @@ def merged(decided: list[DecisionEvent] | IgnoredComparison) -> FactMergedV1:
 
 
 @pytest.fixture
-def user() -> User:
-    user = User()
+def user() -> MergedUser:
+    user = MergedUser()
     user.save(1, "Мама живёт у моря", importance=4)
     user.save(2, "Мамин дом стоит на побережье", importance=7)
     return user
 
 
-def test_of_facts_that_say_the_same_the_older_one_takes_the_newer_words(user: User) -> None:
+def test_of_facts_that_say_the_same_the_older_one_takes_the_newer_words(user: MergedUser) -> None:
     event = merged(user.compare(2, 1))
     assert user.said == {"ar_001": "Мамин дом стоит на побережье"}
     assert (event.fact.importance, event.former.text) == (7, "Мама живёт у моря")
     assert event.lineage == MODEL.model_copy(update={"sources": (1, 2), "conversation": "talk"})
 
 
-def test_merge_keeps_older_words_where_duplicates_confirm(user: User) -> None:
+def test_merge_keeps_older_words_where_duplicates_confirm(user: MergedUser) -> None:
     event = merged(user.compare(2, 1, dedupe=Dedupe(on_duplicate="confirm")))
     assert (event.fact.text, event.fact.importance) == ("Мама живёт у моря", 7)
 
@@ -116,7 +116,7 @@ def test_merge_keeps_older_words_where_duplicates_confirm(user: User) -> None:
 def test_merged_fact_has_the_names_of_its_words(
     relation: Relation, on_duplicate: Literal["rewrite", "confirm"], kept: str
 ) -> None:
-    user = User()
+    user = MergedUser()
     user.save(1, "The dog is called Fido", names=("Fido",))
     user.save(2, "Takes Rex for a walk", names=("Rex",))
 
@@ -127,7 +127,7 @@ def test_merged_fact_has_the_names_of_its_words(
 
 
 def test_an_update_is_the_newer_fact_under_the_older_id() -> None:
-    user = User()
+    user = MergedUser()
     until = BEGIN + timedelta(days=30)
     user.save(1, "Works at a bakery", importance=8, tier="profile")
     user.save(2, "Runs a pizzeria", conversation="other", tier="working", kind="event", expires_at=until)
@@ -145,7 +145,7 @@ def test_merge_takes_the_later_expiry(older: int | None, newer: int | None, kept
     def date(days: int | None) -> datetime | None:
         return None if days is None else BEGIN + timedelta(days=days)
 
-    user = User()
+    user = MergedUser()
     user.save(1, "Is on holiday", expires_at=date(older))
     user.save(2, "Has some days off", expires_at=date(newer))
     assert merged(user.compare(2, 1)).fact.expires_at == date(kept)
@@ -153,14 +153,14 @@ def test_merge_takes_the_later_expiry(older: int | None, newer: int | None, kept
 
 @pytest.mark.parametrize("relation", ["different", None])
 def test_different_or_unanswered_pair_changes_nothing(
-    user: User, relation: Literal["different"] | None
+    user: MergedUser, relation: Literal["different"] | None
 ) -> None:
     assert isinstance(user.compare(2, 1, relation), IgnoredComparison)
     assert len(user.said) == 2
 
 
 @pytest.mark.parametrize("changed", [1, 2])
-def test_an_answer_about_other_words_counts_for_nothing(user: User, changed: int) -> None:
+def test_an_answer_about_other_words_counts_for_nothing(user: MergedUser, changed: int) -> None:
     known = user.known.facts.facts[f"ar_00{changed}"].fact
     fact = known.model_copy(update={"text": "Мама переехала в горы"})
     user.apply(FactUpdatedV1(fact_id=f"ar_00{changed}", fact=fact, former=known), "by hand")
@@ -168,7 +168,7 @@ def test_an_answer_about_other_words_counts_for_nothing(user: User, changed: int
     assert len(user.said) == 2
 
 
-def test_a_change_that_leaves_the_words_as_they_were_does_not_matter(user: User) -> None:
+def test_a_change_that_leaves_the_words_as_they_were_does_not_matter(user: MergedUser) -> None:
     known = user.known.facts.facts["ar_001"].fact
     fact = known.model_copy(update={"importance": 9})
     user.apply(FactUpdatedV1(fact_id="ar_001", fact=fact, former=known), "by hand")
@@ -176,13 +176,13 @@ def test_a_change_that_leaves_the_words_as_they_were_does_not_matter(user: User)
 
 
 @pytest.mark.parametrize("ended", ["ar_001", "ar_002"])
-def test_a_fact_that_has_ended_is_not_merged(user: User, ended: str) -> None:
+def test_a_fact_that_has_ended_is_not_merged(user: MergedUser, ended: str) -> None:
     user.apply(FactForgottenV1(fact_id=ended), "forgotten")
     assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
 def test_a_fact_whose_date_has_passed_is_not_merged() -> None:
-    user = User()
+    user = MergedUser()
     user.save(1, "Is on holiday", expires_at=BEGIN + timedelta(minutes=2))
     user.save(2, "Has some days off")
     assert isinstance(user.compare(2, 1), IgnoredComparison)
@@ -191,7 +191,7 @@ def test_a_fact_whose_date_has_passed_is_not_merged() -> None:
 
 
 def test_facts_with_different_numbers_are_not_the_same_whatever_a_model_says() -> None:
-    user = User()
+    user = MergedUser()
     user.save(1, "Рейс 10 июня")
     user.save(2, "Полёт 17 июня")
     assert user.compare(2, 1) == IgnoredComparison("the words of the facts contradict the comparison")
@@ -199,7 +199,9 @@ def test_facts_with_different_numbers_are_not_the_same_whatever_a_model_says() -
 
 
 @pytest.mark.parametrize("on_duplicate", ["rewrite", "confirm"])
-def test_three_equal_facts_merge_into_one(user: User, on_duplicate: Literal["rewrite", "confirm"]) -> None:
+def test_three_equal_facts_merge_into_one(
+    user: MergedUser, on_duplicate: Literal["rewrite", "confirm"]
+) -> None:
     dedupe = Dedupe(on_duplicate=on_duplicate)
     user.save(3, "Мама поселилась у воды")
     merged(user.compare(2, 1, dedupe=dedupe))
@@ -209,13 +211,13 @@ def test_three_equal_facts_merge_into_one(user: User, on_duplicate: Literal["rew
     assert user.known.facts.facts["ar_001"].lineage.sources == (1, 2, 3)
 
 
-def test_repeated_comparison_changes_nothing(user: User) -> None:
+def test_repeated_comparison_changes_nothing(user: MergedUser) -> None:
     merged(user.compare(2, 1))
     assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
-def test_interrupted_merge_is_completed(user: User) -> None:
-    whole = User()
+def test_interrupted_merge_is_completed(user: MergedUser) -> None:
+    whole = MergedUser()
     for number, text in enumerate(user.said.values(), 1):
         whole.save(number, text)
     event = merged(whole.compare(2, 1))
@@ -227,11 +229,11 @@ def test_interrupted_merge_is_completed(user: User) -> None:
     assert list(user.said) == ["ar_001"]
 
 
-def test_a_fact_is_not_compared_with_itself(user: User) -> None:
+def test_a_fact_is_not_compared_with_itself(user: MergedUser) -> None:
     assert isinstance(user.compare(1, 1), IgnoredComparison)
 
 
-def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: User) -> None:
+def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: MergedUser) -> None:
     saved = FactSavedV1(
         fact_id="ar_001", fact=Fact(text="Мама живёт у моря"), decision=Decision(proposal_id="p1")
     )
@@ -243,7 +245,7 @@ def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: User) ->
     assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
-def test_a_fact_of_which_a_part_has_no_source_names_no_sources(user: User) -> None:
+def test_a_fact_of_which_a_part_has_no_source_names_no_sources(user: MergedUser) -> None:
     by_hand = Lineage(extractor="tool")
     user.apply(
         FactConfirmedV1(fact_id="ar_001", decision=Decision(proposal_id="p9"), lineage=by_hand), "confirmed"

@@ -16,13 +16,13 @@ from mnemon_contracts.events.memory import (
     Lineage,
 )
 from mnemon_contracts.settings.groups import FactLimits
-from tests.support.facts.decided_user import LIKENESS, OWNER, User, by
+from tests.support.facts.decided_user import LIKENESS, OWNER, DecidedUser, by
 
 APART, TOGETHER = by(0.95), by(0.5)
 
 
 def test_facts_that_were_kept_apart_are_merged_and_kept_apart_again() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
     assert user.said == {"pf_001": "User likes green tea", "ar_001": "They are fond of sencha"}
@@ -45,7 +45,7 @@ def test_facts_that_were_kept_apart_are_merged_and_kept_apart_again() -> None:
 
 
 def test_redecided_events_name_their_origin() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     known = len(user.log)
@@ -64,7 +64,7 @@ def test_redecided_events_name_their_origin() -> None:
 
 
 def test_second_redecide_changes_nothing() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
     log = list(user.log)
@@ -78,13 +78,13 @@ def test_second_redecide_changes_nothing() -> None:
 
 
 def test_redecide_restores_no_forgotten_fact() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     user.publish(FactForgottenV1(fact_id="pf_001"))
     assert user.redecide(APART) == []
 
-    merged = User()
+    merged = DecidedUser()
     merged.say("User likes green tea", 0, APART)
     merged.say("They are fond of sencha", 30, APART)
     merged.redecide(TOGETHER)
@@ -93,7 +93,7 @@ def test_redecide_restores_no_forgotten_fact() -> None:
 
 
 def test_redecide_keeps_facts_changed_by_hand() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
     user.rewrite("ar_001", "They collect tea pots")
@@ -110,7 +110,7 @@ def test_redecide_keeps_facts_changed_by_hand() -> None:
 
 def test_refused_proposal_stays_refused_and_accepted_one_stays() -> None:
     lenient = APART.model_copy(update={"policy": APART.policy.model_copy(update={"min_length": 1})})
-    user = User()
+    user = DecidedUser()
     user.say("Likes tea", 0, lenient)
     user.say("Tea or so", 40, APART)
     assert isinstance(user.log[1][0], FactSavedV1)
@@ -121,7 +121,7 @@ def test_refused_proposal_stays_refused_and_accepted_one_stays() -> None:
 
 def test_redecide_keeps_limits() -> None:
     narrow = FactLimits(per_user=1, profile=1, working=1)
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     changes = user.redecide(by(0.95, limits=narrow))
@@ -131,7 +131,7 @@ def test_redecide_keeps_limits() -> None:
 
 
 def test_a_fact_without_its_proposal_stands() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     fact = Fact(text="They are fond of sencha")
     user.vectors[fact.text] = user.vectors["User likes green tea"]
@@ -142,7 +142,7 @@ def test_a_fact_without_its_proposal_stands() -> None:
 
 
 def test_a_fact_without_its_proposal_is_not_replaced() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea with milk", 0, APART)
     fact = Fact(text="User likes green tea")
     user.vectors[fact.text] = user.vectors["User likes green tea with milk"][::-1]
@@ -156,7 +156,7 @@ def test_a_fact_without_its_proposal_is_not_replaced() -> None:
 
 
 def test_a_fact_keeps_the_tier_that_an_earlier_version_gave_it() -> None:
-    user = User()
+    user = DecidedUser()
     user.propose("User likes green tea", 0)
     fact = Fact(text="User likes green tea", kind="user_fact", tier="archive", importance=3)
     user.publish(FactSavedV1(fact_id="ar_001", fact=fact, decision=Decision(proposal_id="p0")))
@@ -165,7 +165,7 @@ def test_a_fact_keeps_the_tier_that_an_earlier_version_gave_it() -> None:
 
 
 def test_of_copies_of_an_event_the_first_counts() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     user.rewrite("pf_001", "User likes black tea")
     (saved, saved_id, at), (rewritten, rewritten_id, _) = user.log[1:]
@@ -180,7 +180,7 @@ def test_of_copies_of_an_event_the_first_counts() -> None:
 
 
 def test_fact_merged_after_a_comparison_stays_merged() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
     user.say("Tea is their usual drink", 60, APART)
@@ -204,7 +204,7 @@ def test_fact_merged_after_a_comparison_stays_merged() -> None:
 
 
 def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> None:
-    user = User()
+    user = DecidedUser()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     found = fold_log(user.log)

@@ -13,7 +13,7 @@ from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
-from tests.support.facts.decided_user import User, by
+from tests.support.facts.decided_user import DecidedUser, by
 from tests.support.hypothesis_profiles import scale_examples
 
 _NAMES = [f"Something about {name}" for name in ("foxes", "tea", "jazz", "hills", "chess", "snow")]
@@ -51,7 +51,7 @@ _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """Logs are long: to make a failing one shorter takes minutes."""
 
 
-def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) -> None:
+def live_on(user: DecidedUser, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) -> None:
     """Perform the actions of a user, and the decisions on them."""
     for step in steps:
         match step:
@@ -81,7 +81,7 @@ def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) 
     user.decide(settings)
 
 
-def merge(user: User, older: KeptFact, newer: KeptFact) -> None:
+def merge(user: DecidedUser, older: KeptFact, newer: KeptFact) -> None:
     """Merge two facts, as dedupe does after a model's answer."""
     if older.id != newer.id:
         merged = FactMergedV1(
@@ -99,7 +99,7 @@ def merge(user: User, older: KeptFact, newer: KeptFact) -> None:
 @given(_STEPS, _SETTINGS)
 @settings(max_examples=scale_examples(50), phases=_PHASES)
 def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: SettingsV1) -> None:
-    user = User()
+    user = DecidedUser()
     live_on(user, steps, same)
     assert user.redecide(same) == []
 
@@ -110,7 +110,7 @@ def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: Se
 def test_other_settings_change_it_once_and_back(
     steps: list[tuple[Any, ...]], later: list[tuple[Any, ...]], first: SettingsV1, other: SettingsV1
 ) -> None:
-    user = User()
+    user = DecidedUser()
     live_on(user, steps, first)
     before = user.contents
     user.redecide(other)
@@ -130,7 +130,7 @@ def test_other_settings_change_it_once_and_back(
     assert user.redecide(narrow) == []
 
 
-def ended(user: User) -> set[str]:
+def ended(user: DecidedUser) -> set[str]:
     """Return the texts that were proposed once and are forgotten."""
     kept, gone = UserFacts(), Counter[str]()
     merged = {event.merged_id for event, _, _ in user.log if isinstance(event, FactMergedV1)}

@@ -14,7 +14,7 @@ THRESHOLDS = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
 LIKENESS = Likeness("given/model", THRESHOLDS)
 
 
-class User:
+class RepeatingUser:
     """A user of whom one fact is proposed again and again."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class User:
 
 
 def test_expiry_belongs_to_the_words_that_name_it() -> None:
-    user = User()
+    user = RepeatingUser()
     first = user.propose("Is in Lisbon until Friday", SATURDAY)
     assert (first.tier, first.expires_at) == ("working", datetime(2026, 11, 28, tzinfo=UTC))
     shorter = user.propose("Is in Lisbon until Sunday", SATURDAY + timedelta(minutes=1))
@@ -45,7 +45,7 @@ def test_expiry_belongs_to_the_words_that_name_it() -> None:
 
 
 def test_repeated_fact_takes_the_later_expiry() -> None:
-    user = User()
+    user = RepeatingUser()
     first = user.propose("На больничном на две недели", SATURDAY)
     assert first.expires_at == datetime(2026, 12, 6, tzinfo=UTC)
     again = user.propose("На больничном на две недели", SATURDAY + timedelta(days=5))

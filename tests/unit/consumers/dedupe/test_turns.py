@@ -10,7 +10,7 @@ from mnemon_infra.broker.outcomes import ACK, Retry
 ANNA = ("acme", "anna")
 
 
-class Log:
+class DecidedLog:
     """A user's log in which everything up to a position is decided by each turn."""
 
     def __init__(self, *, ends: int = 10, fails: bool = False) -> None:
@@ -32,7 +32,7 @@ class Log:
 
 
 async def test_decided_delivery_needs_no_turn() -> None:
-    log = Log(ends=10)
+    log = DecidedLog(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
         assert await turns.run_turn(ANNA, [3, 4]) is None
@@ -42,7 +42,7 @@ async def test_decided_delivery_needs_no_turn() -> None:
 
 
 async def test_last_delivery_of_an_event_counts() -> None:
-    log = Log(ends=10)
+    log = DecidedLog(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
         await turns.run_turn(ANNA, [10])
@@ -52,7 +52,7 @@ async def test_last_delivery_of_an_event_counts() -> None:
 
 
 async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
-    log = Log(ends=10)
+    log = DecidedLog(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
         taken = await asyncio.gather(turns.run_turn(ANNA, [1]), turns.run_turn(ANNA, [2]))
@@ -61,7 +61,7 @@ async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
 
 
 async def test_failed_turn_is_retried_completely() -> None:
-    log = Log(fails=True)
+    log = DecidedLog(fails=True)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
         assert await turns.run_turn(ANNA, [1]) == FAILED
@@ -71,7 +71,7 @@ async def test_failed_turn_is_retried_completely() -> None:
 
 
 async def test_many_decided_deliveries_are_not_put_off() -> None:
-    log = Log(ends=10 * TURN)
+    log = DecidedLog(ends=10 * TURN)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
         await turns.run_turn(ANNA, [1])
@@ -106,7 +106,7 @@ async def test_shutdown_waits_for_running_turns() -> None:
 
 
 def test_waiting_delivery_is_not_acknowledged() -> None:
-    log = Log()
+    log = DecidedLog()
     turns = Turns(log.turn, log.is_decided)
     assert turns.choose_outcome(ANNA, 7, 6) == ACK
     assert turns.choose_outcome(ANNA, 7, 7) == Retry(PUT_OFF_SECONDS)

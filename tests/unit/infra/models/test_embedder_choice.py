@@ -16,7 +16,7 @@ from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, E
 from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, load_fastembed
 
 
-class TextEmbedding:
+class ModelOfFastembed:
     """As documented: 0.7's constructor, list of models, and generators."""
 
     def __init__(self, model_name: str) -> None:
@@ -38,7 +38,7 @@ class TextEmbedding:
 @pytest.fixture
 def _fastembed_stands_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module = ModuleType("fastembed")
-    vars(module)["TextEmbedding"] = TextEmbedding
+    vars(module)["TextEmbedding"] = ModelOfFastembed
     monkeypatch.setitem(sys.modules, "fastembed", module)
     load_fastembed.cache_clear()
     yield

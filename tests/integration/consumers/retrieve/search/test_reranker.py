@@ -13,7 +13,7 @@ from mnemon_consumers.retrieve.verbs import context as context_verb
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
-from tests.support.servers.embedding_server import Answer, refusal
+from tests.support.servers.embedding_server import EndpointAnswer, refusal
 from tests.support.servers.reranker_server import RerankerServer
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
@@ -118,7 +118,7 @@ async def test_failure_keeps_the_order_and_is_named(reranking: RerankerServer, s
     faults = {
         "key": lambda _: refusal(401),
         "server": lambda _: refusal(500),
-        "answer": lambda _: Answer(200, {"results": [{"index": 0, "relevance_score": 1.0}]}),
+        "answer": lambda _: EndpointAnswer(200, {"results": [{"index": 0, "relevance_score": 1.0}]}),
     }
     for name, fault in faults.items():
         reranking.faults = [fault]

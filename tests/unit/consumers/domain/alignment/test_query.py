@@ -3,7 +3,7 @@
 import pytest
 
 from mnemon_consumers.domain.alignment.query import choose_fact
-from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT, Case
+from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT, QueryCase
 
 LANGUAGES = sorted(FACTS)
 SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
@@ -35,7 +35,7 @@ def test_a_query_that_fits_names_its_fact_or_has_it_first() -> None:
     assert outcomes.count("named") + outcomes.count("first") >= 45
 
 
-def outcome(language: str, case: Case) -> str:
+def outcome(language: str, case: QueryCase) -> str:
     choice = choose_fact(case.query, facts(language, 30))
     meant = f"ar_{case.place:03}"
     if choice.named is not None:
