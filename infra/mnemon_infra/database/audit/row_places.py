@@ -7,11 +7,17 @@ from typing import Any, Final, LiteralString, NamedTuple
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.erasure.conversations import list_rows_of_erased_conversations
 from mnemon_infra.database.erasure.users import PROJECTED_TABLES
+from mnemon_infra.database.tables import memory_events
 
 _ROWS: Final = " UNION ALL ".join(
     f"SELECT '{table.name}' AS name, seq, tenant, user_id, event_id FROM {table.name} WHERE seq <= %(up_to)s"  # noqa: S608 - names of our own
     for table in PROJECTED_TABLES
 )
+_BEGINNINGS: Final = {
+    memory_events: "least(memory_events.seq, (memory_events.body ->> 'from_seq')::bigint)",
+}
+"""Position from which an erasure covers a row, by table: a summary is erased with its first message."""
+
 _PAGE: Final = 10_000
 
 _END: Final = 2**63 - 1
@@ -28,9 +34,12 @@ class RowPlace(NamedTuple):
     event_id: str
 
 
-_ERASED_ROWS: Final = f"""
-    SELECT rows.* FROM ({_ROWS}) AS rows JOIN erasures USING (tenant, user_id) WHERE rows.seq < erasures.seq
-"""  # noqa: S608
+_ERASED_ROWS: Final = " UNION ALL ".join(
+    f"SELECT '{table.name}' AS name, {table.name}.seq, tenant, user_id, event_id"  # noqa: S608 - names of our own
+    f" FROM {table.name} JOIN erasures USING (tenant, user_id)"
+    f" WHERE {table.name}.seq <= %(up_to)s AND {_BEGINNINGS.get(table, f'{table.name}.seq')} < erasures.seq"
+    for table in PROJECTED_TABLES
+)
 
 
 @asynccontextmanager
@@ -65,7 +74,7 @@ async def _aggregate_rows(database: Database, function: LiteralString, up_to: in
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
     """Return the rows up to a log position that are left although an erasure covers them.
 
-    For the erasure of a user, each row counts with its own log position, a summary too.
+    An erasure covers a summary that begins below it, also if the summary itself lies above it.
     """
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})

@@ -219,6 +219,25 @@ async def test_erased_events_are_not_missing(audited: AuditedLog) -> None:
     assert said < last
 
 
+async def test_summary_that_begins_below_an_erasure_is_named_as_left(audited: AuditedLog) -> None:
+    async with run_consumers(("persist",), audited.deployment):
+        said = await audited.stock.say("hello")
+        summary = await audited.decide(
+            "summary.written",
+            conversation="c",
+            summary_id="sm1",
+            text="They greeted.",
+            from_seq=said,
+            to_seq=said,
+        )
+        await audited.settled()
+    await audited.change("DELETE FROM messages WHERE seq = %s", said)
+    await audited.change(
+        "INSERT INTO erasures (tenant, user_id, seq, at) VALUES ('acme', 'u1', %s, now())", summary
+    )
+    assert ("kept", summary) in await audited.faults()
+
+
 async def test_audit_without_persist_is_not_clean(audited: AuditedLog) -> None:
     await audited.stock.say("hello")
     await audited.stock.connection.jetstream().delete_consumer(LOG, "persist")
