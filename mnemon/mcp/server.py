@@ -94,9 +94,10 @@ class _MemoryHandlers:
         except (InvalidBody, InvalidId, NoUser) as error:
             return _build_result(f"bad_request: {error}", is_error=True)
         except AskFailed as failed:
-            return _build_result(_describe_failure(failed), is_error=True)
+            return _build_result(_describe_failure(str(failed), failed.retryable), is_error=True)
         except PublishFailed as failed:
-            return _build_result(f"unavailable: {failed}", is_error=True)
+            code = "unavailable" if failed.retryable else "refused"
+            return _build_result(_describe_failure(f"{code}: {failed}", failed.retryable), is_error=True)
         if isinstance(reply, ContextReplyV1):
             return _build_result(_format_context(reply))
         return _build_result(
@@ -163,7 +164,7 @@ class _MemoryHandlers:
         except (InvalidId, NoUser) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
-            raise MCPError(types.INTERNAL_ERROR, _describe_failure(failed)) from failed
+            raise MCPError(types.INTERNAL_ERROR, _describe_failure(str(failed), failed.retryable)) from failed
         assert isinstance(reply, ContextReplyV1)
         return _format_context(reply)
 
@@ -194,9 +195,9 @@ def _format_context(reply: ContextReplyV1) -> str:
     return "\n\n".join(filter(None, [known, missing])) or "Nothing is known about the user yet."
 
 
-def _describe_failure(failed: AskFailed) -> str:
-    again = " Try again in a moment; if it fails again, continue without it." if failed.retryable else ""
-    return f"{failed}.{again}"
+def _describe_failure(problem: str, retryable: bool) -> str:
+    again = " Try again in a moment; if it fails again, continue without it." if retryable else ""
+    return f"{problem}.{again}"
 
 
 def _build_result(

@@ -161,17 +161,24 @@ async def _write_export(
         columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"
         async with Database(servers.deployment, name="mnemon-export") as database:
             with _open_output(output) as put, show_progress(*columns, users=0, lines=0) as update:
-                if first is not None:
-                    put(first)
+                heading = [] if first is None else [first]
+
+                def put_line(line: str) -> None:
+                    while heading:
+                        put(heading.pop())
+                    put(line)
+
                 await write_memories(
                     database,
                     _list_owners(database, filters),
                     form,
-                    put,
+                    put_line,
                     written,
                     lambda counts: update(users=counts.users, lines=counts.lines),
                 )
                 _require_memory(written, filters)
+                while heading:
+                    put(heading.pop())
     _show_counts(written, output, as_json)
     return ExitCode.DONE
 

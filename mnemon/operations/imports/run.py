@@ -54,7 +54,9 @@ def encode_import(tenant: str, incoming: IncomingEvent) -> LogEvent | RefusedRec
     except InvalidBody as error:
         return RefusedRecord(incoming.place, error.field, error.problem, incoming.source)
     except InvalidId as error:
-        return RefusedRecord(incoming.place, "user", str(error), incoming.source)
+        # Only the errors of a chat event begin with the name of the field.
+        field, _, problem = str(error).rpartition(": ")
+        return RefusedRecord(incoming.place, field or "user", problem, incoming.source)
 
 
 BATCH: Final = 1000

@@ -45,6 +45,8 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
         (said("u1", content="x" * 1_100_000), "body"),
         (said("u1", id=" m "), "id"),
         (said("u" * 300), "user"),
+        (said("u1")._replace(conversation="c" * 300), "conversation"),
+        (IncomingEvent("line 1", "u" * 300, FactProposedV1(id="f", text="Likes tea")), "user"),
         (IncomingEvent("line 1", "u1", FactProposedV1(id="f", text="What is it?")), "text"),
         (
             IncomingEvent("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
