@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 from mcp.server.context import ServerRequestContext
-from mcp.types import CallToolRequestParams, TextContent
+from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 
 from mnemon.mcp.server import McpTarget, create_server
 from mnemon.mcp.tools import NEW_CONVERSATION
@@ -31,6 +31,7 @@ async def test_tool_tells_a_refused_event_from_an_absent_server(retryable: bool,
 
     result = await handler.handler(context, CallToolRequestParams(name=NEW_CONVERSATION.name))
 
+    assert isinstance(result, CallToolResult)
     assert result.is_error
     [content] = result.content
     assert isinstance(content, TextContent)
