@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mnemon_infra.database.generations.comparison import Difference
     from mnemon_infra.rebuild.generations import Site
-    from mnemon_infra.rebuild.verification import RowVerification
+    from mnemon_infra.rebuild.row_verification import RowVerification
 
 _LONGEST_VALUE = 60
 """Maximum number of characters of a value that are shown in a table."""
@@ -245,11 +245,11 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     Raises:
         RebuildBlocked: another process rebuilds, or another schema has the name of the new generation.
     """
+    from mnemon.operations.rebuild.generation_verification import GenerationVerification
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
-    from mnemon.operations.rebuild.verification import GenerationVerification
     from mnemon_infra.database.generations.generation_repository import drop_schema
-    from mnemon_infra.rebuild.verification import SETTLE_WAIT
+    from mnemon_infra.rebuild.row_verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, locate_generation
 
     async with open_exclusive_site(data) as (place, is_running, progress, _):

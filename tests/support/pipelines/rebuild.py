@@ -9,7 +9,7 @@ from psycopg.sql import SQL
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.rebuild.generations import Site, catch_up_with_log, open_row_generation
 from mnemon_infra.rebuild.replay import Replay
-from mnemon_infra.rebuild.verification import RowVerification, RowVerifier
+from mnemon_infra.rebuild.row_verification import RowVerification, RowVerifier
 
 
 class RebuildReport:

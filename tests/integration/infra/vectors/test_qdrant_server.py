@@ -10,10 +10,10 @@ from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
+from mnemon.operations.rebuild.generation_verification import GenerationVerification
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
 from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
-from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.throughput.rebuild_verified import apply_log
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.config import Deployment

@@ -19,7 +19,7 @@ from mnemon_infra.rebuild.generations import (
     open_exclusive_site,
     open_row_generation,
 )
-from mnemon_infra.rebuild.verification import RowVerifier
+from mnemon_infra.rebuild.row_verification import RowVerifier
 from tests.integration.consumers.delivery.test_poison import REFUSED
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, verdict_on
 from tests.support.stock_client import Stock

@@ -11,12 +11,12 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
+from mnemon.operations.rebuild.generation_verification import GenerationVerification
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
 from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
 from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
-from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
@@ -24,7 +24,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
-from mnemon_infra.rebuild.verification import RowVerification
+from mnemon_infra.rebuild.row_verification import RowVerification
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.edge.engine import lock_vectors
 from mnemon_infra.vectors.generations import (

@@ -17,7 +17,7 @@ from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.rebuild.verification import (
+from mnemon_infra.rebuild.row_verification import (
     MOST_COMPARISONS,
     MOST_DIFFERENCES,
     SETTLE_WAIT,
