@@ -15,7 +15,7 @@ _COMPLETE: Final = 250
 
 def load_profiles() -> None:
     """Register the profiles, and load the usual one. No example has a deadline: machines are busy."""
-    settings.register_profile("usual", max_examples=_COMPLETE * 2 // 5, deadline=None, derandomize=True)
+    settings.register_profile("usual", max_examples=_COMPLETE // 5, deadline=None, derandomize=True)
     settings.register_profile("complete", max_examples=_COMPLETE, deadline=None, derandomize=True)
     settings.register_profile("thorough", max_examples=20 * _COMPLETE, deadline=None)
     settings.load_profile("usual")
