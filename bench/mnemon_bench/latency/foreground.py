@@ -98,12 +98,12 @@ async def run(
                 await wait_for_projections(
                     connection, await publish_events(connection, generate_conversations(speakers, WINDOW - 1))
                 )
-                idle_now = await measure_contexts(connection, ASKER, requests)
+                round_idle = await measure_contexts(connection, ASKER, requests)
                 await _set_extraction(connection, enabled=True)
                 # The last message makes each conversation as long as a window.
                 last = await publish_events(connection, generate_conversations(speakers, 1, first=WINDOW - 1))
                 await wait_for_projections(connection, last)
-                busy_now = await measure_contexts(connection, ASKER, requests)
+                round_busy = await measure_contexts(connection, ASKER, requests)
                 if await count_windows(connection) > (number + 1) * users:
                     raise RuntimeError(
                         "extraction ended before the contexts were measured; run the bench again while "
@@ -111,11 +111,11 @@ async def run(
                     )
                 await wait_for_windows(connection, last)
                 await _set_extraction(connection, enabled=False)
-                idle.add(idle_now)
-                busy.add(busy_now)
+                idle.add(round_idle)
+                busy.add(round_busy)
                 report(
-                    f"round {number + 1} of {rounds}: idle {idle_now.compute_percentiles()}, "
-                    f"busy {busy_now.compute_percentiles()}"
+                    f"round {number + 1} of {rounds}: idle {round_idle.compute_percentiles()}, "
+                    f"busy {round_busy.compute_percentiles()}"
                 )
     milliseconds = {"idle": idle.compute_percentiles(), "busy": busy.compute_percentiles()}
     return {

@@ -35,7 +35,7 @@ class EndedSessions:
             OSError: the file cannot be written; the session is over only as long as this process runs.
         """
         now = time.time()
-        self._until = {each: later for each, later in self._until.items() if later > now} | {id_: until}
+        self._until = {each: end for each, end in self._until.items() if end > now} | {id_: until}
         if self._path:
             text = "".join(f"{each} {until:.0f}\n" for each, until in self._until.items())
             replace_file(self._path, text)

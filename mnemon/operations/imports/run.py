@@ -30,7 +30,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidId, Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, retry_store
 from mnemon_infra.settings.store import read_settings
-from mnemon_producers.events import ChatEvent, encode_event
+from mnemon_producers.events import ChatEvent, check_id, encode_event
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
@@ -47,6 +47,8 @@ def encode_import(tenant: str, incoming: IncomingEvent) -> LogEvent | RefusedRec
         if isinstance(event, MessageV1 | StartedV1 | ClearedV1):
             sent = encode_event(tenant, ChatEvent(incoming.user, event, incoming.conversation), event_id)
             return LogEvent(sent.subject, sent.body, sent.message_id)
+        check_id("tenant", tenant)
+        check_id("user", incoming.user)
         subject = build_memory_subject(
             tenant, incoming.user, get_event_name(event), len(EVENTS[get_event_name(event)].versions)
         )
@@ -54,9 +56,8 @@ def encode_import(tenant: str, incoming: IncomingEvent) -> LogEvent | RefusedRec
     except InvalidBody as error:
         return RefusedRecord(incoming.place, error.field, error.problem, incoming.source)
     except InvalidId as error:
-        # Only the errors of a chat event begin with the name of the field.
-        field, _, problem = str(error).rpartition(": ")
-        return RefusedRecord(incoming.place, field or "user", problem, incoming.source)
+        field, _, problem = str(error).partition(": ")
+        return RefusedRecord(incoming.place, field, problem, incoming.source)
 
 
 BATCH: Final = 1000

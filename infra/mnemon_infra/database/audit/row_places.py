@@ -16,7 +16,7 @@ _ROWS: Final = " UNION ALL ".join(
 _BEGINNINGS: Final = {
     memory_events: "least(memory_events.seq, (memory_events.body ->> 'from_seq')::bigint)",
 }
-"""Position from which an erasure covers a row, by table: a summary is erased with its first message."""
+"""Position that an erasure covers, by table: a summary or a window is erased with its first message."""
 
 _PAGE: Final = 10_000
 
@@ -74,7 +74,7 @@ async def _aggregate_rows(database: Database, function: LiteralString, up_to: in
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
     """Return the rows up to a log position that are left although an erasure covers them.
 
-    An erasure covers a summary that begins below it, also if the summary itself lies above it.
+    An erasure covers a summary or an answered window that begins below it, also if its event lies above it.
     """
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})

@@ -206,6 +206,13 @@ def test_a_user_who_is_no_text_is_refused() -> None:
     assert refused.field == "user"
 
 
+def test_a_tenant_that_cannot_be_an_id_is_refused() -> None:
+    [found] = read("- Has a cat called Biscuit")
+    refused = encode_import("a" * 300, found)
+    assert isinstance(refused, RefusedRecord)
+    assert refused.field == "tenant"
+
+
 def test_the_same_line_has_the_same_id_wherever_it_stands() -> None:
     first, second = read("- Has a cat\n"), read("\n# A heading\n-  Has a  cat\n")
     assert first[0].event.id == second[0].event.id
