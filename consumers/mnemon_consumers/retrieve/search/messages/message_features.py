@@ -5,6 +5,7 @@ names the topic. So some features are about the neighbours and the session of a 
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -36,6 +37,8 @@ class MessageFeatures(NamedTuple):
         terms: score by words, relative to the other candidates, 0 to 1.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
+        novelty: the same, where the second message with a word has half of the word's weight, the third a
+            third, and so on: later messages often only return to what an earlier one told.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
         session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
@@ -57,6 +60,7 @@ class MessageFeatures(NamedTuple):
     terms: float
     cosine: float
     coverage: float
+    novelty: float
     neighbours: float
     answer: float
     session: float
@@ -114,8 +118,9 @@ def extract_features(
         term: intent.term_weights[term] * value
         for term, value in statistics.weigh_terms(intent.terms).items()
     }
-    total = sum(rarity.values()) or 1.0
-    terms, periods, asks_for_time = intent.terms, intent.periods, intent.asks_for_time
+    shared = {seq: intent.terms & text.terms for seq, text in texts.items()}
+    coverage, novelty = _score_coverage(shared, rarity)
+    periods, asks_for_time = intent.periods, intent.asks_for_time
 
     def describe_message(message: VisibleMessage) -> MessageFeatures:
         seq, text = message.seq, texts[message.seq]
@@ -124,7 +129,8 @@ def extract_features(
         return MessageFeatures(
             terms=candidate.words if candidate else 0.0,
             cosine=(candidate.similarity or lowest) if candidate else lowest,
-            coverage=sum(map(rarity.__getitem__, terms & text.terms)) / total,
+            coverage=coverage[seq],
+            novelty=novelty[seq],
             neighbours=near[seq],
             answer=answers[seq],
             session=sessions.get(session_of[seq], 0.0),
@@ -158,6 +164,25 @@ def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
         latest[message.conversation] = session, message.sent_at
         session_of[message.seq] = session
     return session_of
+
+
+def _score_coverage(
+    shared: Mapping[int, Collection[int]], weights: Mapping[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the coverage and the novelty of each message.
+
+    Args:
+        shared: terms of the query that each message has, by log position, in the order of the log.
+        weights: weight of each term of the query.
+    """
+    total = sum(weights.values()) or 1.0
+    coverage, novelty = {}, {}
+    uses: Counter[int] = Counter()
+    for seq, terms in shared.items():
+        uses.update(terms)
+        coverage[seq] = sum(weights[term] for term in terms) / total
+        novelty[seq] = sum(weights[term] / uses[term] for term in terms) / total
+    return coverage, novelty
 
 
 def _score_neighbours(

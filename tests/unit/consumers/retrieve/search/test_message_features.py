@@ -101,6 +101,14 @@ def test_coverage_weighs_rare_words_more() -> None:
     assert rows[2].coverage > 2 * rows[1].coverage
 
 
+def test_novelty_of_a_word_falls_with_each_earlier_message_that_has_it() -> None:
+    messages = said(1, "A zeppelin!"), said(2, "zeppelin, zeppelin"), said(3, "My dog saw the zeppelin")
+    rows = features(dict.fromkeys(("e1", "e2", "e3"), 0.5), around(*messages), "dog zeppelin")
+
+    assert [each.novelty for each in rows.values()] == pytest.approx([1 / 2, 1 / 4, 1 / 2 + 1 / 6])
+    assert [each.coverage for each in rows.values()] == pytest.approx([1 / 2, 1 / 2, 1])
+
+
 def test_words_of_preceding_messages_count_less_in_coverage() -> None:
     follow_up = QueryIntent("Was it red?", BEGAN, ("The zeppelin is here",))
     (row,) = extract_features({"e1": found(0.5)}, around(said(1, "zeppelin")), follow_up, NO_STATISTICS, {})
