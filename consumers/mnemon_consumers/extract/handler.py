@@ -106,7 +106,7 @@ class ExtractConsumer:
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]
 
     async def advance_batches(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Reopen windows that were given up, and run a tick, see `ExtractionPipeline.run_tick`.
+        """Reopen the windows that the deliveries name, then do the periodic work of `extract`.
 
         Returns:
             An outcome for each delivery.

@@ -35,7 +35,7 @@ similarity separates Russian pairs that are alike from others, so similarity dec
 Russian search, irrelevant facts reach a similarity of 0.6, and relevant ones only 0.48: words and concepts
 decide, and similarity orders only hits with the same words.
 
-The value of `answerable` costs at most 0.015 of recall@10 on each set of conversations of
+The value of `answerable` costs at most 0.02 of recall@10 on each set of conversations of
 `just fit-answerability`.
 """
 

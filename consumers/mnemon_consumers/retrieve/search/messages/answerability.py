@@ -293,7 +293,7 @@ def extract_speaker_features(
     about, other = 0.0, 0.0
     for score, message, features in scored:
         text = describe_text(message.content)
-        # Sums of the ranking are below 20, so that the powers stay small.
+        # Sums of the ranking are below 25, so that the powers stay small.
         power = math.exp(
             score - _weigh_speaker(features, weights) - QUESTION_PENALTY * float(text.is_question)
         )

@@ -35,10 +35,14 @@ class MessageFeatures(NamedTuple):
 
     Attributes:
         terms: score by words, relative to the other candidates, 0 to 1.
+        term_rank: 1 for the message with the highest score by words, 1/2 for the second, 1/3 for the third,
+            and so on.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
+        cosine_rank: as `term_rank`, by the cosine.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
-        novelty: the same, where the second message with a word has half of the word's weight, the third a
-            third, and so on: later messages often only return to what an earlier one told.
+        novelty: as `coverage`, but of the messages given, in the order of the log, the second with a word has
+            half of the word's weight, the third a third, and so on: messages often return to what an earlier
+            one told. The last has the whole weight, because it may correct the others.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
         session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
@@ -48,8 +52,7 @@ class MessageFeatures(NamedTuple):
         time: 1 for messages that name a time, if the query asks for one.
         date: closeness to a period that the query names, 0 to 1; 1 for messages sent within it.
         tokens: how well its tokens match the tokens of the query, 0 to 1; 0 if token vectors are missing.
-        token_rank: 1 for the message with the highest `tokens`, 1/2 for the second, 1/3 for the third, and so
-            on; 0 if token vectors are missing.
+        token_rank: as `term_rank`, by `tokens`.
         passage: mean of `tokens` of the message, the two messages before it, and the message after it, within
             a session: the words of a query are often spread over a few messages.
         length: logarithm of the number of characters; 0 in a chat with an assistant, whose texts are long.
@@ -58,7 +61,9 @@ class MessageFeatures(NamedTuple):
     """
 
     terms: float
+    term_rank: float
     cosine: float
+    cosine_rank: float
     coverage: float
     novelty: float
     neighbours: float
@@ -104,8 +109,11 @@ def extract_features(
         if seq in session_of and session_of[seq] == session_of[later]
     }
     near, answers = _score_neighbours(own, texts, following)
-    ranked = sorted(matches, key=matches.__getitem__, reverse=True)
-    token_ranks = {seq: 1 / rank for rank, seq in enumerate(ranked, 1)}
+    term_ranks = _invert_ranks({seq: each.words for seq, each in found.items() if each and each.words})
+    cosine_ranks = _invert_ranks(
+        {seq: each.similarity for seq, each in found.items() if each and each.similarity}
+    )
+    token_ranks = _invert_ranks(matches)
     passages = _average_matches(own, matches, following)
     has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
@@ -128,7 +136,9 @@ def extract_features(
         is_named = message.name in named or message.role in named
         return MessageFeatures(
             terms=candidate.words if candidate else 0.0,
+            term_rank=term_ranks.get(seq, 0.0),
             cosine=(candidate.similarity or lowest) if candidate else lowest,
+            cosine_rank=cosine_ranks.get(seq, 0.0),
             coverage=coverage[seq],
             novelty=novelty[seq],
             neighbours=near[seq],
@@ -176,13 +186,22 @@ def _score_coverage(
         weights: weight of each term of the query.
     """
     total = sum(weights.values()) or 1.0
-    coverage, novelty = {}, {}
+    last = {term: seq for seq, terms in shared.items() for term in terms}
     uses: Counter[int] = Counter()
+    coverage, novelty = {}, {}
     for seq, terms in shared.items():
         uses.update(terms)
         coverage[seq] = sum(weights[term] for term in terms) / total
-        novelty[seq] = sum(weights[term] / uses[term] for term in terms) / total
+        novelty[seq] = sum(weights[term] / (1 if last[term] == seq else uses[term]) for term in terms) / total
     return coverage, novelty
+
+
+def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
+    """Return 1 for the highest score, 1/2 for the second, 1/3 for the third; equal scores have one rank."""
+    ranks: dict[float, int] = {}
+    for rank, score in enumerate(sorted(scores.values(), reverse=True), 1):
+        ranks.setdefault(score, rank)
+    return {seq: 1 / ranks[score] for seq, score in scores.items()}
 
 
 def _score_neighbours(

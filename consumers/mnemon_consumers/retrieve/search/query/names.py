@@ -324,7 +324,7 @@ def _read_words(query: str) -> Iterator[PossibleName]:
         if key in found or not _may_be_name(word, is_cased=is_cased, is_capital=is_capital, is_sure=is_sure):
             continue
         found.add(key)
-        if _names_only_itself(word, is_sure):
+        if _matches_text_only(word, is_sure):
             yield PossibleName(list_lemmas(word) | {word})
         else:
             yield _read_word(word, is_sure)
@@ -354,10 +354,11 @@ def _is_ordinary(word: str) -> bool:
     )
 
 
-def _names_only_itself(word: str, is_sure: bool) -> bool:
-    """Return whether a word means only people who are called exactly so, such as the nickname "Mum".
+def _matches_text_only(word: str, is_sure: bool) -> bool:
+    """Return whether a word matches names by its text only, and not by its sound.
 
-    Many short words sound like a name: "week" like Vic, "see" like Si.
+    This holds for nicknames such as "Mum", and for short words that sound like a name: "week" like Vic, "see"
+    like Si.
     """
     given = _load_given_names()
     if not given.sound_alikes.isdisjoint(list_lemmas(word) | {word}):

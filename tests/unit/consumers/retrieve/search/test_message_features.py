@@ -102,11 +102,34 @@ def test_coverage_weighs_rare_words_more() -> None:
 
 
 def test_novelty_of_a_word_falls_with_each_earlier_message_that_has_it() -> None:
-    messages = said(1, "A zeppelin!"), said(2, "zeppelin, zeppelin"), said(3, "My dog saw the zeppelin")
-    rows = features(dict.fromkeys(("e1", "e2", "e3"), 0.5), around(*messages), "dog zeppelin")
+    messages = [said(1, "A zeppelin!"), said(2, "zeppelin, zeppelin"), said(3, "My dog saw the zeppelin")]
+    messages += [said(4, "zeppelin", conversation="d"), said(5, "the zeppelin")]
+    rows = features({f"e{seq}": 0.5 for seq in range(1, 6)}, around(*messages), "dog zeppelin")
 
-    assert [each.novelty for each in rows.values()] == pytest.approx([1 / 2, 1 / 4, 1 / 2 + 1 / 6])
-    assert [each.coverage for each in rows.values()] == pytest.approx([1 / 2, 1 / 2, 1])
+    assert [each.novelty for each in rows.values()] == pytest.approx(
+        [1 / 2, 1 / 4, 1 / 2 + 1 / 6, 1 / 8, 1 / 2]
+    )
+    assert [each.coverage for each in rows.values()] == pytest.approx([1 / 2, 1 / 2, 1, 1 / 2, 1 / 2])
+
+
+def test_novelty_counts_words_of_preceding_messages_less() -> None:
+    follow_up = QueryIntent("Was it red?", BEGAN, ("The zeppelin is here",))
+    messages = around(said(1, "zeppelin"), said(2, "red"), said(3, "red zeppelin"))
+    rows = extract_features(
+        dict.fromkeys(("e1", "e2", "e3"), found(0.5)), messages, follow_up, NO_STATISTICS, {}
+    )
+
+    zeppelin, red, both = (each.novelty for _, each in rows)
+    assert 0 < zeppelin < red
+    assert both == pytest.approx(zeppelin + red)
+
+
+def test_ranks_by_words_and_by_cosine_count_found_messages_only() -> None:
+    candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.8), "e3": found(0.0, None)}
+    rows = extract_features(candidates, around(*map(said, range(1, 5))), QueryIntent("?"), NO_STATISTICS, {})
+
+    assert [each.term_rank for _, each in rows] == [1.0, 0.5, 0.0, 0.0]
+    assert [each.cosine_rank for _, each in rows] == [0.5, 1.0, 0.0, 0.0]
 
 
 def test_words_of_preceding_messages_count_less_in_coverage() -> None:

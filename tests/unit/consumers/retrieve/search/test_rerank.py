@@ -81,6 +81,20 @@ def test_repeated_message_is_ranked_once_and_the_next_one_fills_the_limit() -> N
     assert {3, 4, 5} < set(places(ranked)), "the assistant does not speak for the user"
 
 
+def test_restated_message_is_shown_with_its_newest_time() -> None:
+    texts = "I live in Paris", "I live in Berlin", "I live in Paris"
+    messages = [said(seq, text) for seq, text in enumerate(texts, 1)]
+    scores = dict.fromkeys(("e1", "e2", "e3"), 0.5)
+    assert places(rank(scores, around(*messages, together=False), "Where do I live?")) == [3, 2]
+
+
+def test_correction_is_not_below_many_messages_with_the_same_words() -> None:
+    messages = [said(seq, f"I live in Paris, {place}") for seq, place in enumerate("abcdefghij", 1)]
+    messages.append(said(11, "I live in Berlin now, k"))
+    scores = {each.event_id: 0.5 for each in messages}
+    assert places(rank(scores, around(*messages, together=False), "Where do I live?"))[0] == 11
+
+
 def test_equal_messages_that_name_a_time_are_both_ranked_on_different_days() -> None:
     first, second = said(1, "I ran yesterday"), said(2, "I ran yesterday")
     second = second._replace(sent_at=first.sent_at + timedelta(days=30))
