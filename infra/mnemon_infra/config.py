@@ -235,7 +235,8 @@ class Deployment(BaseSettings):
         default=5,
         ge=1,
         le=3600,
-        description="Interval between checks of batches, in seconds; the process that starts last sets it.",
+        description="Interval of the periodic work of `extract`, in seconds: scans, checks of batches, and "
+        "retries of windows; the process that starts last sets it.",
     )
     extract_resume_seconds: float = Field(
         default=60,

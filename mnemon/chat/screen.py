@@ -77,7 +77,7 @@ class ChatScreen:
         self._console.print(table)
 
     def show_decision(self, reply: SaveReplyV1) -> None:
-        """Show the decision on a saved fact."""
+        """Show the decision on a fact that the user saves or restores."""
         self.show_note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
     def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:

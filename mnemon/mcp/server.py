@@ -96,10 +96,8 @@ class _MemoryHandlers:
         except AskFailed as failed:
             return _build_result(_describe_failure(str(failed), failed.retryable), is_error=True)
         except PublishFailed as failed:
-            # Its text tells a bot to publish the event again with the same id, which a model cannot do.
-            lost = "unavailable: the event is not known to be stored"
-            problem = lost if failed.retryable else f"refused: {failed}"
-            return _build_result(_describe_failure(problem, failed.retryable), is_error=True)
+            code = "unavailable" if failed.retryable else "refused"
+            return _build_result(_describe_failure(f"{code}: {failed}", failed.retryable), is_error=True)
         if isinstance(reply, ContextReplyV1):
             return _build_result(_format_context(reply))
         return _build_result(

@@ -10,7 +10,7 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
 class FactComparedV1(FactPair, Event):
-    """A language model has compared two undecided facts; dedupe decides whether to merge them."""
+    """A language model has compared the facts of an undecided pair; dedupe decides whether to merge them."""
 
     relation: Relation | None = Field(
         default=None,

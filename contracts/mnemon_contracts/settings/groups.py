@@ -341,7 +341,7 @@ class Sections(Settings):
 
 
 class Characters(Settings):
-    """Maximum characters of the sections of facts in `context`, in addition to their maximum tokens.
+    """Maximum lengths, in characters, of the sections of facts in `context`, in addition to their tokens.
     Default: no limit.
     """
 
@@ -349,20 +349,20 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of facts of the tier `profile`, the most important facts first. "
+        description="Maximum length of the facts of the tier `profile`; the most important facts come first. "
         "Default: no limit.",
     )
     working: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of facts of the tier `working`. Default: no limit.",
+        description="Maximum length of the facts of the tier `working`. Default: no limit.",
     )
     relevant: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum characters of facts found for the query, the best facts first. "
+        description="Maximum length of the facts found for the query; the best facts come first. "
         "Default: no limit.",
     )
 
@@ -378,7 +378,7 @@ class ContextSettings(Settings):
     )
     sections: Sections = Field(default=Sections(), description="Maximum tokens of each section.")
     characters: Characters = Field(
-        default=Characters(), description="Maximum characters of each section of facts."
+        default=Characters(), description="Maximum length of each section of facts, in characters."
     )
     summaries: int = Field(
         default=3,

@@ -93,8 +93,9 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched; its first 1,200 characters count, or "
-        "fewer, but at least 600, with `task_id`. Default: the last message of the user.",
+        description="User's message, for which memory is searched. Only its first 1,200 characters are used; "
+        "with `task_id`, results of the task take up to half of this room. Default: the last message of the "
+        "user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(

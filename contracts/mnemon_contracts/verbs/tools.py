@@ -177,9 +177,9 @@ class SaveV1(Contract):
     )
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. Default: `working` for a fact with `expires_at`, or with an end in "
-        "its text unless the text is about name, language or health; otherwise derived from the kind and the "
-        "words of the text.",
+        description="Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, "
+        "such as `until Friday`, except in a text about the user's name, languages or health; otherwise "
+        "derived from the kind and the words of the text.",
     )
     importance: Weight | None = Field(
         default=None,

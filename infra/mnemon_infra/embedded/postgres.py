@@ -89,8 +89,8 @@ class Postgres(ServerProcess):
             self.account.take_ownership(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
             raise ServerFailed(
-                f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: choose a "
-                "data folder with a short path of ASCII letters and digits"
+                f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: choose a data "
+                "folder with a short path of ASCII letters and digits, which then has the socket itself"
             )
         self._remove_stale_lock()
 

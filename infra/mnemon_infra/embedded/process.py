@@ -175,7 +175,7 @@ class ServerProcess(ABC):
                     "server did not stop after a signal",
                     server=self.name,
                     signal=number.name,
-                    waited_s=seconds,
+                    seconds=seconds,
                 )
             except asyncio.CancelledError as error:
                 cancelled = error

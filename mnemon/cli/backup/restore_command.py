@@ -169,7 +169,7 @@ async def _read_erasures(backup: "Backup", register: str | None) -> "LaterErasur
 async def _open_target(
     request: _RestoreRequest, backup: "Backup", configured: "Deployment"
 ) -> "AsyncIterator[tuple[Deployment, Client, RestoredLogins]]":
-    """Open the servers to restore into: the deployment, a connection as operator, and the logins.
+    """Open the deployment to restore into; yield it, a connection to it, and the restored logins.
 
     End the command if a server is not configured, if --data comes with configured servers, or if a stack runs
     in the folder.

@@ -24,7 +24,7 @@ FolderOption = Annotated[
         "--data",
         metavar="DIR",
         resolve_path=True,
-        help="Folder of a stack of `mnemon up`, running or stopped.",
+        help="Folder of a stack of `mnemon up`, running or stopped; required without --file.",
     ),
 ]
 FileOption = Annotated[

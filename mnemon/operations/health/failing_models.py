@@ -1,4 +1,4 @@
-"""Language models that do not answer, and the windows that consumers gave up for a model's failure."""
+"""Language models that refuse or do not answer, and the windows that consumers gave up because of them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import aclosing

@@ -79,7 +79,6 @@ async def open_generation(
         NameTooLong: the name of the live generation leaves no room for a suffix.
         nats.errors.Error: the broker does not answer.
         DatabaseUnavailable: the database cannot answer now.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
         rows = await ends.enter_async_context(generations.open_row_generation(place, kind, progress, up_to))
@@ -101,9 +100,10 @@ async def open_vector_replay(
 ) -> AsyncIterator[VectorReplay]:
     """Open the vectors of a generation: the vectors that an earlier attempt began, or new vectors.
 
+    The errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
+
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
         reached = await VECTORS.load_position(rows.database, rows.schema)

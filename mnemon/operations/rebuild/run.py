@@ -31,13 +31,13 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
     """Replay the log into a new generation, and swap it with the live generation.
 
     The new generation becomes live when it has reached the end of the log while writers wait.
-    `GenerationVerification` compares generations; this function does not.
+    `GenerationVerification` compares generations; this function does not. Other errors of `open_generation`
+    propagate.
 
     Raises:
         RebuildBlocked: a former generation exists, or another schema has the name of the new generation.
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the next call continues from the position reached.
-        Exception: also the other errors of `open_generation`.
     """
     await require_no_former_generation(place)
     async with open_generation(place, "next", progress) as generation:

@@ -69,10 +69,11 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are; return whether a swap was due.
 
+    Other errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
+
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the former or the new vectors are live, and another call finishes the swap.
-        Exception: also the other errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     settle_folder_swap(place.deployment)
     reached = await VECTORS.load_position(place.database, place.live)
@@ -98,12 +99,14 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
 async def open_former_generation(
     place: Site, progress: GenerationProgress
 ) -> AsyncIterator[GenerationReplay]:
-    """Open the generation that was live before the last swap; rename its vectors to the next generation's.
+    """Open the generation that was live before the last swap, for a replay.
+
+    If it has vectors, they first get the names of the next generation's vectors, unless an earlier attempt
+    has renamed them. The errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
 
     Raises:
         RebuildBlocked: there is no former generation, its schema has another revision, or mnemon runs while
             the former vectors are of another embedding model.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with generations.open_former_rows(place) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
@@ -163,7 +166,10 @@ async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress:
 
 
 async def _index_delivered_events(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
-    """Replay up to the last event delivered to `index`, which may have written it to other vectors only."""
+    """Replay the events that were delivered to `index` so far, into the new vectors.
+
+    `index` may have written them only to the vectors that the new ones replace.
+    """
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))

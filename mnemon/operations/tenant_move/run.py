@@ -1,4 +1,4 @@
-"""Run of a move: copies while bots talk, verifies, pauses requests for a moment, and switches.
+"""Run of a move: it copies events while bots keep talking, verifies the copy, and switches in a write pause.
 
 The logs tell which events are copied, and the settings buckets of both deployments have the state. So a run
 that was killed at any point is continued by the next one.
@@ -178,7 +178,11 @@ class TenantMove:
         return replace(self._result, events=len(copy.positions), seconds=time.monotonic() - begun)
 
     async def _begin_move(self) -> Residence:
-        """Write the residences in both deployments, or resolve an interrupted switch; return the source's."""
+        """Write the residences in both deployments, or resolve an interrupted switch.
+
+        Returns:
+            The residence of the source.
+        """
         source, target = await self._source.load_residence(), await self._target.load_residence()
         if self._is_returning:
             return await self._begin_revert(source, target)

@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which memory is searched; its first 1,200 characters count, or fewer, but at least 600, with `task_id`. Default: the last message of the user.
+   * User's message, for which memory is searched. Only its first 1,200 characters are used; with `task_id`, results of the task take up to half of this room. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -458,7 +458,7 @@ export interface SaveV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` for a fact with `expires_at`, or with an end in its text unless the text is about name, language or health; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, such as `until Friday`, except in a text about the user's name, languages or health; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1719,7 +1719,7 @@ export interface DocumentRemovedV1 {
   document_id: string;
 }
 /**
- * A language model has compared two undecided facts; dedupe decides whether to merge them.
+ * A language model has compared the facts of an undecided pair; dedupe decides whether to merge them.
  */
 export interface FactComparedV1 {
   /**
@@ -1995,7 +1995,7 @@ export interface FactProposedV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` for a fact with `expires_at`, or with an end in its text unless the text is about name, language or health; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, such as `until Friday`, except in a text about the user's name, languages or health; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
