@@ -38,11 +38,12 @@ class MessageFeatures(NamedTuple):
         term_rank: 1 for the message with the highest score by words, 1/2 for the second, 1/3 for the third,
             and so on.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
-        cosine_rank: as `term_rank`, by the cosine.
+        cosine_rank: as `term_rank`, by the cosine, times the trust in similarities.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
         novelty: as `coverage`, but of the messages given, in the order of the log, the second with a word has
             half of the word's weight, the third a third, and so on: messages often return to what an earlier
-            one told. The last has the whole weight, because it may correct the others.
+            one told. The last has the whole weight, because it may correct the others. A message with exactly
+            the words of the query has its coverage, and does not count.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the message before, if that one asks something: this message may be the answer.
         session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
@@ -113,7 +114,7 @@ def extract_features(
     cosine_ranks = _invert_ranks(
         {seq: each.similarity for seq, each in found.items() if each and each.similarity}
     )
-    token_ranks = _invert_ranks(matches)
+    token_ranks = _invert_ranks({seq: match for seq, match in matches.items() if match})
     passages = _average_matches(own, matches, following)
     has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
@@ -126,8 +127,12 @@ def extract_features(
         term: intent.term_weights[term] * value
         for term, value in statistics.weigh_terms(intent.terms).items()
     }
-    shared = {seq: intent.terms & text.terms for seq, text in texts.items()}
-    coverage, novelty = _score_coverage(shared, rarity)
+    near_or_found = [each for each in messages if own[each.seq] + near[each.seq] > 0]
+    shared = {each.seq: intent.terms & texts[each.seq].terms for each in near_or_found}
+    coverage = _score_coverage(shared, rarity)
+    # The message that asks is in the log, too. It tells nothing, so it is not the last with its words.
+    telling = {seq: terms for seq, terms in shared.items() if texts[seq].terms != intent.terms}
+    novelty = coverage | _score_novelty(telling, rarity)
     periods, asks_for_time = intent.periods, intent.asks_for_time
 
     def describe_message(message: VisibleMessage) -> MessageFeatures:
@@ -138,7 +143,7 @@ def extract_features(
             terms=candidate.words if candidate else 0.0,
             term_rank=term_ranks.get(seq, 0.0),
             cosine=(candidate.similarity or lowest) if candidate else lowest,
-            cosine_rank=cosine_ranks.get(seq, 0.0),
+            cosine_rank=candidate.trust * cosine_ranks.get(seq, 0.0) if candidate else 0.0,
             coverage=coverage[seq],
             novelty=novelty[seq],
             neighbours=near[seq],
@@ -155,7 +160,7 @@ def extract_features(
             names=0.0 if has_assistant else float(not text.name_words <= speakers),
         )
 
-    return [(each, describe_message(each)) for each in messages if own[each.seq] + near[each.seq] > 0]
+    return [(each, describe_message(each)) for each in near_or_found]
 
 
 def is_assistant(message: VisibleMessage) -> bool:
@@ -176,24 +181,27 @@ def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
     return session_of
 
 
-def _score_coverage(
-    shared: Mapping[int, Collection[int]], weights: Mapping[int, float]
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the coverage and the novelty of each message.
+def _score_coverage(shared: Mapping[int, Collection[int]], weights: Mapping[int, float]) -> dict[int, float]:
+    """Return the coverage of each message.
 
     Args:
         shared: terms of the query that each message has, by log position, in the order of the log.
         weights: weight of each term of the query.
     """
     total = sum(weights.values()) or 1.0
+    return {seq: sum(weights[term] for term in terms) / total for seq, terms in shared.items()}
+
+
+def _score_novelty(shared: Mapping[int, Collection[int]], weights: Mapping[int, float]) -> dict[int, float]:
+    """Return the novelty of each message; the arguments are those of `_score_coverage`."""
+    total = sum(weights.values()) or 1.0
     last = {term: seq for seq, terms in shared.items() for term in terms}
     uses: Counter[int] = Counter()
-    coverage, novelty = {}, {}
+    novelty = {}
     for seq, terms in shared.items():
         uses.update(terms)
-        coverage[seq] = sum(weights[term] for term in terms) / total
         novelty[seq] = sum(weights[term] / (1 if last[term] == seq else uses[term]) for term in terms) / total
-    return coverage, novelty
+    return novelty
 
 
 def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:

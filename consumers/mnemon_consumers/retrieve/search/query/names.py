@@ -357,8 +357,8 @@ def _is_ordinary(word: str) -> bool:
 def _matches_text_only(word: str, is_sure: bool) -> bool:
     """Return whether a word matches names by its text only, and not by its sound.
 
-    This holds for nicknames such as "Mum", and for short words that sound like a name: "week" like Vic, "see"
-    like Si.
+    This holds for nicknames such as "Mum", for words that sound like a name ("week" like Vic, "see" like Si),
+    and for Russian words of the dictionary that are no names.
     """
     given = _load_given_names()
     if not given.sound_alikes.isdisjoint(list_lemmas(word) | {word}):

@@ -124,6 +124,18 @@ def test_novelty_counts_words_of_preceding_messages_less() -> None:
     assert both == pytest.approx(zeppelin + red)
 
 
+def test_novelty_does_not_count_messages_that_are_not_returned() -> None:
+    messages = said(1, "a zeppelin"), said(2, "a zeppelin"), said(3, "a zeppelin"), said(4, "a zeppelin")
+    rows = features({"e1": 0.5, "e2": 0.5, "e3": 0.5}, around(*messages, together=False), "dog zeppelin")
+    assert [each.novelty for each in rows.values()] == pytest.approx([1 / 2, 1 / 4, 1 / 2])
+
+
+def test_rank_by_cosine_counts_as_far_as_similarities_are_trusted() -> None:
+    candidates = {"e1": found(0.9, 0.7)._replace(trust=0.1), "e2": found(0.2, 0.8)._replace(trust=0.1)}
+    rows = extract_features(candidates, around(said(1), said(2)), QueryIntent("?"), NO_STATISTICS, {})
+    assert [each.cosine_rank for _, each in rows] == pytest.approx([0.05, 0.1])
+
+
 def test_ranks_by_words_and_by_cosine_count_found_messages_only() -> None:
     candidates = {"e1": found(0.9, 0.7), "e2": found(0.2, 0.8), "e3": found(0.0, None)}
     rows = extract_features(candidates, around(*map(said, range(1, 5))), QueryIntent("?"), NO_STATISTICS, {})
