@@ -242,8 +242,9 @@ class Deployment(BaseSettings):
         default=60,
         ge=0,
         le=86_400,
-        description="Seconds for which a provider may still receive the batch of a process that was killed "
-        "while it submitted the batch; if the provider lacks the batch then, it is submitted again.",
+        description="Wait before a batch is submitted again, in seconds, if its submission was interrupted "
+        "or got no answer and the provider does not have the batch. Until then, the provider may still "
+        "receive the first request.",
     )
     dead_limit: int = Field(
         default=1000,

@@ -164,7 +164,7 @@ def _ask_model(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> bool:
-    """Return whether two undecided facts are merged if a model answers with their label."""
+    """Return whether the facts of an undecided pair are merged if a model answers with their label."""
     asked = FactPair(
         fact_id=newer.fact_id, version=str(newer.id), other_id=older.fact_id, other_version=str(older.id)
     )

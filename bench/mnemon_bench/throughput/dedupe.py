@@ -66,7 +66,10 @@ async def run(
     finally:
         await connection.close()
     if any(outcome != outcomes[0] for outcome in outcomes):
-        raise RuntimeError(f"the same proposals led to different decisions: {outcomes}")
+        raise RuntimeError(
+            f"the same proposals led to different decisions: {outcomes}. Run the bench again; if it "
+            "fails again, report these outcomes"
+        )
     return {
         "ratios": {
             "one_to_bare": compute_median_ratio(rates["one"], rates["bare"]),

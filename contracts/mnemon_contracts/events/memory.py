@@ -124,9 +124,9 @@ class FactProposedV1(Event):
     )
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, "
-        "such as `until Friday`, except in a text about the user's name, languages or health; otherwise "
-        "derived from the kind and the words of the text.",
+        description="Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an "
+        "end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of "
+        "the text.",
     )
     importance: int | None = Field(
         default=None,

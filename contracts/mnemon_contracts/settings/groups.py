@@ -341,7 +341,7 @@ class Sections(Settings):
 
 
 class Characters(Settings):
-    """Maximum lengths, in characters, of the sections of facts in `context`, in addition to their tokens.
+    """Maximum lengths, in characters, of the sections of facts in `context`, besides their maximum tokens.
     Default: no limit.
     """
 
@@ -349,21 +349,21 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts of the tier `profile`; the most important facts come first. "
-        "Default: no limit.",
+        description="Maximum length of the facts of the tier `profile`, in characters; the most important "
+        "facts come first. Default: no limit.",
     )
     working: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts of the tier `working`. Default: no limit.",
+        description="Maximum length of the facts of the tier `working`, in characters. Default: no limit.",
     )
     relevant: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts found for the query; the best facts come first. "
-        "Default: no limit.",
+        description="Maximum length of the facts found for the query, in characters; the best facts come "
+        "first. Default: no limit.",
     )
 
 

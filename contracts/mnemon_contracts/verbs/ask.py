@@ -93,9 +93,9 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched. Only its first 1,200 characters are used; "
-        "with `task_id`, results of the task take up to half of this room. Default: the last message of the "
-        "user.",
+        description="User's message, for which memory is searched. Its first 1,200 characters are used, or "
+        "with `task_id` as few as its first 600, because results of the task take room. Default: the last "
+        "message of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(

@@ -177,9 +177,9 @@ class SaveV1(Contract):
     )
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, "
-        "such as `until Friday`, except in a text about the user's name, languages or health; otherwise "
-        "derived from the kind and the words of the text.",
+        description="Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an "
+        "end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of "
+        "the text.",
     )
     importance: Weight | None = Field(
         default=None,
@@ -374,8 +374,9 @@ class UpdateV1(FactChanges):
 
 
 class UpdateV2(FactChanges):
-    """Change the fact with an id, or the fact that a query clearly means; omitted fields stay, except
-    `expires_at`, which a new text or tier may change.
+    """Change the fact with an id, or the fact that a query clearly means.
+
+    Omitted fields stay, except `expires_at`, which a new text or tier may change.
     """
 
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")

@@ -275,7 +275,8 @@ class Database:
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
         if deployment.database_url is None:
             raise DatabaseNotConfigured(
-                "no database is configured: set DATABASE_URL, or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD"
+                "no database is configured: set DATABASE_URL, or at least one of PG_HOST, PG_PORT, PG_DB, "
+                "PG_USER and PG_PASSWORD"
             )
         url = deployment.database_url.set(drivername="postgresql")
         settings = {

@@ -60,7 +60,7 @@ def save(
 ) -> None:
     """Save a fact, and print the decision.
 
-    Exits with code 1 if the fact is refused.
+    Exits with code 1 if the decision is `rejected`, or the request is refused.
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """

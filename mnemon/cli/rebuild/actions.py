@@ -169,7 +169,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
         with show_replay() as progress:
             has_completed_swap = await swap_vectors(place, progress)
             if has_completed_swap:
-                progress.show_line("an interrupted swap is completed: the vectors are exchanged")
+                progress.show_line("an interrupted swap is completed: the vectors are swapped")
             yield ExclusiveSite(place, servers.is_running, progress, has_completed_swap)
 
 

@@ -67,6 +67,8 @@ async def open_generation(
 ) -> AsyncIterator[GenerationReplay]:
     """Open a generation to fill: a new generation, or a generation that an earlier attempt has left.
 
+    The errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
+
     Args:
         place: the deployment and its connections.
         kind: the kind of the generation.

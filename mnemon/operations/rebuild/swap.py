@@ -38,8 +38,8 @@ from mnemon_infra.vectors.generations import (
 from mnemon_infra.vectors.port import VectorsInUse
 from mnemon_infra.vectors.vector_index import open_index
 
-EXCHANGE_TIMEOUT: Final = 20.0
-"""Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
+SWAP_TIMEOUT: Final = 20.0
+"""Seconds to wait for a swap that is under way in another process, which loads all vectors."""
 
 MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap on a Qdrant server, where writers cannot be paused."""
@@ -79,15 +79,15 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     reached = await VECTORS.load_position(place.database, place.live)
     if reached is None:
         return False
-    # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
+    # An earlier attempt may have died while the process that it asked for the swap has the vectors open.
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(VectorsInUse),
-        stop=stop_after_delay(EXCHANGE_TIMEOUT),
+        stop=stop_after_delay(SWAP_TIMEOUT),
         wait=wait_fixed(0.1),
         reraise=True,
     ):
         with attempt:
-            await _exchange_existing_vectors(place, reached, progress)
+            await _replace_existing_vectors(place, reached, progress)
     if place.deployment.qdrant_url:
         await _index_remaining_events(place, progress)
     async with place.database.transaction() as connection:
@@ -138,17 +138,17 @@ async def open_former_generation(
             yield GenerationReplay(rows, vectors)
 
 
-async def _exchange_existing_vectors(place: Site, reached: int, progress: GenerationProgress) -> None:
+async def _replace_existing_vectors(place: Site, reached: int, progress: GenerationProgress) -> None:
     to = locate_generation(place.deployment, "next")
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
-            # Change the setting before the exchange: after an interruption, no process mixes vectors of two
+            # Change the setting before the swap: after an interruption, no process mixes vectors of two
             # models.
             await set_embedding(place, await choose_embedding(place, to))
-        await _exchange_vectors(place, to, reached, progress)
+        await _replace_vectors(place, to, reached, progress)
 
 
-async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
+async def _replace_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
     async with open_index(to, await choose_embedding(place, to)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
@@ -176,7 +176,7 @@ async def _index_delivered_events(place: Site, replay: VectorReplay, progress: G
 
 
 async def _index_remaining_events(place: Site, progress: GenerationProgress) -> None:
-    """Replay the events that `index` wrote to the former collections during the exchange."""
+    """Replay into the new collections the events that `index` wrote to the former ones during the swap."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "`swap_vectors` has found a position"
     async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:

@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which memory is searched. Only its first 1,200 characters are used; with `task_id`, results of the task take up to half of this room. Default: the last message of the user.
+   * User's message, for which memory is searched. Its first 1,200 characters are used, or with `task_id` as few as its first 600, because results of the task take room. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -458,7 +458,7 @@ export interface SaveV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, such as `until Friday`, except in a text about the user's name, languages or health; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1478,8 +1478,9 @@ export interface UpdateReplyV2 {
   candidates: FactCandidate[];
 }
 /**
- * Change the fact with an id, or the fact that a query clearly means; omitted fields stay, except
- * `expires_at`, which a new text or tier may change.
+ * Change the fact with an id, or the fact that a query clearly means.
+ *
+ * Omitted fields stay, except `expires_at`, which a new text or tier may change.
  */
 export interface UpdateV2 {
   /**
@@ -1995,7 +1996,7 @@ export interface FactProposedV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` if `expires_at` is given or the text names an end, such as `until Friday`, except in a text about the user's name, languages or health; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**

@@ -359,7 +359,10 @@ def _is_credential(value: str) -> bool:
 
 
 def _is_opening_number(match: re.Match[str]) -> bool:
-    """Return whether the number that opens a thing is neither a quantity nor a year."""
+    """Return whether a matched number may be a code that opens something, such as a door.
+
+    It is neither a quantity, nor a year after a word such as `by` or `for`.
+    """
     place = next(name for name, value in match.groupdict().items() if value is not None)
     rest = match.string[match.end(place) :]
     if any(rule.match(rest) for rule in (UNIT, _MONEY, COUNTED)):
