@@ -110,11 +110,9 @@ def extract_features(
         if seq in session_of and session_of[seq] == session_of[later]
     }
     near, answers = _score_neighbours(own, texts, following)
-    term_ranks = _invert_ranks({seq: each.words for seq, each in found.items() if each and each.words})
-    cosine_ranks = _invert_ranks(
-        {seq: each.similarity for seq, each in found.items() if each and each.similarity}
-    )
-    token_ranks = _invert_ranks({seq: match for seq, match in matches.items() if match})
+    term_ranks = _invert_ranks({seq: each.words for seq, each in found.items() if each})
+    cosine_ranks = _invert_ranks({seq: each.similarity or 0.0 for seq, each in found.items() if each})
+    token_ranks = _invert_ranks(matches)
     passages = _average_matches(own, matches, following)
     has_assistant = any(is_assistant(each) for each in messages)
     sessions = {} if has_assistant else _score_sessions(own, session_of)
@@ -127,12 +125,14 @@ def extract_features(
         term: intent.term_weights[term] * value
         for term, value in statistics.weigh_terms(intent.terms).items()
     }
+    total = sum(rarity.values()) or 1.0
+    shares = {term: value / total for term, value in rarity.items()}
     near_or_found = [each for each in messages if own[each.seq] + near[each.seq] > 0]
     shared = {each.seq: intent.terms & texts[each.seq].terms for each in near_or_found}
-    coverage = _score_coverage(shared, rarity)
+    coverage = {seq: sum(map(shares.__getitem__, terms)) for seq, terms in shared.items()}
     # The message that asks is in the log, too. It tells nothing, so it is not the last with its words.
     telling = {seq: terms for seq, terms in shared.items() if texts[seq].terms != intent.terms}
-    novelty = coverage | _score_novelty(telling, rarity)
+    novelty = coverage | _score_novelty(telling, shares)
     periods, asks_for_time = intent.periods, intent.asks_for_time
 
     def describe_message(message: VisibleMessage) -> MessageFeatures:
@@ -181,35 +181,31 @@ def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
     return session_of
 
 
-def _score_coverage(shared: Mapping[int, Collection[int]], weights: Mapping[int, float]) -> dict[int, float]:
-    """Return the coverage of each message.
+def _score_novelty(shared: Mapping[int, Collection[int]], shares: Mapping[int, float]) -> dict[int, float]:
+    """Return the novelty of each message.
 
     Args:
         shared: terms of the query that each message has, by log position, in the order of the log.
-        weights: weight of each term of the query.
+        shares: weight of each term of the query; together 1.
     """
-    total = sum(weights.values()) or 1.0
-    return {seq: sum(weights[term] for term in terms) / total for seq, terms in shared.items()}
-
-
-def _score_novelty(shared: Mapping[int, Collection[int]], weights: Mapping[int, float]) -> dict[int, float]:
-    """Return the novelty of each message; the arguments are those of `_score_coverage`."""
-    total = sum(weights.values()) or 1.0
     last = {term: seq for seq, terms in shared.items() for term in terms}
     uses: Counter[int] = Counter()
     novelty = {}
     for seq, terms in shared.items():
         uses.update(terms)
-        novelty[seq] = sum(weights[term] / (1 if last[term] == seq else uses[term]) for term in terms) / total
+        novelty[seq] = sum(shares[term] / (1 if last[term] == seq else uses[term]) for term in terms)
     return novelty
 
 
 def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
-    """Return 1 for the highest score, 1/2 for the second, 1/3 for the third; equal scores have one rank."""
+    """Return 1 for the highest score, 1/2 for the second, 1/3 for the third; a score of 0 has no rank.
+
+    Equal scores have one rank.
+    """
     ranks: dict[float, int] = {}
-    for rank, score in enumerate(sorted(scores.values(), reverse=True), 1):
+    for rank, score in enumerate(sorted(filter(None, scores.values()), reverse=True), 1):
         ranks.setdefault(score, rank)
-    return {seq: 1 / ranks[score] for seq, score in scores.items()}
+    return {seq: 1 / ranks[score] for seq, score in scores.items() if score}
 
 
 def _score_neighbours(
